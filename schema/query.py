@@ -73,48 +73,49 @@ from snapshots.recipes.commits import OID_PREFIX_MIN
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 _REF = (
-    "TAG (its newest revision), TAG~N (N before it in its series), TAG@DATE (the newest at or "
-    "before a date), a digest, or an unambiguous prefix of one (6+ hex digits)."
+    "TAG (its newest revision), TAG~N (the revision N positions before it in its series), "
+    "TAG@DATE (the newest revision at or before a date), a digest, or an unambiguous prefix of a "
+    "digest (at least 6 hexadecimal digits)."
 )
 
 Ref = Annotated[str, strawberry.argument(_REF)]
 OfRef = Annotated[str | None, strawberry.argument(_REF)]
 Side = Annotated[
-    str, strawberry.argument(f"REF, or REF:STACK for a stack of the revision. REF: {_REF}")
+    str, strawberry.argument(f"REF, or REF:STACK for one stack of the revision. REF: {_REF}")
 ]
-OfTag = Annotated[str | None, strawberry.argument("Only those of this tag.")]
-OfSeries = Annotated[str | None, strawberry.argument("Only those of tags of this series.")]
+OfTag = Annotated[str | None, strawberry.argument("Only revisions of this tag.")]
+OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 InSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
 RESOLVING = ArgumentCost(weight=500)
-"""The lookup of a ref, and of similar ones where it is unknown."""
+"""The lookup of a ref, and of similar refs if it is unknown."""
 
 NARROWING = ArgumentCost(weight=5_000, once=20_000)
-"""What changed is listed anew for the specs in scope."""
+"""Recomputing the lists of changes for the specs in scope."""
 
 COVERING_ALL = 120_000
-"""Searching a hundred contents for hashes, with a share of reading them."""
+"""Searching a hundred contents for hashes, including a share of reading them."""
 
 HOLDING = 80_000
-"""The kept changes are searched for the packages of hashes, and then for the hashes."""
+"""Searching the stored changes for the packages of hashes, and then for the hashes."""
 
 HELD_HASH = 300
-"""Units of each hash that revisions are to hold."""
+"""Units for each hash that the revisions have to contain."""
 
 NUM_SERIES = 30
-"""How many series a catalog may have: develop, releases, dated ones, and tags of their own."""
+"""Expected number of series in a catalog: develop, releases, dated snapshots, and other tags."""
 
 FINDING = 100
-"""Units of an object by its id, or of the error of a bad id."""
+"""Units for an object by its id, or for the error about an invalid id."""
 
 
 @object_type
 class Query:
-    """What can be asked of the catalog."""
+    """The queries that the catalog answers."""
 
     @resolver(Cost(weight=FINDING, once=LOADING))
     def node(self, info: Info, id: strawberry.ID) -> Node | None:
-        """An object by its id; null where there is not one of that id.
+        """The object with an id; null if there is none.
 
         - id: The object's id.
         """
@@ -122,7 +123,7 @@ class Query:
 
     @resolver(Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING))
     def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
-        """Objects by their ids, in the same order; null where none is.
+        """The objects with some ids, in the same order; null for each id without an object.
 
         - ids: The objects' ids.
         """
@@ -130,14 +131,14 @@ class Query:
 
     @resolver(Cost(weight=50, items=120))
     def tags(self, info: Info) -> list[Tag]:
-        """Every tag of the catalog, in natural order: develop, then releases newest first, then
-        dated snapshots newest first.
+        """All tags of the catalog: develop, then releases, then dated snapshots, each newest first,
+        then other tags.
         """
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
     @resolver(Cost(weight=20))
     def tag(self, info: Info, name: str) -> Tag | None:
-        """A tag by its name.
+        """The tag with a name; null if there is none.
 
         - name: The tag's name.
         """
@@ -145,30 +146,30 @@ class Query:
 
     @resolver(Cost(weight=100, items=NUM_SERIES))
     def all_series(self, info: Info) -> list[Series]:
-        """All series in the order of `tags`: develop, then releases, then dated ones, then other
-        tags.
+        """All series, in the order of `tags`: develop, then releases, then dated snapshots, then
+        other tags.
         """
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
     @resolver(Cost(weight=20))
     def series(self, info: Info, name: str) -> Series | None:
-        """A series by its name.
+        """The series with a name; null if there is none.
 
-        - name: The series' name.
+        - name: The name of the series.
         """
         return Series.of_id(info.context, name)
 
     @resolver(Cost(weight=20))
     def main_series(self, info: Info) -> Series | None:
-        """The series that is meant where none is named: develop, or else the one with most
-        revisions; null where the catalog is empty.
+        """The default series: develop, or the series with the most revisions if there is no
+        develop; null if the catalog is empty.
         """
         name = info.context.changing_history().main_series
         return None if name is None else Series(name=name)
 
     @resolver(Cost(weight=100, once=ALL_PACKAGES))
     def package(self, info: Info, name: str) -> CatalogPackageType | None:
-        """A package over all series; null where no revision ever had it.
+        """A package in all series; null if no revision ever had it.
 
         - name: The package's name.
         """
@@ -176,10 +177,11 @@ class Query:
 
     @resolver(Cost(weight=100, once=ALL_PACKAGES))
     def package_of(self, info: Info, query: str) -> CatalogPackageType | None:
-        """The package that a query in Spack's language is about, `hdf5@1.14: +mpi` say, over all
-        series; null where it names none, cannot be read, or no revision ever had it.
+        """The package that a query in Spack's spec syntax names, for example `hdf5@1.14: +mpi`, in
+        all series; null if the query names no package or is invalid, or if no revision ever had the
+        package.
 
-        - query: A query as in `Revision.specs(matching:)`.
+        - query: A query, as for `Revision.specs(matching:)`.
         """
         try:
             name = queries.read(query).name
@@ -200,10 +202,11 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[CatalogPackageType] | None:
-        """All packages that any revision ever had, by name; null, with an error, where what is kept
-        of the history is not complete.
+        """All packages that any revision ever had, ordered by name; null, with an error, if the
+        stored history is incomplete.
 
-        - gone: Only those that are gone, or only those that are not.
+        - gone: True for only packages that no newest revision of a series has, false for only the
+          others.
         """
         every: Mapping[str, CatalogPackage]
         every = info.context.of_history(HistoryTopic(About.ALL_PACKAGES))
@@ -220,20 +223,20 @@ class Query:
 
     @resolver(Cost(weight=SPANS_OF_HASH))
     def hash(self, info: Info, hash: str) -> HashHistoryType | None:
-        """What the catalog knows of a hash (or an unambiguous prefix), in whatever revision; null
-        where it never saw it. Where several begin so, that is an error with extensions.code
-        AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.
+        """The history of a hash in all revisions; null if no revision ever had it. If several
+        hashes start with the prefix, the error has extensions.code AMBIGUOUS_HASH, and
+        extensions.candidates lists some of them, each with hash and title.
 
-        - hash: A DAG hash, or how one begins.
+        - hash: A DAG hash, or an unambiguous prefix of one.
         """
         return HashHistoryType.of(info.context, hash)
 
     @resolver(Cost(weight=SPANS_OF_HASH, each_loaded=LOADING, arguments={"ref": RESOLVING}))
     def spec(self, info: Info, hash: str, ref: OfRef = None) -> SpecType | None:
-        """A spec in the revision of a ref, or in the newest of any series that has it; null where
-        it is not there. Errors as of `hash`.
+        """A spec in the revision that `ref` names, or, without `ref`, in the newest revision of any
+        series that has it; null if there is none. The same errors as for `hash`.
 
-        - hash: A DAG hash, or how one begins.
+        - hash: A DAG hash, or an unambiguous prefix of one.
         """
         return SpecType.sought(info.context, hash, ref)
 
@@ -243,9 +246,9 @@ class Query:
     def revisions_holding(
         self, info: Info, hashes: list[str], series: InSeries = None, *, page: PageArguments
     ) -> Connection[Revision]:
-        """The revisions that hold all of these hashes, newest first.
+        """The revisions that contain all of these hashes, newest first.
 
-        - hashes: Whole DAG hashes.
+        - hashes: Full DAG hashes.
         """
         question = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
         return revision_connection(info.context.of_history(question), page)
@@ -263,8 +266,8 @@ class Query:
     ) -> Connection[Revision]:
         """Published revisions, newest first.
 
-        - since: Only those taken then or later.
-        - until: Only those taken then or earlier.
+        - since: Only revisions taken at or after this time.
+        - until: Only revisions taken at or before this time.
         """
         lines = info.context.changing_history().select(
             tag=tag, series=series, since=since, until=until
@@ -274,10 +277,10 @@ class Query:
     @resolver(
         Cost(arguments={"ref": RESOLVING}),
         Omittable(),
-        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of "
-        "develop, or else of the series with most. An unknown ref gives null and an error with "
-        "extensions.code REVISION_NOT_FOUND whose message names the nearest known refs, as "
-        "extensions.nearest does, a list, beside extensions.sought.",
+        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
+        "main series. For an unknown ref, the result is null, with an error whose "
+        "extensions.code is REVISION_NOT_FOUND; its message and the list extensions.nearest name "
+        "the most similar refs, and extensions.sought is the requested one.",
     )
     def revision(self, info: Info, ref: OfRef = None) -> Revision | None:
         return Revision(info=info.context.resolve(ref))
@@ -302,13 +305,13 @@ class Query:
         package: str | None = None,
         matching: str | None = None,
     ) -> ComparisonType | None:
-        """What changed from base to head; refs as in revision(ref:), or stacks of revisions. With
-        `stack`, `package` and `matching` it is about the specs that meet all of them on either
-        side: all but counterparts, reasons and main causes, which are those of the whole.
+        """The comparison of two revisions, base and head, or of stacks of revisions. With `stack`,
+        `package` or `matching`, it is restricted to the specs of either side that meet all of these
+        conditions. Counterparts, reasons and main causes are still those of the full comparison.
 
-        - stack: Only specs that this stack has.
+        - stack: Only specs of this stack.
         - package: Only specs of this package.
-        - matching: Only specs that this query in Spack's language matches.
+        - matching: Only specs that match this query in Spack's spec syntax.
         """
         resolve = info.context.resolve_side
         only = Only(stack=stack, package=package, matching=matching)
@@ -325,12 +328,13 @@ class Query:
         base_ref: OfRef = None,
         head_ref: OfRef = None,
     ) -> SpecComparisonType | None:
-        """What differs between two specs, of their own and below, and why: hashes, or how they
-        begin, in the revisions of two refs or the newest that has each; null where one is nowhere.
-        Errors as of `hash`.
+        """The differences between two specs and between their dependencies, and the causes of these
+        differences. Each spec is looked up in the revision that its ref names, or, without a ref,
+        in the newest revision that has it; null if one of them is not found. The same errors as for
+        `hash`.
 
-        - base: A DAG hash, or how one begins.
-        - head: Likewise.
+        - base: A DAG hash, or an unambiguous prefix of one.
+        - head: A DAG hash, or an unambiguous prefix of one.
         """
         info.context.require_time()
         before = SpecType.sought(info.context, base, base_ref)
@@ -349,8 +353,8 @@ class Query:
         specs: PlannedSpecsArgument,
         stacks: PlannedStacksArgument = None,
     ) -> PlanType:
-        """What has to be built for specs, as lock files have them, and why; base as in
-        compare(base:).
+        """The specs that have to be built for some concrete specs, such as those of lock files, and
+        the causes; base as in compare(base:).
         """
         side, locks = info.context.resolve_side(base), stack_locks(specs, stacks or ())
         plan, before, after = info.context.plan(side, locks)
@@ -358,11 +362,13 @@ class Query:
 
     @resolver(
         ONE_COMMIT,
-        description="A commit of the recipes, by its hash or how it begins "
-        f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
+        description="A commit of the package recipes, by its hash or a prefix of at least "
+        f"{OID_PREFIX_MIN} characters; null if there is no such commit, or more than one.",
     )
     def commit(
-        self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or a prefix of one.")]
+        self,
+        info: Info,
+        oid: Annotated[str, strawberry.argument("The hash of a commit, or a prefix of it.")],
     ) -> CommitType | None:
         return CommitType.named(info.context, oid)
 
@@ -374,17 +380,19 @@ class Query:
             arguments={"specs": CONCRETE_SPECS},
         ),
         Omittable(),
-        description="Specs as lookup has them, over the newest revision of each tag, or over all "
-        "of a series: which holds most of them first, then which holds most of the roots, then the "
-        f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
-        "has none.",
+        description="The result of `Revision.lookup` for the newest revision of each tag, or for "
+        "all revisions of a series. The revisions that contain the most specs come first; ties "
+        f"are ordered by the number of roots, then newest first. The newest {MOST_CONTENTS} "
+        "different contents are searched. For an unknown series, the list is empty.",
     )
     def best_covering(
         self,
         info: Info,
         specs: ConcreteSpecsArgument,
         series: InSeries = None,
-        first: Annotated[int, strawberry.argument(f"How many revisions, at most {PAGE_MAX}.")] = 10,
+        first: Annotated[
+            int, strawberry.argument(f"Maximum number of revisions, up to {PAGE_MAX}.")
+        ] = 10,
     ) -> list[LookupType]:
         check_size("first", first)
         wanted_specs = Wanted(concrete_specs(specs))
@@ -407,7 +415,7 @@ class Query:
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
-    """Return the object of an id, or the error to report at its place in a list."""
+    """Return the object of an id, or the error to report at its index in a list."""
     try:
         return find_node(context, id)
     except CachelogError as error:
@@ -416,11 +424,11 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
 
 @object_type
 class Subscription:
-    """What can be followed as it happens."""
+    """The events that clients can subscribe to."""
 
     @strawberry.subscription(
-        description="Each revision when it is published; of one series or tag where one is given. "
-        "What was published before the subscription began is not sent.",
+        description="Each revision as it is published, optionally only those of one series or "
+        "tag. Revisions that were published before the subscription started are not sent.",
         metadata={COST: Cost(weight=20)},
         extensions=[Omittable()],
     )
@@ -434,5 +442,7 @@ class Subscription:
 
 
 def root_of(event: RevisionInfo | None) -> Any:
-    """Return the root that an event is executed with: the field's own value; None for a query."""
+    """Return the root value for executing an event, which is the value of the field; None for a
+    query.
+    """
     return None if event is None else Revision(info=event)

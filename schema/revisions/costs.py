@@ -1,4 +1,4 @@
-"""What building specs takes: the fields that stand beside counts of specs."""
+"""Build costs: fields for the time and cost of building specs."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -13,17 +13,17 @@ from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
 
 BUILD_COST = Cost(weight=20, once=LOADING)
-"""The cost of building some specs, summed over them."""
+"""Summing the build costs of some specs."""
 
 
 @object_type
 class CostBasis:
-    """What `seconds` and `cost` beside it are made of.
+    """How `seconds` and `cost` were computed.
 
-    - unit: The unit of `cost`, as usd; null where costs are in seconds alone.
-    - num_estimated: Of how many specs no cost is known, and the median of their package stands for
-      it.
-    - num_unknown: Of how many specs nothing is known: they are not summed.
+    - unit: The unit of `cost`, for example usd; null if costs are only known in seconds.
+    - num_estimated: Number of specs without a known cost, for which the median of their package is
+      used.
+    - num_unknown: Number of specs without a known or estimated cost, which are not part of the sum.
     """
 
     build_cost: strawberry.Private[BuildCost]
@@ -34,7 +34,7 @@ class CostBasis:
 
 
 def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[Any, Any, Any]:
-    """Declare ``seconds``, ``cost`` and ``costBasis`` of a type that has a cost of building."""
+    """Declare ``seconds``, ``cost`` and ``costBasis`` of a type that has a build cost."""
 
     def declared(graphql_type: Any, make: Callable[[BuildCost], Any], description: str) -> Any:
         def value(self: Any, info: Info) -> Any:
@@ -52,17 +52,17 @@ def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[An
         declared(
             float,
             attrgetter("seconds"),
-            "How many seconds building its specs takes, of those whose cost is known; null "
-            "without costs.",
+            "The time to build its specs in seconds, summed over those whose cost is known or "
+            "estimated; null if no costs were imported.",
         ),
         declared(
             float,
             attrgetter("cost"),
-            "What that costs, in the unit of `costBasis`; null where it is not known.",
+            "The cost of building its specs, in the unit of `costBasis`; null if it is not known.",
         ),
         declared(
             CostBasis,
             lambda cost: CostBasis(build_cost=cost),
-            "How far `seconds` and `cost` are known; null without costs.",
+            "How `seconds` and `cost` were computed; null if no costs were imported.",
         ),
     )

@@ -1,4 +1,4 @@
-"""Dependencies: what a spec needs, and what needs it."""
+"""Dependencies and dependents of a spec."""
 
 from functools import reduce
 from operator import or_
@@ -31,27 +31,31 @@ LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 describe_enum(DependencyType)
 
 WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
-"""A list of neighbours in the dependency graph, or of all that a walk through it reaches."""
+"""A list of neighbours in the dependency graph, or of all nodes that a walk through it reaches."""
 
 TypesArgument = Annotated[
     list[DependencyType] | None,
-    strawberry.argument("Follow only dependencies that have one of these types; all unless given."),
+    strawberry.argument(
+        "Follow only dependencies that have one of these types; by default, all types."
+    ),
 ]
-TransitiveArgument = Annotated[bool, strawberry.argument("Go on to the end, not one step alone.")]
+TransitiveArgument = Annotated[
+    bool, strawberry.argument("Whether to include indirect dependencies, or dependents.")
+]
 
 
 def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field that is a fact of specs, in the revision or not."""
+    """Declare a field that is a fact of specs, whether they are in the revision or not."""
     return for_many(lambda nodes: nodes.values(fact), description, cost=cost)
 
 
 @strawberry.type(
     name="Dependency",
-    description="A spec that depends on another, or that another depends on. What a spec depends "
-    "on need not be in the revision: external compilers, for example, are not.",
+    description="A dependency or a dependent of a spec. It is not necessarily in the revision: "
+    "external compilers, for example, are not.",
 )
 class DependencyNode:
-    """A node of a revision's dependency graph, by its number."""
+    """A node of a revision's dependency graph, identified by its number."""
 
     loaded: strawberry.Private[LoadedRevision]
     number: strawberry.Private[int]
@@ -60,29 +64,28 @@ class DependencyNode:
     hash: str = _of_node("hash", "The DAG hash.")
     version: str | None = _of_node(
         "version",
-        "The version. Null where it is not in the revision and the revision's source does not "
-        "tell it.",
+        "The version; null if it is not in the revision and the source does not state its version.",
     )
     external_path: str | None = _of_node(
         "external_path",
-        "Where it is installed, if it is external: there before Spack, and in no build cache. Null "
-        "for others.",
+        "The path where it is installed if it is external, that is, not installed by Spack and "
+        "in no build cache; null for other specs.",
         texts(100),
     )
 
     @resolver()
     def spec(self) -> LazySpec | None:
-        """The spec itself; null where it is not in the revision."""
+        """The spec; null if it is not in the revision."""
         is_row = self.number < len(self.loaded.frame)
         return node_of("Spec", loaded=self.loaded, row=self.number) if is_row else None
 
     def alone(self) -> "DependencyNodes":
-        """Return the list of this node alone."""
+        """Return a list of only this node."""
         return DependencyNodes(self.loaded, [self.number])
 
 
 class DependencyNodes(RowList[DependencyNode]):
-    """Nodes of a revision's dependency graph, by their numbers."""
+    """Nodes of a revision's dependency graph, identified by their numbers."""
 
     def item(self, number: int) -> DependencyNode:
         """Return the node of a number."""
@@ -100,11 +103,12 @@ class DependencyNodes(RowList[DependencyNode]):
 
 @object_type
 class DependencyEdge(Edge[DependencyNode]):
-    """A dependency in a list, with the cursor to go on from.
+    """A dependency in a list, with its cursor.
 
-    - types: What the one needs the other for. In a transitive list each is shown with the last step
-      of a shortest way to it.
-    - virtuals: The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.
+    - types: The types of the dependency. In a transitive list, those of the last edge of a shortest
+      path to the node.
+    - virtuals: The virtual packages (mpi, c, blas ...) that the dependency provides to its
+      dependent, sorted.
     """
 
     types: list[DependencyType] = field(cost=texts(30))
@@ -113,8 +117,8 @@ class DependencyEdge(Edge[DependencyNode]):
 
 @object_type
 class DependencyConnection(Connection[DependencyNode]):
-    """A page of dependencies: the nearest first, equally near ones by package, newest version
-    first, those outside the revision last.
+    """A page of dependencies or dependents, ordered by distance, then by package and version
+    (newest first); those outside the revision are last.
     """
 
     edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
@@ -129,9 +133,9 @@ def neighbours_of(
     transitive: bool,
     upward: bool,
 ) -> DependencyConnection | None:
-    """Return what a spec depends on, or ``upward`` what depends on it; None where that is unknown.
+    """Return the dependencies of a spec, or ``upward`` its dependents; None if they are unknown.
 
-    Raises InvalidArgument for a bad cursor.
+    Raises InvalidArgument for an invalid cursor.
     """
     graph = loaded.dependencies()
     if not (graph.is_known if upward else graph.known[row]):
@@ -160,4 +164,4 @@ def neighbours_of(
 TYPES_OF_MASK = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
-"""The types of each bit mask of the graph."""
+"""The types in each bit mask of the graph."""

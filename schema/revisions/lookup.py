@@ -1,4 +1,6 @@
-"""Lookups and holes: which specs a revision lacks of some, and of those that its own need."""
+"""Lookups and holes: the specs that a revision lacks, of given specs or of the dependencies of its
+own.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -46,10 +48,11 @@ if TYPE_CHECKING:
 
 @made_at_once
 @strawberry.input(
-    description="A concrete spec as a lock file has it; what is left out is not compared."
+    description="A concrete spec, for example of a lock file. Facts that are not given are not "
+    "compared."
 )
 class ConcreteSpecInput:
-    """A concrete spec: its hash, and facts where they are given."""
+    """A concrete spec: its hash and name, and optionally other facts."""
 
     hash: str = field("The DAG hash, 32 characters.")
     name: str = field("The package's name.")
@@ -62,11 +65,13 @@ class ConcreteSpecInput:
     namespace: str | None = optional_field("The package repository.")
     package_hash: str | None = optional_field("The hash of the package's recipe.")
     is_root: bool = strawberry.field(
-        default=False, description="Whether it was requested itself, not only as a dependency."
+        default=False, description="Whether it was requested explicitly, not only as a dependency."
     )
 
     def to_domain(self) -> ConcreteSpec:
-        """Return the spec as it is looked up. Raises ValueError for a malformed hash or name."""
+        """Return the spec in the form that is looked up. Raises ValueError for an invalid hash or
+        name.
+        """
         if not is_hash(self.hash):
             raise ValueError(
                 f"hash: {quoted(self.hash)} is not a hash: 32 characters of a-z and 2-7"
@@ -83,19 +88,19 @@ class ConcreteSpecInput:
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
     strawberry.argument(
-        "The specs that are looked for. A hash that is there twice counts once; it is "
-        "a root where it is one anywhere."
+        "The specs to look up. A hash that is given more than once counts once; it is a root if "
+        "any of them is."
     ),
 ]
 
 CONCRETE_SPECS = ArgumentCost(each=120)
-"""The cost of reading and looking up one spec."""
+"""Reading and looking up one spec."""
 
 
 def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
-    """Return the specs as they are looked up.
+    """Return the specs in the form that is looked up.
 
-    Raises InvalidArgument with the place of one that has no good hash or name.
+    Raises InvalidArgument with the index of the first spec that has an invalid hash or name.
     """
     specs = []
     for number, spec in enumerate(inputs):
@@ -107,30 +112,36 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
 
 
 LOOKED_UP = Cost(weight=2_000, items=NumberOf("first"), once=LOADING)
-"""The specs that are there, or those that are missing."""
+"""The specs that were found, or those that are missing."""
 
 HISTORIES = 60_000
-"""The changes of all packages of which something is missing are read: that can be most of them."""
+"""Reading the changes of all packages with missing specs, which can be most packages."""
 
 LAST_SEEN = Cost(weight=5, once=HISTORIES)
-"""The history of a hash, read for all listed hashes at once."""
+"""The history of a hash; the histories of all listed hashes are read at once."""
 
 NEAREST = Cost(weight=20)
-"""The spec nearest to a missing one, found for all listed ones at once."""
+"""The spec nearest to a missing one; those of all listed specs are computed at once."""
 
 DIFFERENCES = Cost(weight=10, items=0.7)
-"""The facts in which the nearest spec differs: most differ in one or none."""
+"""The facts that differ from the nearest spec; usually one or none."""
 
 MAIN_CAUSES = Cost(weight=50, items=2, once=20_000)
-"""The main causes of a package where a hash of it went, read for all listed hashes at once."""
+"""The main causes of a package in the revision that removed a hash; those of all listed hashes are
+read at once.
+"""
 
 LazyMainCause = Annotated["MainCause", strawberry.lazy("schema.histories")]
 
-FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all unless given.")]
+FirstArgument = Annotated[
+    int | None, strawberry.argument("Maximum number of specs; by default, all.")
+]
 
 
 class _Missing:
-    """The specs that a lookup lists as missing, with what is computed for all of them at once."""
+    """The specs that a lookup lists as missing, with the values that are computed for all of them
+    at once.
+    """
 
     def __init__(self, loaded: LoadedRevision, looked_up: Lookup, size: int | None) -> None:
         self.loaded = loaded
@@ -138,21 +149,22 @@ class _Missing:
         self.places = looked_up.missing[:size].tolist()
 
     def spec(self, number: int) -> ConcreteSpec:
-        """Return a spec as it was given."""
+        """Return a spec as it was passed."""
         spec: ConcreteSpec = self.looked_up.wanted.specs[self.places[number]]
         return spec
 
     def last_seen(self, number: int) -> LastSeen | None:
-        """Return where a spec was last; None where the catalog never saw it."""
+        """Return where a spec was last seen; None if no revision ever had it."""
         if isinstance(self._histories, CachelogError):
             raise self._histories
         history = self._histories.get(self.spec(number).hash)
         return None if history is None else last_seen(history, series(self.loaded.info.tag))
 
     def causes(self, number: int) -> Sequence[tuple[KeptCause, int]] | None:
-        """Return the main causes of the package where a spec went, with the numbers of specs.
+        """Return the main causes of the package in the revision that removed a spec, each with its
+        number of specs.
 
-        None where it did not go, or its causes are not kept.
+        None if the spec was not removed, or if its causes are not stored.
         """
         spec, last = self.spec(number), self.last_seen(number)
         if last is None or last.gone_in is None:
@@ -161,7 +173,9 @@ class _Missing:
 
     @cached_property
     def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[KeptCause, int]]]:
-        """The main causes of the packages where they went; none where the history has none."""
+        """The main causes of the packages in the revisions that removed specs; empty if the history
+        has none.
+        """
         ends = {
             (self.spec(number).name, Pair(last.revision.digest, last.gone_in.digest))
             for number in range(len(self.places))
@@ -176,7 +190,7 @@ class _Missing:
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
-        """The history of the hashes, or the error of reading it; read once for all of them."""
+        """The histories of all hashes, or the error of reading them."""
         specs = map(self.spec, range(len(self.places)))
         question = HistoryTopic(
             About.HASHES, items=frozenset((spec.hash, spec.name) for spec in specs)
@@ -189,7 +203,7 @@ class _Missing:
 
 
 class MissingRows(RowList["MissingSpec"]):
-    """Some of the specs that a lookup lists as missing, by their numbers."""
+    """Some of the specs that a lookup lists as missing, identified by their numbers."""
 
     def item(self, number: int) -> "MissingSpec":
         """Return the spec of a number."""
@@ -197,52 +211,53 @@ class MissingRows(RowList["MissingSpec"]):
 
     @property
     def records(self) -> list[ConcreteSpec]:
-        """The specs as they were given."""
+        """The specs as they were passed."""
         return list(map(self.loaded.spec, self.numbers))
 
     def seen(self, fact: str) -> list[Any]:
-        """Return a fact of where each was last; None where the catalog never saw it."""
+        """Return a fact about where each spec was last seen; None if no revision ever had it."""
         return [getattr(last, fact, None) for last in map(self.loaded.last_seen, self.numbers)]
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
-    """The last revision that has it: of the series of the one looked in, or of any where that
-    series never had it; null where the catalog never saw it.
+    """The last revision that has it: of the same series, or of any series if the same series never
+    had it; null if no revision ever had it.
     """
     return WhereKnown.of(rows.seen("revision"), revision_object)
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
-    """The revision after `lastSeen`, which has it no longer; null where there is none, or the
-    catalog never saw it.
+    """The revision after `lastSeen`, which no longer has it; null if there is none, or if no
+    revision ever had it.
     """
     return WhereKnown.of(rows.seen("gone_in"), revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
-    """The spec of the same package that is most alike: in its architecture, then the version, the
-    variants, the compiler, the recipe; null where the package is not there.
+    """The most similar spec of the same package, compared by architecture, then version, variants,
+    compiler, and recipe; null if the revision does not have the package.
     """
     nearest = rows.loaded.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
     return WhereKnown.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
-    """The given facts in which the nearest differs: `before` as it was given, `after` as it is
-    there. Without any, the hashes differ by those of dependencies, or by what was not given.
+    """The given facts that differ from `nearest`: `before` is the given value, `after` that of
+    `nearest`. If the list is empty, the hashes differ because of dependencies or of facts that were
+    not given.
     """
     return Sublists.of(list(map(rows.loaded.looked_up.differences, rows.numbers)))
 
 
 @object_type
 class MissingSpec(ListedRecord):
-    """A spec that was looked for, and is not there.
+    """A spec that was looked up, but not found.
 
     - hash: The DAG hash.
     - name: The package's name.
-    - version: The version, where it was given.
-    - is_root: Whether it was given as a root.
-    - reason: Why it went after `lastSeen`; null where it did not, or the catalog never saw it.
+    - version: The version, if it was given.
+    - is_root: Whether it was passed as a root.
+    - reason: Why `goneIn` removed it; null if it was not removed, or if no revision ever had it.
     """
 
     hash: str = of_record("hash", cost=texts(34))
@@ -256,8 +271,8 @@ class MissingSpec(ListedRecord):
 
     @resolver(MAIN_CAUSES)
     def main_causes(self) -> list[LazyMainCause] | None:
-        """The main causes of what replaced its package's specs in `goneIn`, what explains
-        most first; null where it did not go, or the catalog keeps no causes of that.
+        """The main causes of the specs that replaced specs of its package in `goneIn`, those that
+        explain the most specs first; null if it was not removed, or if these causes are not stored.
         """
         from schema.histories import MainCause
 
@@ -271,11 +286,11 @@ class MissingSpec(ListedRecord):
 
 @object_type
 class LookupType:
-    """What a revision holds of the specs that were looked for.
+    """Which of the specs that were looked up a revision contains.
 
-    - revision: Where they were looked for.
-    - num_wanted: How many specs were looked for, each hash once.
-    - num_roots_wanted: How many of the specs are roots.
+    - revision: The revision in which they were looked up.
+    - num_wanted: Number of specs that were looked up, counting each hash once.
+    - num_roots_wanted: Number of these specs that are roots.
     """
 
     info: strawberry.Private[RevisionInfo]
@@ -287,26 +302,26 @@ class LookupType:
 
     @resolver()
     def num_found(self, info: Info) -> int:
-        """How many of them are there."""
+        """Number of specs that were found."""
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
     num_roots_wanted = attribute("specs.num_roots", int)
 
     @resolver()
     def num_roots_found(self, info: Info) -> int:
-        """How many of the roots are there."""
+        """Number of roots that were found."""
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @resolver(LOOKED_UP, Omittable())
     def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
-        """Those that are there: roots first, then by name and hash."""
+        """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
     @resolver(LOOKED_UP, Omittable())
     def missing(self, info: Info, first: FirstArgument = None) -> list[MissingSpec]:
-        """Those that are not there, in the same order."""
+        """The specs that were not found, in the same order."""
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
@@ -316,7 +331,7 @@ class LookupType:
 
 
 def _size(first: int | None) -> int | None:
-    """Return how many to show, None for all. Raises InvalidArgument for a negative number."""
+    """Return the number of specs to list, None for all. Raises InvalidArgument if negative."""
     if first is not None and first < 0:
         raise InvalidArgument("first", f"{first} is below 0")
     return first
@@ -326,27 +341,27 @@ def _size(first: int | None) -> int | None:
 
 
 FINDING_HOLES = 50_000
-"""The share of each request of following all dependencies of a revision, which is kept."""
+"""The share of each request in following all dependencies of a revision, whose result is cached."""
 
 HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
 """A page of holes."""
 
 AFFECTED_DEFAULT = 20
-"""How many affected specs of a hole are listed unless a number is given."""
+"""Default number of affected specs in the list of a hole."""
 
 AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT), each=2)
-"""What depends on one hole, however far."""
+"""The direct and indirect dependents of one hole."""
 
 
 @object_type
 class HoleType:
-    """A spec that others need to be linked or to run, and that is neither in the cache nor
+    """A spec on which others depend at link time or run time, and that is neither in the cache nor
     external.
 
     - hash: The DAG hash.
     - name: The package's name.
-    - version: The version; null where the revision's source does not tell it.
-    - num_affected: How many specs cannot be installed without it.
+    - version: The version; null if the source of the revision does not state it.
+    - num_affected: Number of specs that cannot be installed without it.
     """
 
     loaded: strawberry.Private[LoadedRevision]
@@ -362,9 +377,7 @@ class HoleType:
 
     @resolver(AFFECTED)
     def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
-        """The first of the specs that cannot be installed without it, by package, newest version
-        first.
-        """
+        """The specs that cannot be installed without it, by package, newest version first."""
         check_first(first)
         levels = self.loaded.context.budget.levels
         rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
@@ -372,8 +385,8 @@ class HoleType:
 
     @resolver(LAST_SEEN)
     def gone_in(self, info: Info) -> LazyRevision | None:
-        """The revision of the series that had it no longer, after one that had it; of another
-        series where this one never had it; null where none did, or it is still there.
+        """The revision of the series that no longer has it, after one that had it; of another
+        series if this one never had it; null if there is no such revision.
         """
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
@@ -385,8 +398,8 @@ class HoleType:
 class HoleConnection(Connection[HoleType]):
     """A page of holes.
 
-    - num_whole: How many specs are whole: all that they need to be installed is in the cache.
-    - num_affected: How many specs lack any hole, and so are not whole.
+    - num_whole: Number of specs that can be installed from the cache alone.
+    - num_affected: Number of specs that cannot be installed because of a hole.
     """
 
     holes: strawberry.Private[Holes]
@@ -397,16 +410,17 @@ class HoleConnection(Connection[HoleType]):
 
     @resolver()
     def num_unknown(self) -> int:
-        """How many specs have unknown dependencies. What reaches one of them is neither whole nor
-        affected, unless it reaches a hole.
+        """Number of specs with unknown dependencies. A spec that depends on one of them, directly
+        or indirectly, counts in neither `numWhole` nor `numAffected`, unless it also depends on a
+        hole.
         """
         return int(np.count_nonzero(~self.graph.known))
 
 
 def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleConnection | None:
-    """Return a page of a revision's holes; None where its source does not list dependencies.
+    """Return a page of a revision's holes; None if its source does not list dependencies.
 
-    Raises InvalidArgument for a cursor that names none of them.
+    Raises InvalidArgument for an invalid cursor.
     """
     graph = loaded.dependencies()
     if graph.num_rows and not graph.is_known:

@@ -1,4 +1,4 @@
-"""Packages and stacks of a revision: specs of one name, or of one build environment."""
+"""Packages and stacks of a revision: the specs of one name, or of one build environment."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -78,23 +78,26 @@ if TYPE_CHECKING:
 
 @strawberry.input(
     name="PackageFilter",
-    description="Every list is any-of; the fields together are all-of. The conditions on specs "
-    "(stacks, compilers, targets ...) must all be met by one spec of the package.",
+    description="Conditions on packages. A package meets a list if it has any of its values, and "
+    "has to meet all of the fields. The conditions on specs (stacks, compilers, targets ...) "
+    "have to be met together by a single spec of the package.",
 )
 class PackageFilterInput:
     """Conditions on packages."""
 
-    search: str | None = optional_field("Case-insensitive substring of the name.")
+    search: str | None = optional_field("A substring of the name; case-insensitive.")
     packages: list[str] | None = optional_field("Names of packages.")
-    names: list[str] | None = optional_field("Names, exactly.", deprecated="Use `packages`.")
-    stacks: list[str] | None = optional_field("Stacks that have a spec of the package.")
-    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    names: list[str] | None = optional_field("Exact names.", deprecated="Use `packages`.")
+    stacks: list[str] | None = optional_field("Stacks that contain a spec of the package.")
+    compilers: list[str] | None = optional_field(
+        "Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version."
+    )
     operating_systems: list[str] | None = optional_field("Operating systems.")
     platforms: list[str] | None = optional_field("Platforms.")
     targets: list[str] | None = optional_field("Microarchitectures.")
 
     def to_domain(self) -> PackageFilter:
-        """Return the conditions as the frame takes them."""
+        """Return the conditions in the form that the frame accepts."""
         values = given_values(self)
         packages = values.pop("packages", None)
         if packages is not None:
@@ -105,7 +108,8 @@ class PackageFilterInput:
 
 
 PackageFilterArgument = Annotated[
-    PackageFilterInput | None, strawberry.argument("Which packages; all unless given.")
+    PackageFilterInput | None,
+    strawberry.argument("Conditions on the packages; by default, all packages."),
 ]
 PackageOrderArgument = Annotated[
     Order | None,
@@ -120,24 +124,25 @@ LISTED_MAX = 1_000
 """The largest number of cells or dependents, and the default."""
 
 CELLS = Cost(weight=2_000, items=NumberOf("first", default=LISTED_MAX), each=5)
-"""The values of whole columns are put into order; then a cell is a few codes."""
+"""Sorting the values of entire columns; a cell then consists of a few codes."""
 
 DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=LISTED_MAX), each=2)
-"""All edges that lead to a package are followed one step up."""
+"""Following all edges that lead to a package one step up."""
 
 Dimensions = Annotated[
-    list[CoverageDimension], strawberry.argument("The dimensions; none for the package alone.")
+    list[CoverageDimension],
+    strawberry.argument("The dimensions; an empty list for the package as a whole."),
 ]
-First = Annotated[int, strawberry.argument(f"How many; {LISTED_MAX:,} at most.")]
+First = Annotated[int, strawberry.argument(f"Maximum number of items, up to {LISTED_MAX:,}.")]
 
 
 @object_type
 class CoverageCell:
-    """A cell of a package's coverage: a value for each dimension, that some of its specs have
-    together.
+    """A cell of a package's coverage: a combination of values, one for each dimension, that some of
+    its specs have.
 
-    - values: One value for each dimension that was asked for, in that order.
-    - num_specs: How many of the package's specs have them.
+    - values: The value for each requested dimension, in the order of `by`.
+    - num_specs: Number of specs of the package that have these values.
     """
 
     values: list[str] = field(cost=texts(80))
@@ -149,7 +154,7 @@ class DependentPackage:
     """A package with specs that depend on another package.
 
     - name: The package's name.
-    - num_specs: How many of its specs depend on a spec of the other package themselves.
+    - num_specs: Number of its specs that depend directly on a spec of the other package.
     """
 
     name: str
@@ -157,7 +162,7 @@ class DependentPackage:
 
 
 def check_first(first: int) -> None:
-    """Raise InvalidArgument for a number out of range."""
+    """Raise InvalidArgument if a number is out of range."""
     if not 0 <= first <= LISTED_MAX:
         raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
 
@@ -168,20 +173,20 @@ BY_STACK = Cost(items=STACKS)
 """A count for each stack or target."""
 
 IMPACT = Cost(weight=20_000, num_bytes=1_000)
-"""All that depends on a package, however far, is found and counted."""
+"""Finding and counting all direct and indirect dependents of a package."""
 
 OUTCOME = Cost(weight=5_000, once=60_000 + EXPLAINING)
-"""The causes of a series are looked through, and one of its comparisons is explained."""
+"""Searching the causes of a series, and explaining one of its comparisons."""
 
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
 
 @object_type
 class StackCount:
-    """How many specs a stack has."""
+    """The number of specs in a stack."""
 
     stack: str = field("The stack's name.")
-    num_specs: int = field("How many of the specs it has.")
+    num_specs: int = field("Number of the specs that it contains.")
 
 
 def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
@@ -190,16 +195,16 @@ def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
 
 @object_type
 class ImpactType:
-    """What would be built again if the recipe of a package changed: all specs that reach it over
-    any edge, its own included.
+    """The specs that would be rebuilt if the recipe of a package changed: its own specs, and all
+    specs that depend on them, directly or indirectly.
 
-    - num_specs: How many specs.
-    - num_packages: Of how many packages.
-    - size: The sum of the known sizes of their binary packages; null where none is known.
-    - size_label: The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10,
-      11-100, 101-500, 501-1000, 1001+.
-    - stack_counts: How many of them each stack but root has, the largest first; null where the
-      revision's source does not list stacks.
+    - num_specs: Number of these specs.
+    - num_packages: Number of packages of these specs.
+    - size: Sum of the known sizes of their binary packages; null if none is known.
+    - size_label: The class of the number of specs, one of the labels of nixpkgs' pull requests: 0,
+      1-10, 11-100, 101-500, 501-1000, 1001+.
+    - stack_counts: Number of these specs in each stack except root, the largest number first; null
+      if the source of the revision does not list stacks.
     """
 
     package: strawberry.Private["Package"]
@@ -218,19 +223,19 @@ class ImpactType:
     @deprecated(COUNTS_DEPRECATED)
     @resolver(BY_STACK)
     def by_stack(self) -> list[StackCount]:
-        """How many of them each stack but root has, the largest first."""
+        """Number of these specs in each stack except root, the largest number first."""
         return _stack_counts(self.counts.by_stack or [])
 
     @resolver(BY_STACK)
     def by_target(self) -> list[FacetCount]:
-        """How many are for each target, the largest first."""
+        """Number of these specs for each target, the largest number first."""
         counts = self.counts.by_target
         return [FacetCount(value=target, num_specs=num_specs) for target, num_specs in counts]
 
     @resolver(OUTCOME)
     def outcome(self) -> LazyOutcome | None:
-        """What the package's next change in the series came to; null where it has not changed since
-        in any revision.
+        """The effect of the package's next change in the series; null if the package has not
+        changed in any later revision.
         """
         from schema.histories import impact_outcome
 
@@ -243,7 +248,7 @@ LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision"
 
 
 def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
-    """Declare a field whose value follows from the frame and the package's code."""
+    """Declare a field whose value is computed from the frame and the package's code."""
 
     def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
@@ -253,10 +258,10 @@ def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
 
 
 COUNTED = Cost(weight=25, num_bytes=200)
-"""Values that are counted from the package's rows."""
+"""Values that are counted over the rows of the package."""
 
 SUMMED = Cost(weight=8)
-"""A number that is summed up over the package's rows."""
+"""A sum over the rows of the package."""
 
 
 def _values_of(name: str) -> Any:
@@ -277,15 +282,17 @@ def _stack_names(frame: Frame, code: int) -> list[str] | None:
 
 
 def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
-    """These stacks themselves."""
+    """The stacks that contain a spec of it, ordered by name; null if the source of the revision
+    does not list stacks.
+    """
     frame = packages.loaded.frame
     names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
     return stacks_of_each(packages.loaded, names)
 
 
 def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
-    """How many of its specs each stack has, by name; null where the revision's source tells no
-    stacks.
+    """Number of its specs in each stack, ordered by stack name; null if the source of the revision
+    does not list stacks.
     """
     if not tells_stacks(packages.loaded.frame):
         return WhereKnown([], [-1] * len(packages))
@@ -293,7 +300,7 @@ def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
 
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
-    """How many of its specs each stack has, by name."""
+    """Number of its specs in each stack, ordered by stack name."""
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     return Sublists.of(
@@ -317,12 +324,12 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
 
 
 def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
-    """The revision that it is part of."""
+    """The revision to which it belongs."""
     return [revision_object(packages.loaded.info)] * len(packages)
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    """The package through all revisions of the series that this one is part of."""
+    """The history of the package in the series of this revision."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
@@ -342,7 +349,7 @@ def _specs(
     *,
     page: PageArguments,
 ) -> SpecPages:
-    """Its specs."""
+    """Its specs, by default ordered by package, newest version first."""
     loaded = packages.loaded
     narrowing = (matching, filter, order_by, page.after, page.before)
     if all(value is None for value in narrowing):
@@ -359,17 +366,17 @@ def _specs(
 class Package(Node):
     """All specs of one name in a revision.
 
-    - versions: Newest first, in Spack's own version order.
+    - versions: The versions of its specs, newest first, in Spack's version order.
     - compilers: The compilers of its specs.
-    - operating_systems: What its specs run on.
+    - operating_systems: The operating systems of its specs.
     - platforms: The platforms of its specs.
     - targets: The microarchitectures of its specs.
-    - stacks: The stacks that have a spec of it, by their names alone. One selection cannot have
-      this and the `stacks` of a revision, which are objects, under one name: give one an alias.
-    - stack_names: The stacks that have a spec of it, sorted; null where the revision's source
-      tells none.
-    - num_specs: How many specs it has.
-    - total_size: The sum of its binary packages' sizes, as far as known.
+    - stacks: The names of the stacks that contain a spec of it. A selection that merges this field
+      with the `stacks` of a revision, which are objects, needs an alias for one of them.
+    - stack_names: The names of the stacks that contain a spec of it, sorted; null if the source of
+      the revision does not list stacks.
+    - num_specs: Number of specs.
+    - total_size: Sum of the known sizes of its binary packages; null if none is known.
     """
 
     loaded: strawberry.Private[LoadedRevision]
@@ -422,9 +429,9 @@ class Package(Node):
 
     @resolver(CELLS)
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
-        """What of it there is: how many of its specs have each combination of values, in the order
-        of these, versions and compilers as Spack orders them. A spec stands in one cell for each of
-        its stacks where these are a dimension, and in none where it has no value for one.
+        """The number of its specs for each combination of values, ordered by these values, versions
+        and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
+        its stacks. A spec without a value for a dimension is in no cell.
         """
         check_first(first)
         if len(by) > len(CoverageDimension):
@@ -443,8 +450,8 @@ class Package(Node):
 
     @resolver(DEPENDENTS)
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
-        """The packages whose specs depend on a spec of it themselves, those with most such specs
-        first. Null where the revision's source told no dependencies at all.
+        """The packages with specs that depend directly on a spec of it, those with the most such
+        specs first; null if the source of the revision does not list dependencies.
         """
         check_first(first)
         frame, graph = self.loaded.frame, self.loaded.dependencies()
@@ -459,8 +466,8 @@ class Package(Node):
 
     @resolver(IMPACT)
     def impact(self) -> ImpactType | None:
-        """What would be built again if its recipe changed. Null where the revision's source told no
-        dependencies at all.
+        """The specs that would be rebuilt if its recipe changed; null if the source of the revision
+        does not list dependencies.
         """
         frame, graph = self.loaded.frame, self.loaded.dependencies()
         if not graph.is_known:
@@ -477,17 +484,17 @@ class Package(Node):
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
-        """Return a package of a revision; None where it has none of that name."""
+        """Return a package of a revision; None if it has none of that name."""
         code = loaded.frame.package.index.get(name)
         return None if code is None else cls(loaded=loaded, code=code)
 
     def alone(self) -> "PackageRows":
-        """Return the list of this package alone."""
+        """Return a list of only this package."""
         return PackageRows(self.loaded, np.array([self.code], np.int32))
 
 
 class PackageRows(RowList[Package]):
-    """Packages by their codes; an object is created only on access."""
+    """Packages identified by their codes; an object is created only on access."""
 
     def item(self, number: int) -> Package:
         """Return the package of a code."""
@@ -499,7 +506,7 @@ class PackageRows(RowList[Package]):
         return Places(("packages", frame.digest), len(frame.packages), self.numbers)
 
     def each_code(self) -> Iterator[int]:
-        """Yield the codes to what takes long for each; raises BudgetExceeded."""
+        """Yield the codes, for work that takes long for each of them; raises BudgetExceeded."""
         each: Iterator[int] = self.loaded.context.budget.each(self.numbers.tolist())
         return each
 
@@ -513,7 +520,7 @@ def package_connection(
 ) -> Connection[Package]:
     """Return a connection over the packages of a revision, or of those with a spec in a stack.
 
-    Raises InvalidArgument for a bad cursor.
+    Raises InvalidArgument for an invalid cursor.
     """
     frame = loaded.frame
     codes = frame.select_packages(conditions.to_domain() if conditions else PackageFilter())
@@ -535,10 +542,10 @@ def package_connection(
 
 @object_type
 class Stack(Node):
-    """A build environment (e4s, ml-linux-x86_64-cuda ...). root is Spack's union of all of them.
+    """A build environment (e4s, ml-linux-x86_64-cuda ...). root is the union of all stacks.
 
     - name: The stack's name.
-    - revision: The revision that it is part of.
+    - revision: The revision to which it belongs.
     """
 
     loaded: strawberry.Private[LoadedRevision]
@@ -552,7 +559,7 @@ class Stack(Node):
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
-        """Return a stack of a revision; None where it has none of that name."""
+        """Return a stack of a revision; None if it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
     id = id_field("Stack", "loaded.info.key", "name")
@@ -561,18 +568,18 @@ class Stack(Node):
 
     @resolver(Cost(weight=500))
     def num_packages(self) -> int:
-        """How many packages have a spec in it."""
+        """Number of packages with a spec in it."""
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
     @resolver(Cost(weight=250))
     def num_specs(self) -> int:
-        """How many specs it has."""
+        """Number of specs."""
         return int(self.loaded.frame.in_stack(self.name).sum())
 
     @resolver(Cost(weight=700))
     def total_size(self) -> ByteCount | None:
-        """The sum of its binary packages' sizes, as far as known."""
+        """Sum of the known sizes of its binary packages; null if none is known."""
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
         size = frame.size.total(rows)
@@ -586,7 +593,9 @@ class Stack(Node):
         *,
         page: PageArguments,
     ) -> Connection[Package]:
-        """The packages with a spec in it."""
+        """The packages with a spec in it, by default ordered by name. Their fields describe the
+        packages in the entire revision.
+        """
         return package_connection(self.loaded, self.name, filter, order_by, page)
 
     @connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
@@ -598,7 +607,7 @@ class Stack(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection:
-        """Its specs."""
+        """Its specs, by default ordered by package, newest version first."""
         within = self.loaded.frame.in_stack(self.name)
         shown = spec_page(self.loaded, within, matching, filter, order_by, page)
         return SpecConnection(page=shown)

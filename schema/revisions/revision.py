@@ -1,4 +1,4 @@
-"""Revisions, and the tags that they are published under."""
+"""Revisions, and the tags under which they are published."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -71,7 +71,7 @@ LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
-"""Something of a revision's contents by its name."""
+"""An object of a revision's content, by its name."""
 
 STACKS_OF_REVISION = Cost(weight=20, items=STACKS, once=LOADING)
 
@@ -87,12 +87,14 @@ NEIGHBOUR = Cost(weight=20)
 
 
 def _of_line(name: str, graphql_type: Any) -> Any:
-    """Declare a field that is a fact of a revision's line of the catalog."""
+    """Declare a field that is a fact in a revision's row of the catalog."""
     return attribute(f"info.{name}", graphql_type, is_for_many=True)
 
 
 def series_field(path: str, name_of: Callable[[str], str] = str) -> Any:
-    """Declare a field that leads to the series whose name is made of an attribute of its object."""
+    """Declare a field that returns the series whose name is computed from an attribute of its
+    object.
+    """
     return attribute(path, LazySeries, make=lambda text: node_of("Series", name=name_of(text)))
 
 
@@ -101,24 +103,24 @@ describe_enum(UnprovenReason)
 
 @object_type
 class UnprovenType:
-    """Hashes that an import could not compute anew."""
+    """Hashes that the import could not recompute."""
 
-    reason: UnprovenReason = field("Why not.")
-    num_specs: int = field("How many specs have such a hash.")
+    reason: UnprovenReason = field("The reason.")
+    num_specs: int = field("Number of specs with such a hash.")
 
 
 @object_type
 class SourceType:
-    """Where a revision came from.
+    """The source of a revision.
 
-    - location: Where it was read: a URL, or of a local path the last part.
+    - location: The location of the source: a URL, or the last part of a local path.
     """
 
     kind: str = field(SOURCE_KIND_TEXT)
     location: str = attribute("public_location", str)
-    version: str | None = field("The commit or ETag that was read.")
-    importer: str = field("The program that read it, with its version.")
-    synthetic: bool = field("Whether a generator made the data up, for demonstration.")
+    version: str | None = field("The commit or ETag of the source when it was imported.")
+    importer: str = field("The program that imported it, with its version.")
+    synthetic: bool = field("Whether the data was generated for demonstration.")
 
 
 describe_enum(FoundBy, name="RecipesFoundBy")
@@ -126,16 +128,16 @@ describe_enum(FoundBy, name="RecipesFoundBy")
 
 @object_type
 class RecipesType:
-    """The commit of the recipes that a revision's specs were concretized with."""
+    """The commit of the package recipes that the specs of a revision were concretized with."""
 
-    repository: str = field("The git repository: a URL, or of a local path the last part.")
+    repository: str = field("The git repository: a URL, or the last part of a local path.")
     commit: str = field("The full hash of the commit.")
-    found_by: FoundBy = field("How it was found.")
-    url: str | None = field("Where the commit can be viewed, if known.")
+    found_by: FoundBy = field("How the commit was determined.")
+    url: str | None = field("The URL of a web page that shows the commit, if known.")
 
     @classmethod
     def of(cls, context: Context, recipes: Recipes) -> Self:
-        """Return the recipes with a link."""
+        """Return the recipes with the URL of the commit's web page."""
         url = context.library.links(recipes.repository).commit(recipes.commit)
         return cls(
             repository=public_location(recipes.repository),
@@ -147,27 +149,30 @@ class RecipesType:
 
 @object_type
 class Revision(Node):
-    """The catalog once. Immutable: the same digest is the same content for ever.
+    """The state of a build cache at one time. Immutable: a digest always identifies the same
+    content.
 
-    - tag: The name of the tag that it was published under.
-    - digest: sha256 of the canonical content; independent of file order, spelling noise and import
-      time.
+    - tag: The name of the tag under which it was published.
+    - digest: SHA-256 of the canonical content; independent of the order of files, differences in
+      spelling, and the time of the import.
     - taken_at: When the build cache was in this state.
-    - published_at: When the catalog learned of it.
-    - num_packages: How many packages it has.
-    - num_specs: How many specs it has.
-    - num_known_stacks: How many stacks it has, without root, their union; null where its source
-      tells none.
-    - num_stacks: How many stacks it has, without root, their union.
-    - total_size: The sum of its binary packages' sizes, as far as known.
-    - num_proven: How many hashes an import computed anew and found right; null where it did not
-      try, as for cache pages.
-    - unproven: How many it could not compute anew, and why; null where it did not try.
-    - tag_node: The tag that it was published under, with its series.
-    - tag_info: As `tagNode`.
-    - series_node: The series that it is part of.
-    - series_info: As `seriesNode`.
-    - source: Where it came from.
+    - published_at: When it was imported into the catalog.
+    - num_packages: Number of packages.
+    - num_specs: Number of specs.
+    - num_known_stacks: Number of stacks, without root, which is their union; null if the source
+      does not list stacks.
+    - num_stacks: Number of stacks, without root, which is their union; 0 if the source does not
+      list stacks.
+    - total_size: Sum of the known sizes of its binary packages; null if none is known.
+    - num_proven: Number of hashes that the import recomputed and found correct; null if it did not
+      recompute hashes, as for cache pages.
+    - unproven: The hashes that the import could not recompute, counted by reason; null if it did
+      not recompute hashes.
+    - tag_node: The tag under which it was published.
+    - tag_info: The same as `tagNode`.
+    - series_node: The series to which it belongs.
+    - series_info: The same as `seriesNode`.
+    - source: The source from which it was imported.
     """
 
     info: strawberry.Private[RevisionInfo]
@@ -194,7 +199,9 @@ class Revision(Node):
 
     @resolver(Cost(weight=20))
     def recipes(self, info: Info) -> RecipesType | None:
-        """The commit of the recipes that its specs were concretized with, where it is known."""
+        """The commit of the package recipes that its specs were concretized with; null if it is not
+        known.
+        """
         info.context.is_permanent = False  # it may become known, or be corrected
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesType.of(info.context, recipes)
@@ -211,8 +218,8 @@ class Revision(Node):
 
     @resolver()
     def confirmed_at(self, info: Info) -> DateTime:
-        """When an import last found its tag in this very state, before any other one; `takenAt`
-        where none has found it so again.
+        """When an import last found its tag unchanged in this state, before any other state;
+        `takenAt` if no later import did.
         """
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
@@ -220,7 +227,7 @@ class Revision(Node):
 
     @resolver(LOADED)
     def package(self, info: Info, name: str) -> Package | None:
-        """A package by its name.
+        """The package with a name; null if there is none.
 
         - name: The package's name.
         """
@@ -235,16 +242,17 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> Connection[Package]:
-        """Its packages."""
+        """Its packages, by default ordered by name."""
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
     @resolver(LOADED)
     def spec(self, info: Info, hash: str) -> SpecType | None:
-        """A spec by its hash, or how it begins. Where several of the revision begin so, that is an
-        error with extensions.code AMBIGUOUS_HASH and extensions.candidates, as of `Query.hash`.
+        """The spec with a hash; null if there is none. If several hashes of the revision start with
+        the prefix, the error has extensions.code AMBIGUOUS_HASH and extensions.candidates, as for
+        `Query.hash`.
 
-        - hash: The DAG hash, or how it begins.
+        - hash: The DAG hash, or an unambiguous prefix of it.
         """
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
@@ -258,7 +266,7 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection:
-        """Its specs."""
+        """Its specs, by default ordered by package, newest version first."""
         loaded = info.context.load(self.info)
         shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
         return SpecConnection(page=shown)
@@ -273,17 +281,18 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection | None:
-        """The specs that a query in Spack's language matches, as `specs(matching:)`; null, with an
-        error, where it cannot be answered: what stands beside it in the request is not lost.
+        """The specs that match a query in Spack's spec syntax, like `specs(matching:)`. If the
+        query fails, the field is null, with an error, so that the other fields of the request are
+        not lost.
 
-        - query: A query in Spack's language.
+        - query: A query in Spack's spec syntax.
         """
         loaded = info.context.load(self.info)
         return SpecConnection(page=spec_page(loaded, slice(None), query, filter, order_by, page))
 
     @resolver(LOADED)
     def stack(self, info: Info, name: str) -> Stack | None:
-        """A stack by its name.
+        """The stack with a name; null if there is none.
 
         - name: The stack's name.
         """
@@ -291,15 +300,15 @@ class Revision(Node):
 
     @resolver(STACKS_OF_REVISION)
     def stack_nodes(self, info: Info) -> list[Stack] | None:
-        """Its stacks, by name, root among them; null where its source tells none."""
+        """Its stacks, including root, ordered by name; null if the source does not list stacks."""
         loaded = info.context.load(self.info)
         return self._stacks(loaded) if tells_stacks(loaded.frame) else None
 
     @deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
     @resolver(STACKS_OF_REVISION)
     def stacks(self, info: Info) -> list[Stack]:
-        """Its stacks, by name, root among them. One selection cannot have this and the `stacks` of
-        a package or spec, which are names alone, under one name: give one an alias.
+        """Its stacks, including root, ordered by name. A selection that merges this field with the
+        `stacks` of a package or spec, which are only names, needs an alias for one of them.
         """
         return self._stacks(info.context.load(self.info))
 
@@ -310,13 +319,13 @@ class Revision(Node):
         Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS})
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
-        """Which of these concrete specs, those of a spack.lock say, the revision holds."""
+        """Which of some concrete specs, for example those of a spack.lock, it contains."""
         return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
 
     @connection_field(HOLES)
     def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:
-        """What is missing for its specs to be installed from this cache alone, what affects most of
-        them first; null where its source does not list dependencies.
+        """The specs that are missing to install its specs from this cache alone, those that affect
+        the most specs first; null if the source does not list dependencies.
         """
         return hole_connection(info.context.load(self.info), page)
 
@@ -329,8 +338,9 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> TwinGroupConnection:
-        """What of it is built more than once, the groups whose other specs most specs reach first;
-        of a stack or a package only their specs count, not what these depend on.
+        """The groups of specs that are built more than once, ordered by the number of specs that
+        depend, directly or indirectly, on a spec of the group other than its first. With `stack` or
+        `package`, only its specs are considered, not their dependencies.
 
         - stack: Only specs of this stack.
         - package: Only specs of this package.
@@ -359,8 +369,8 @@ class Revision(Node):
 
     @resolver(Cost(weight=60))
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        """What came and went with it, as `Series.growth` tells; null, with an error, where that is
-        not kept yet: it is made for `Series.growth` alone.
+        """The specs and packages that it added and removed, as in `Series.growth`; null, with an
+        error, if they are not stored yet, because only `Series.growth` computes them.
         """
         from schema.histories import GrowthPointType
 
@@ -368,18 +378,19 @@ class Revision(Node):
 
 
 def revision_field(path: str, graphql_type: Any = Revision) -> Any:
-    """Declare a field that leads to the revision in an attribute of its object."""
+    """Declare a field that returns the revision in an attribute of its object."""
     return attribute(path, graphql_type, make=revision_object)
 
 
 @object_type
 class Tag(Node):
-    """A name that revisions are published under.
+    """A name under which revisions are published.
 
     - name: The tag's name.
-    - series: The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself.
-    - series_node: That family, with all its revisions.
-    - series_info: As `seriesNode`.
+    - series: The name of the series to which the tag belongs: develop, develop-DATE, vX.Y.Z, or the
+      tag itself.
+    - series_node: That series, with all its revisions.
+    - series_info: The same as `seriesNode`.
     """
 
     name: str
@@ -390,7 +401,7 @@ class Tag(Node):
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
-        """Return a tag of the catalog; None where there is not one of that name."""
+        """Return a tag of the catalog; None if there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 
     @resolver()
@@ -407,7 +418,7 @@ class Tag(Node):
 def revision_connection(
     lines: Sequence[RevisionInfo], arguments: PageArguments
 ) -> Connection[Revision]:
-    """Return a connection over lines of the catalog, newest first."""
+    """Return a connection over revisions of the catalog, newest first."""
     # A cursor is searched from the front, so that the first pages compute few keys.
     keys = Each(len(lines), lambda place: lines[place].key)
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

@@ -1,4 +1,4 @@
-"""Specs: rows of a revision's frame, with their filters, orders, pages and facets."""
+"""Specs, which are rows of a revision's frame, with their filters, orders, pages and facets."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -60,48 +60,53 @@ if TYPE_CHECKING:
 
 
 @strawberry.input(
-    name="SpecFilter", description="Every list is any-of; the fields together are all-of."
+    name="SpecFilter",
+    description="Conditions on specs. A spec meets a list if it has any of "
+    "its values, and has to meet all of the fields.",
 )
 class SpecFilterInput:
     """Conditions on specs."""
 
-    search: str | None = optional_field("Case-insensitive substring of the package's name.")
+    search: str | None = optional_field("A substring of the package's name; case-insensitive.")
     packages: list[str] | None = optional_field("Names of packages.")
-    versions: list[str] | None = optional_field("Versions, exactly.")
-    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    versions: list[str] | None = optional_field("Exact versions.")
+    compilers: list[str] | None = optional_field(
+        "Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version."
+    )
     operating_systems: list[str] | None = optional_field("Operating systems.")
     platforms: list[str] | None = optional_field("Platforms.")
     targets: list[str] | None = optional_field("Microarchitectures.")
-    stacks: list[str] | None = optional_field("Stacks that have the spec.")
+    stacks: list[str] | None = optional_field("Stacks that contain the spec.")
     variants: list[str] | None = optional_field(
-        "All of these must hold: +cuda, ~mpi, build_type=Release."
+        "Variants, all of which the spec must have: +cuda, ~mpi, build_type=Release."
     )
     hash_prefix: str | None = optional_field("A prefix of the hash.")
 
     def to_domain(self) -> SpecFilter:
-        """Return the conditions as the frame takes them."""
+        """Return the conditions in the form that the frame accepts."""
         return SpecFilter(**given_values(self))
 
 
 MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
-        "Only specs that a query in Spack's own language asks for: "
-        "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
-        "What follows `%` or `^` describes that dependency, up to the next of them. `%` asks "
-        "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
-        "the one compiler that it states. `^` asks for what the spec links or runs with, near or "
-        "far, and for what it is itself built with. A virtual package stands for what provides it. "
-        f"At most {MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `%` and `^`. A query that "
-        "cannot be read is an error with extensions.code BAD_USER_INPUT and extensions.position, "
-        "the number of characters before the one at fault. So is, without a position, `^` where "
-        "the revision does not tell dependencies, and the name of a package that no revision "
-        "knows: the message says which names are nearest, and extensions.nearest lists them. "
-        "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
+        "Only specs that match a query in Spack's spec syntax: `hdf5@1.12: +mpi "
+        "target=x86_64_v3: %gcc@13 ^zlib@1.3:`. It can be combined with the other arguments. The "
+        "text after `%` or `^`, up to the next of them, describes a dependency. `%` matches a "
+        "direct dependency of any type; for specs of older formats, it matches the compiler that "
+        "the spec states. `^` matches direct and indirect link and run dependencies, and direct "
+        "build dependencies. A virtual package matches its providers. The limits are "
+        f"{MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `%` and `^`. The error for an "
+        "invalid query has extensions.code BAD_USER_INPUT and extensions.position, the number of "
+        "characters before the invalid one. It is also an error, without a position, to use `^` "
+        "if the source of the revision does not list dependencies, or to name a package that no "
+        "revision has; for the latter, the message and extensions.nearest list the most similar "
+        "names. After `%` or `^`, such a name is no error: nothing matches, and `unknownNames` "
+        "explains why."
     ),
 ]
 FilterArgument = Annotated[
-    SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
+    SpecFilterInput | None, strawberry.argument("Conditions on the specs; by default, all specs.")
 ]
 OrderArgument = Annotated[
     Order | None,
@@ -114,7 +119,7 @@ OrderArgument = Annotated[
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 MOST_CANDIDATES = 20
-"""Of so many specs whose hash begins alike an error tells."""
+"""Maximum number of specs with the same hash prefix that an error lists."""
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
@@ -128,25 +133,27 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
 
 
 def _versions(specs: "SpecRows") -> ListedColumn:
-    """The version that was built, as a list of one."""
+    """The version that was built, as a list with one item."""
     return ListedColumn(specs.loaded.frame, "version", specs.numbers)
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
     """Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release arch=linux-ubuntu24.04-x86_64_v3
-    %gcc@13.2.0. As a query (matching) it finds the spec.
+    %gcc@13.2.0. As a query for `matching`, it matches the spec.
     """
     spec = specs.loaded.frame.spec
     return [spec(row).short for row in specs.numbers.tolist()]
 
 
 def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
-    """The revision that it is part of."""
+    """The revision to which it belongs."""
     return [revision_object(specs.loaded.info)] * len(specs)
 
 
 def _stack_names(specs: "SpecRows") -> Sequence[Any]:
-    """The stacks that it was built in, sorted; null where the revision's source tells none."""
+    """The names of the stacks that contain it, sorted; null if the source of the revision does not
+    list stacks.
+    """
     frame = specs.loaded.frame
     return (
         ColumnSlice(frame, "stacks", specs.numbers) if tells_stacks(frame) else [None] * len(specs)
@@ -154,13 +161,15 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
 
 
 def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
-    """These stacks themselves."""
+    """The stacks that contain it, ordered by name; null if the source of the revision does not list
+    stacks.
+    """
     names = specs.loaded.frame.stacks.mapped_at(list, specs.numbers)
     return stacks_of_each(specs.loaded, names)
 
 
 def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Sublists | WhereKnown:
-    """Return the stacks of each spec or package by their names; null where no source tells any."""
+    """Return the stacks of each spec or package; null if the source does not list stacks."""
     if not tells_stacks(loaded.frame):
         return WhereKnown([], [-1] * len(names))
     stack = partial(node_of, "Stack", loaded=loaded)
@@ -168,18 +177,20 @@ def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Su
 
 
 def _packages(specs: "SpecRows") -> Sequence["Package"]:
-    """The package in the same revision."""
+    """Its package in the same revision."""
     from schema.revisions.package import PackageRows
 
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.numbers])
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    """In which revisions of all series its hash was, since when, and why it came."""
+    """The history of its hash in all series: the revisions that had it, and why it was added and
+    removed.
+    """
     frame, context = specs.loaded.frame, specs.loaded.context
     digest = specs.loaded.info.digest
     names = [frame.packages[code] for code in frame.package.codes[specs.numbers].tolist()]
-    # By packages, whose changes are stored together, even for a few of their specs.
+    # By package, even for only a few of its specs: the changes of a package are stored together.
     histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
     texts = map(frame.hashes.at, specs.numbers.tolist())
     return WhereKnown.of(
@@ -196,7 +207,7 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def _with_fact_fields(cls: Kind) -> Kind:
-    """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
+    """Add a field to a class for each fact of a spec, except dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
         if fact.kept is not Kept.EDGES:
             declared = column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
@@ -218,7 +229,7 @@ _LENGTHS = {
     "build_spec": 64,
     "installed_at": 22,
 }
-"""The bytes of the JSON of long facts, as the largest packages of real caches have them."""
+"""JSON sizes of long facts, in bytes, for the largest packages of real caches."""
 
 
 def _cost(fact: Fact) -> Cost:
@@ -237,7 +248,7 @@ def _graphql_type(fact: Fact) -> Any:
 @strawberry.type
 @_with_fact_fields
 class SpecFacts(Node):
-    """A row of a revision's frame, with the fields that are a column of it."""
+    """A row of a revision's frame, with the fields that are columns of the frame."""
 
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
@@ -268,24 +279,25 @@ class SpecType(SpecFacts):
 
     @classmethod
     def of_hash(cls, loaded: LoadedRevision, hash: str) -> Self | None:
-        """Return the spec of a revision that has this hash; None where there is none."""
+        """Return the spec of a revision that has this hash; None if there is none."""
         row = loaded.frame.hashes.find(hash)
         return None if row is None else cls(loaded=loaded, row=row)
 
     @classmethod
     def of_prefix(cls, loaded: LoadedRevision, text: str) -> Self | None:
-        """Return the spec of a revision whose hash begins so; None where there is none.
+        """Return the spec of a revision whose hash starts with a text; None if there is none.
 
-        Raises AmbiguousHash where there are several.
+        Raises AmbiguousHash if there are several.
         """
         return cls._of_rows(loaded, text, loaded.frame.hashes.with_prefix(text)) if text else None
 
     @classmethod
     def sought(cls, context: Context, text: str, ref: str | None) -> Self | None:
-        """Return the spec whose hash begins so, in the revision of a ref or the newest that has it.
+        """Return the spec whose hash starts with a text, in the revision of a ref or the newest
+        that has it.
 
-        It is None where there is none. Raises AmbiguousHash where there are several, and as
-        ``Context.resolve`` and ``Context.of_history`` do.
+        None if there is none. Raises AmbiguousHash if there are several, and the errors of
+        ``Context.resolve`` and ``Context.of_history``.
         """
         prefix = text.removeprefix("/").lower()
         if ref is None:
@@ -308,7 +320,7 @@ class SpecType(SpecFacts):
         return cls(loaded=loaded, row=int(rows[0])) if len(rows) else None
 
     def alone(self) -> "SpecRows":
-        """Return the list of this spec alone."""
+        """Return a list of only this spec."""
         return SpecRows(self.loaded, np.array([self.row], np.int32))
 
     @connection_field(WALK)
@@ -319,8 +331,8 @@ class SpecType(SpecFacts):
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        """What it depends on. Null where the revision's source did not tell the spec's
-        dependencies. A transitive list ends where dependencies are not known.
+        """The specs on which it depends; null if the source of the revision does not state its
+        dependencies. A transitive list does not go beyond specs with unknown dependencies.
         """
         return neighbours_of(
             self.loaded, self.row, types, page, transitive=transitive, upward=False
@@ -334,8 +346,8 @@ class SpecType(SpecFacts):
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        """What depends on it: specs of the same revision, and others that they depend on. Null
-        where the revision's source told no dependencies at all.
+        """The specs that depend on it: specs of the same revision, and nodes outside of it on which
+        these depend. Null if the source of the revision does not list dependencies.
         """
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
@@ -354,16 +366,16 @@ class SpecRows(RowList[SpecType]):
 
 
 COUNTING = 1_000
-"""Units of counting all rows of a revision by a column."""
+"""Units for counting all rows of a revision by a column."""
 
 NAMING = 80_000
-"""Units of comparing a few names with those of all packages."""
+"""Units for comparing a few names with those of all packages."""
 
 
 class SpecPage(ListPage[SpecType]):
-    """A page of selected specs; ``rows`` are all of them, in their order.
+    """A page of selected specs; ``rows`` are the rows of all selected specs, in order.
 
-    ``query`` is the query in Spack's language that selected them, if any.
+    ``query`` is the query in Spack's spec syntax that selected them, if any.
     """
 
     def __init__(
@@ -378,7 +390,9 @@ class SpecPage(ListPage[SpecType]):
         self._facets: dict[str, list[tuple[str, int]]] = {}
 
     def facet(self, column: str) -> list[tuple[str, int]]:
-        """Count the rows by a column's values; once, under any number of aliases."""
+        """Count the rows by a column's values. The result is cached, for fields with several
+        aliases.
+        """
         counted = self._facets.get(column)
         if counted is None:
             counted = self._facets[column] = self.loaded.frame.facet(column, self.rows)
@@ -386,11 +400,11 @@ class SpecPage(ListPage[SpecType]):
 
 
 class SpecPages(LazyList["SpecConnection"]):
-    """Pages of the specs of several packages, as one list of connections.
+    """Pages of the specs of several packages, as a list of connections.
 
-    ``shown`` are the rows of all pages, page after page; ``counts``, ``starts`` and ``totals`` are
-    for each page the number of its rows, of the rows before it, and of all. ``page_at`` returns the
-    page at an index, with all of its rows.
+    ``shown`` has the rows of all pages, page after page. ``counts``, ``starts`` and ``totals``
+    have, for each page, the number of its rows, of the rows before it, and of all rows of its list.
+    ``page_at`` returns the page at an index, with all rows of its list.
     """
 
     def __init__(
@@ -417,7 +431,7 @@ class SpecPages(LazyList["SpecConnection"]):
 
     @classmethod
     def of(cls, loaded: LoadedRevision, pages: Sequence[SpecPage]) -> "SpecPages":
-        """Put pages together, at least one."""
+        """Combine pages, at least one."""
         return cls(
             loaded,
             np.concatenate([page.shown for page in pages]),
@@ -431,7 +445,7 @@ class SpecPages(LazyList["SpecConnection"]):
     def of_packages(
         cls, loaded: LoadedRevision, codes: Rows, first: int | None, last: int | None
     ) -> "SpecPages":
-        """Return the first or last specs of packages, in the frame's own order."""
+        """Return the first or last specs of packages, in the order of the frame."""
         begins, ends = loaded.frame.starts[codes], loaded.frame.starts[codes + 1]
         stops = ends if first is None else np.minimum(ends, begins + first)
         starts = begins if last is None else np.maximum(begins, stops - last)
@@ -471,11 +485,11 @@ class SpecPages(LazyList["SpecConnection"]):
 
 @object_type
 class FacetCount:
-    """How many of the specs have a value.
+    """The number of specs with a value.
 
     - value: The value.
-    - num_specs: How many of the specs have it.
-    - count: As `numSpecs`.
+    - num_specs: Number of specs with the value.
+    - count: The same as `numSpecs`.
     """
 
     value: str
@@ -484,7 +498,7 @@ class FacetCount:
 
 
 def facet(column: str, what: str, values: int) -> Any:
-    """Declare the counts of a column's values; ``values`` is about how many it may have."""
+    """Declare the counts of a column's values; ``values`` is the approximate number of values."""
 
     def counts(self: Any) -> Sequence[FacetCount]:
         page: SpecPage = self.page
@@ -499,14 +513,14 @@ def facet(column: str, what: str, values: int) -> Any:
 
     return strawberry.field(
         resolver=counts,
-        description=f"{what}, the most frequent first.",
+        description=f"{what}, with the number of specs of each, the most frequent first.",
         metadata={COST: Cost(weight=COUNTING, items=values)},
     )
 
 
 @object_type
 class Facets:
-    """What the specs of a connection, all pages of it, have in common."""
+    """The values that the specs of a connection have, counted over all pages."""
 
     page: strawberry.Private[SpecPage]
 
@@ -521,10 +535,10 @@ class Facets:
 
 @object_type
 class UnknownNameType:
-    """A name in a query that nothing has."""
+    """A name in a query that no revision has."""
 
     name: str = field("The name.")
-    nearest: list[str] = field("Names of packages that resemble it, best first.", texts(100))
+    nearest: list[str] = field("Names of similar packages, the most similar first.", texts(100))
 
 
 @object_type
@@ -533,15 +547,15 @@ class SpecConnection(Connection[SpecType]):
 
     @resolver()
     def facets(self) -> Facets:
-        """Counts over all specs of the connection, not the page alone."""
+        """Counts over all specs of the connection, not only those of the page."""
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
 
     @resolver(
         Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
-        description="Why `matching` matches nothing, where that is because of a name behind `%` or "
-        "`^` that no revision knows, or in front where only the case differs from a known one. At "
-        f"most {UNKNOWN_NAMES_MAX} names.",
+        description="The names because of which `matching` matches nothing: names after `%` or "
+        "`^` that no revision has, and the name of the package if it differs from an existing "
+        f"one only in case. At most {UNKNOWN_NAMES_MAX} names.",
     )
     def unknown_names(self) -> list[UnknownNameType]:
         page = self.page
@@ -559,9 +573,9 @@ def spec_page(
     order: Order | None,
     arguments: PageArguments,
 ) -> SpecPage:
-    """Return a page of the specs of a slice or mask of the frame.
+    """Return a page of the specs in a slice or mask of the frame.
 
-    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
+    Raises InvalidArgument for an invalid cursor, and the errors of ``snapshots.frames.queries``.
     """
     frame = loaded.frame
     field = order.field if order else SpecField.PACKAGE
@@ -587,7 +601,7 @@ def spec_page(
 
 
 def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None) -> Rows:
-    """Return the selected rows, in the frame's own order."""
+    """Return the selected rows, in the order of the frame."""
     conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):
         start, stop, _ = within.indices(len(frame))

@@ -1,4 +1,4 @@
-"""Suggestions: what somebody may mean who begins to write a name or a hash."""
+"""Suggestions that complete a name or a hash."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -23,16 +23,17 @@ SUGGESTING = Cost(
     once=LOADING,
     arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(weight=10, each=1)},
 )
-"""All names of a revision are compared with a text."""
+"""Comparing all names of a revision with a text."""
 
 SUGGEST = (
-    "Names that resemble a text, the most alike first: the same, those that begin so, those with a "
-    "word that begins so, those that contain it; where there are none, from "
-    f"{TYPO_MIN} characters on, those that one typo makes of it. Of names that are alike, packages "
-    "come first, then stacks, series, tags, and of a kind the most used. Then come hashes that "
-    f"begin so, from {HASH_MIN} characters on. Versions are suggested for a text such as `hdf5@1`. "
-    "Names and hashes are those of the revision that `ref` names, else of the newest revision of "
-    "the main series: develop, or the one with most revisions."
+    "Names that are similar to a text, the most similar first: equal names, names that start "
+    "with the text, names with a word that starts with it, and names that contain it. If there "
+    f"are none, names that differ from it by a single typo, for texts of at least {TYPO_MIN} "
+    "characters. Equally similar names are ordered by kind (packages, stacks, series, tags, "
+    "...), then the most used first. They are followed by hashes that start with the text, if it "
+    f"has at least {HASH_MIN} characters. Versions are suggested for a text such as `hdf5@1`. "
+    "Names and hashes are those of the revision that `ref` names; by default, of the newest "
+    "revision of the main series."
 )
 
 _LONGEST = 200
@@ -40,21 +41,26 @@ _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
 describe_enum(SuggestionKind)
 
-Text = Annotated[str, strawberry.argument("A prefix of a name or of a hash, or a part of a name.")]
-Kinds = Annotated[
-    list[SuggestionKind] | None, strawberry.argument("Only of these kinds; all unless given.")
+Text = Annotated[
+    str, strawberry.argument("The text to complete: a part of a name, or a prefix of a hash.")
 ]
-FirstSuggestions = Annotated[int, strawberry.argument(f"How many, at most {SUGGESTED_MAX}.")]
+Kinds = Annotated[
+    list[SuggestionKind] | None,
+    strawberry.argument("Only suggestions of these kinds; by default, all kinds."),
+]
+FirstSuggestions = Annotated[
+    int, strawberry.argument(f"Maximum number of suggestions, up to {SUGGESTED_MAX}.")
+]
 
 
 @object_type
 class SuggestionType:
-    """A name or a hash that resembles a text.
+    """A name or a hash that is similar to a text.
 
-    - kind: What it is.
+    - kind: What the name refers to.
     - value: The name or the hash.
-    - detail: What there is of it: `1.14.3, 12 specs`.
-    - url: The path of its page below the server's address: `/packages/hdf5`, or with `ref`
+    - detail: A short description: `1.14.3, 12 specs`.
+    - url: The path of its page on the server: `/packages/hdf5`, or, with `ref`,
       `/r/develop/packages/hdf5`.
     """
 
@@ -71,7 +77,10 @@ def suggest(
     kinds: Sequence[SuggestionKind] | None,
     first: int,
 ) -> list[SuggestionType]:
-    """Return what resembles a text. Raises InvalidArgument, and as History.resolve does."""
+    """Return names and hashes that are similar to a text.
+
+    Raises InvalidArgument, and the errors of History.resolve.
+    """
     check_size("first", first, SUGGESTED_MAX)
     history = context.changing_history()
     info = context.resolve(ref)
@@ -80,7 +89,7 @@ def suggest(
     ranked = context.names(info).like(text, among, first)
     ranked += context.library.names_of_history(history).like(text, among, first)
     ranked = [each for each in ranked if each[0] < TYPO] or ranked
-    ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # of a kind the order stays
+    ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]
     loaded = context.load(info)
     if SuggestionKind.HASH in among:
@@ -124,7 +133,7 @@ def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) ->
 
 
 def _url(kind: SuggestionKind, value: str, ref: str | None, tag: str) -> str:
-    """Return the path of a page in the revision that was asked for, else in that of a tag."""
+    """Return the path of a page in the requested revision, or in that of a tag."""
     revision = ref or tag
     package, _, version = value.partition("@")
     paths = {

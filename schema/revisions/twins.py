@@ -1,4 +1,4 @@
-"""Twins: what of a revision is built more than once, and why."""
+"""Twins: specs of a revision that are built more than once, and the causes."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,7 +21,7 @@ from snapshots.frames.columns import Rows
 from snapshots.models import RevisionInfo
 
 FINDING_TWINS = EXPLAINING
-"""The share of each request of finding and explaining twins, which are kept."""
+"""The share of each request in finding and explaining twins, which are cached."""
 
 _OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
 
@@ -31,21 +31,23 @@ TWINS = Cost(
     once=LOADING + FINDING_TWINS,
     arguments={"stack": _OF_SCOPE, "package": _OF_SCOPE},
 )
-"""A page of groups of twins; those of each stack and package are found apart."""
+"""A page of groups of twins; those of each stack and package are computed separately."""
 
 LISTED_DEFAULT = 20
-"""How many specs and causes are listed unless a number is given."""
+"""Default number of specs and causes in a list."""
 
 SPECS = Cost(weight=20, items=NumberOf("first", default=LISTED_DEFAULT))
 CAUSES = Cost(weight=100, items=NumberOf("first", default=LISTED_DEFAULT), each=5)
 SAVED = Cost(weight=500)
-"""What would be one is found for all groups of a page at once."""
+"""The specs that would be saved are computed for all groups of a page at once."""
 
-ListedFirst = Annotated[int, strawberry.argument(description="How many; 1,000 at most.")]
+ListedFirst = Annotated[
+    int, strawberry.argument(description="Maximum number of items, up to 1,000.")
+]
 
 
 class ShownTwins(msgspec.Struct, frozen=True, dict=True):
-    """The groups of a page, with what is found for all of them at once."""
+    """The groups of a page, with the values that are computed for all of them at once."""
 
     comparison: LoadedComparison
     twins: Twins
@@ -53,7 +55,7 @@ class ShownTwins(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def saved(self) -> Sequence[Rows]:
-        """The rows that would be one with another if the twins of each group were."""
+        """The rows that would be equal to another row if the twins of each group were equal."""
         return self.twins.saved(self.groups)
 
     def causes(self, numbers: Sequence[int], first: int) -> list[Cause]:
@@ -64,9 +66,9 @@ class ShownTwins(msgspec.Struct, frozen=True, dict=True):
 
 @object_type
 class TwinGroupType:
-    """Specs of one name, version, variants and architecture with different hashes.
+    """Specs with the same name, version, variants and architecture, but different hashes.
 
-    - num_specs: How many specs it has.
+    - num_specs: Number of specs in the group.
     """
 
     shown: strawberry.Private[ShownTwins]
@@ -91,8 +93,8 @@ class TwinGroupType:
 
     @resolver(SPECS)
     def specs(self, first: ListedFirst = LISTED_DEFAULT) -> list[SpecType]:
-        """The first of the specs: the one that most specs of the revision reach, then the others by
-        hash.
+        """The specs of the group: first the one on which the most specs of the revision depend,
+        directly or indirectly, then the others ordered by hash.
         """
         check_first(first)
         rows = self.group.rows[:first]
@@ -100,19 +102,22 @@ class TwinGroupType:
 
     @resolver(CAUSES)
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
-        """Why the others are not the first, those that explain most twins first."""
+        """The causes of the differences between the first spec and the others, those that explain
+        the most twins first.
+        """
         return self.shown.causes(self.shown.twins.causes_of(self.group), first)
 
     @resolver(SAVED)
     def num_saved(self) -> int:
-        """How many specs would be one with another if these were: all of them but the first, and
-        those twins above that differ in nothing else.
+        """Number of specs that would not have to be built if the group were a single spec: all
+        specs of the group but the first, and those twins among their dependents that differ in
+        nothing else.
         """
         return len(self.shown.saved[self.place])
 
     @resolver(SAVED)
     def size_saved(self) -> ByteCount | None:
-        """The sum of the known sizes of their binary packages; null where none is known."""
+        """Sum of the known sizes of the binary packages of these specs; null if none is known."""
         frame = self.shown.comparison.head.frame
         return frame.size.total(self.shown.saved[self.place])  # type: ignore[return-value]
 
@@ -125,25 +130,28 @@ class TwinGroupConnection(Connection[TwinGroupType]):
 
     @resolver(CAUSES)
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
-        """Why specs are built again, what explains most twins first. Each has one main cause, so
-        `numSpecs` add up to `numSaved`. Of a cause, `before` is of the first of its group, and
-        `after` of the other: there may be one each way.
+        """Why specs are built more than once, the causes that explain the most twins first. Each
+        twin has one main cause, so `numSpecs` adds up to `numSaved`. `before` of a cause describes
+        the first spec of a group, and `after` the other one; there can be a cause for either
+        direction.
         """
         return self.shown.causes(range(len(self.shown.twins.explanation.causes)), first)
 
     @resolver()
     def num_saved(self) -> int:
-        """How many specs are built again: all twins but the first of each group."""
+        """Number of twins without the first of each group."""
         return len(self.shown.twins.others)
 
     @resolver()
     def size_saved(self) -> ByteCount | None:
-        """The sum of the known sizes of their binary packages; null where none is known."""
+        """Sum of the known sizes of the binary packages of these specs; null if none is known."""
         frame = self.shown.comparison.head.frame
         return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]
 
 
 def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> LoadedComparison:
-    """Return a revision beside itself: its twins are added, each with the first as counterpart."""
+    """Return a comparison of a revision with itself: twins are added specs with the first of their
+    group as counterpart.
+    """
     loaded, explanation = context.load(info), twins.explanation
     return LoadedComparison(loaded, loaded, explanation.comparison, explanation)
