@@ -1,4 +1,4 @@
-"""Histories: hashes, packages and whole series through their revisions."""
+"""Histories of hashes, packages and series over their revisions."""
 
 from datetime import datetime
 from functools import cached_property, partial
@@ -88,27 +88,26 @@ from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
 REPLACED = Cost(weight=COMPARING + EXPLAINING, each_loaded=2 * LOADING)
-"""What replaced a hash: two revisions are compared."""
+"""Finding the replacement of a hash, for which two revisions are compared."""
 
 SPANS = 4
-"""In how many spans of all series a hash usually was."""
+"""Typical number of spans of a hash, in all series."""
 
 
 @object_type
 class SpanType:
-    """Revisions of a series that follow one another and have a hash: first and last have it, as all
-    between them.
+    """Consecutive revisions of a series that all have a hash, from `first` to `last`.
 
     - series: The name of the series.
-    - series_node: The series itself.
-    - series_info: As `seriesNode`.
-    - first: The first revision that has it.
-    - last: The last revision that has it.
-    - is_current: Whether the last revision of the series has it.
-    - reason_came: Why it came with the first. RETURNED where the series had it before, unless it
+    - series_node: The series.
+    - series_info: The same as `seriesNode`.
+    - first: The first of these revisions.
+    - last: The last of these revisions.
+    - is_current: Whether the newest revision of the series has the hash.
+    - reason_came: Why `first` added the hash; RETURNED if the series had it before, unless it
       replaced another spec.
-    - reason_gone: Why it went; null where it is still there.
-    - gone_in: The revision after the last, which has it no longer; null where there is none.
+    - reason_gone: Why `goneIn` removed the hash; null if the newest revision has it.
+    - gone_in: The revision after `last`, which no longer has the hash; null if there is none.
     """
 
     span: strawberry.Private[Span]
@@ -126,9 +125,9 @@ class SpanType:
 
 @object_type
 class HashHistoryType(Node):
-    """What the catalog knows of a hash, in whatever revision.
+    """The history of a hash in all revisions of the catalog.
 
-    - hash: The whole hash.
+    - hash: The full hash.
     - name: The name of its package.
     - version: The version that was built.
     - newest: The newest revision that has it.
@@ -140,13 +139,13 @@ class HashHistoryType(Node):
 
     @classmethod
     def of_id(cls, context: Context, hash: str) -> Self | None:
-        """Return the history of a whole hash."""
+        """Return the history of a full hash."""
         history = cls.of(context, hash)
         return history if history is not None and history.history.hash == hash else None
 
     @classmethod
     def of(cls, context: Context, text: str) -> Self | None:
-        """Return the history of a hash or of a prefix; None where no revision had it.
+        """Return the history of a hash or of a prefix; None if no revision had it.
 
         Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
         """
@@ -160,7 +159,7 @@ class HashHistoryType(Node):
 
     @resolver(Cost(weight=20, each_loaded=LOADING))
     def spec(self, info: Info) -> SpecType:
-        """All its facts, from the newest revision that has it."""
+        """The spec with this hash in `newest`, with all facts."""
         loaded = info.context.load(self.history.newest)
         row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
@@ -173,8 +172,8 @@ class HashHistoryType(Node):
 
     @resolver(REPLACED)
     def successor(self, info: Info) -> SpecType | None:
-        """What replaced it in the revision after `newest`; null where nothing did, or the series
-        still has it.
+        """The spec that replaced it in the revision after `newest`; null if no spec did, or if the
+        series still has it.
         """
         span = self._last
         if span.gone_in is None or span.reason_gone is not SpecChangeReason.REPLACED:
@@ -188,8 +187,9 @@ class HashHistoryType(Node):
 
     @resolver(Cost(weight=20, each_loaded=2 * LOADING))
     def nearest(self, info: Info) -> SpecType | None:
-        """The spec of the package that is most alike in the newest revision of the series that had
-        it last, as `MissingSpec.nearest`; null where that has the hash, or nothing of the package.
+        """The most similar spec of the package in the newest revision of the series that had it
+        last, as in `MissingSpec.nearest`; null if that revision has the hash, or no spec of the
+        package.
         """
         span = self._last
         if span.gone_in is None:
@@ -208,18 +208,18 @@ class HashHistoryType(Node):
 
     @resolver(Cost(items=SPANS))
     def spans(self) -> list[SpanType]:
-        """Where it was: the spans of each series, oldest first, series after series in the order of
-        `allSeries`.
+        """The spans of revisions that had it, grouped by series in the order of `allSeries`, oldest
+        first within a series.
         """
         return [SpanType(span=span) for span in self.history.spans]
 
 
 TOUCHED = 5
-"""For how many reasons a revision touches a package."""
+"""Typical number of reasons for which a revision changes a package."""
 
 
 TOGETHER = 50
-"""Of so many entries the main causes are read at once."""
+"""Number of entries whose main causes are read at once."""
 
 MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 """The main causes of a package in some revisions."""
@@ -227,13 +227,13 @@ MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 
 @object_type
 class MainCause:
-    """A cause, and how many specs of one package it is the main one of.
+    """A cause, with the number of specs of one package of which it is the main cause.
 
-    - num_specs: How many specs of the package it is the main cause of.
+    - num_specs: Number of specs of the package of which it is the main cause.
     - kind: What changed.
-    - package: The package that changed by itself; null of FORMAT alone.
-    - before: As `Cause.before`.
-    - after: As `Cause.after`.
+    - package: The package that changed; null only for ARCHITECTURE and FORMAT.
+    - before: The same as `Cause.before`.
+    - after: The same as `Cause.after`.
     """
 
     cause: strawberry.Private[KeptCause]
@@ -246,22 +246,22 @@ class MainCause:
 
     @resolver(Cost(num_bytes=80))
     def title(self) -> str:
-        """One line for people: openssl 3.3.1 → 3.4.0."""
+        """A one-line title to display: openssl 3.3.1 → 3.4.0."""
         cause = self.cause
         return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 
 @object_type
 class PackageHistoryEntry:
-    """What a revision did to a package, from the one before it.
+    """The changes of a package in one revision, compared with the previous revision of the series.
 
-    - revision: The revision that touched the package.
+    - revision: The revision that changed the package.
     - kind: How the package changed.
-    - versions_added: Versions that the revision before had not, newest first.
-    - versions_removed: Versions that only the revision before had, newest first.
-    - specs_added: How many of its hashes came.
-    - specs_removed: How many of its hashes went.
-    - specs_changed: How many of its hashes have other facts.
+    - versions_added: Versions that the previous revision does not have, newest first.
+    - versions_removed: Versions that only the previous revision has, newest first.
+    - specs_added: Number of its hashes that were added.
+    - specs_removed: Number of its hashes that were removed.
+    - specs_changed: Number of its hashes whose facts changed.
     """
 
     entry: strawberry.Private[PackageEntry]
@@ -271,7 +271,9 @@ class PackageHistoryEntry:
 
     @resolver()
     def comparison(self) -> ComparisonType | None:
-        """The whole of what changed with the revision; null for the first of the series."""
+        """The comparison of the revision with the previous one; null for the first revision of the
+        series.
+        """
         base = self.entry.base
         return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
@@ -284,8 +286,8 @@ class PackageHistoryEntry:
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
-        """Why its hashes came, went or changed; those that came back have a reason of their own.
-        The numbers add up to all of them.
+        """The reasons for which its hashes were added, removed or changed. The numbers add up to
+        all of these hashes; hashes that returned have a separate reason.
         """
         counts = self.entry.reasons
         return [
@@ -296,8 +298,8 @@ class PackageHistoryEntry:
 
     @resolver(MAIN_CAUSES)
     def main_causes(self, info: Info) -> list[MainCause] | None:
-        """The main causes of its added specs that replaced others, what explains most of
-        them first; null for the first of the series.
+        """The main causes of its added specs that replaced others, those that explain the most
+        specs first; null for the first revision of the series.
         """
         base = self.entry.base
         if base is None:
@@ -309,7 +311,7 @@ class PackageHistoryEntry:
 
 @object_type
 class PackageHistoryEdge(Edge[PackageHistoryEntry]):
-    """An entry in a list, with the cursor to go on from."""
+    """An entry in a list, with its cursor."""
 
 
 @object_type
@@ -321,11 +323,11 @@ class PackageHistoryConnection(Connection[PackageHistoryEntry]):
 
 @object_type
 class PackageHistory(Node):
-    """A package through the revisions of a series: since when it has been there, and each revision
-    that touched it.
+    """The history of a package in a series: the first and last revision that have it, and all
+    revisions that changed it.
 
     - name: The package's name.
-    - series: The series whose revisions are looked at.
+    - series: The series.
     - first_seen: The first revision that has a spec of it.
     - last_seen: The last revision that has a spec of it.
     """
@@ -336,7 +338,7 @@ class PackageHistory(Node):
 
     @classmethod
     def of_id(cls, context: Context, series: str, name: str) -> Self | None:
-        """Return a package's history; None where no revision of the series had it.
+        """Return a package's history; None if no revision of the series had it.
 
         Raises IncompleteHistory.
         """
@@ -350,13 +352,13 @@ class PackageHistory(Node):
 
     @resolver()
     def is_current(self, info: Info) -> bool:
-        """Whether the last revision of the series has it."""
+        """Whether the newest revision of the series has it."""
         revisions = info.context.changing_history().of_series(self.timeline.series)
         return bool(revisions) and revisions[0] == self.timeline.last_seen
 
     @connection_field(Cost(weight=100, each=2))
     def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
-        """One entry for each revision that touched the package, newest first."""
+        """One entry for each revision that changed the package, newest first."""
         entries = self.timeline.entries
         keys = Each(len(entries), lambda place: entries[place].head.key)
 
@@ -380,23 +382,24 @@ class PackageHistory(Node):
 
 
 SERIES_OF_PACKAGE = 4
-"""In how many series a package usually is."""
+"""Typical number of series that have a package."""
 
 ALL_PACKAGES = 20_000
-"""The share of each request of looking through what became of all packages, which is kept."""
+"""The share of each request in computing the histories of all packages, which are cached."""
 
 
 @object_type
 class PackageInSeriesType:
-    """A package in a series: as the last revision that has it has it.
+    """A package in a series, as it is in the last revision that has it.
 
     - series: The series.
-    - versions: Its versions in `lastSeen`, newest first.
-    - num_specs: How many specs `lastSeen` has of it.
-    - num_revisions: How many revisions of the series have it.
+    - versions: The versions of its specs in `lastSeen`, newest first.
+    - num_specs: Number of its specs in `lastSeen`.
+    - num_revisions: Number of revisions of the series that have it.
     - first_seen: The first revision that has a spec of it.
     - last_seen: The last revision that has a spec of it.
-    - gone_in: The revision after the last, which has it no longer; null where the newest has it.
+    - gone_in: The revision after `lastSeen`, which no longer has it; null if the newest revision of
+      the series has it.
     """
 
     one: strawberry.Private[PackageInSeries]
@@ -416,10 +419,10 @@ class PackageInSeriesType:
 
 
 CELLS = 20_000
-"""The cells of a package in every series, from what is kept of each neighbours."""
+"""Computing the cells of a package in all series from the stored comparisons of neighbours."""
 
 SPANS_OF_CELL = 3
-"""In how many spans of a series a cell usually has specs."""
+"""Typical number of spans in which a series has specs in a cell."""
 
 TargetArgument = Annotated[str | None, strawberry.argument("Only specs for this target.")]
 StackArgument = Annotated[str | None, strawberry.argument("Only specs in this stack.")]
@@ -434,13 +437,12 @@ def _cell(target: str | None, stack: str | None, version: str | None) -> Cell:
 
 @object_type
 class AvailabilitySpanType:
-    """Revisions of a series that follow one another and have such specs: first and last have some,
-    as all between them.
+    """Consecutive revisions of a series that all have such specs, from `first` to `last`.
 
-    - first: The first revision that has some.
-    - last: The last revision that has some.
-    - num_specs: How many `last` has.
-    - gone_in: The revision after the last, which has none; null where there is none.
+    - first: The first of these revisions.
+    - last: The last of these revisions.
+    - num_specs: Number of such specs in `last`.
+    - gone_in: The revision after `last`, which has no such specs; null if there is none.
     """
 
     span: strawberry.Private[CellSpan]
@@ -453,20 +455,22 @@ class AvailabilitySpanType:
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
-        """Why they went with `goneIn`, by how many specs; empty where they are still there."""
+        """The reasons for which `goneIn` removed them, with the number of specs of each; empty if
+        the newest revision has some.
+        """
         reasons = self.span.reasons.items()
         return [ReasonCount(reason=reason, num_specs=count) for reason, count in reasons]
 
     @resolver()
     def comparison(self) -> ComparisonType | None:
-        """The whole of what changed from `last` to `goneIn`; null where they are still there."""
+        """The comparison of `last` with `goneIn`; null if the newest revision has such specs."""
         last, gone_in = self.span.last, self.span.gone_in
         return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
 
     @resolver(MAIN_CAUSES)
     def main_causes(self, info: Info) -> list[MainCause]:
-        """The main causes of the specs of the package that replaced others with `goneIn`,
-        what explains most of them first.
+        """The main causes of the specs of the package that replaced others in `goneIn`, those that
+        explain the most specs first.
         """
         pair, every = self.span.pair, self.topic
         causes = info.context.of_history(every).get((every.text, pair), ()) if pair else ()
@@ -475,10 +479,10 @@ class AvailabilitySpanType:
 
 @object_type
 class Availability:
-    """Since when a series has specs of a package, or no longer has any.
+    """When a series had specs of a package with some values.
 
     - series: The series.
-    - is_current: Whether its newest revision has such specs.
+    - is_current: Whether the newest revision of the series has such specs.
     """
 
     name: strawberry.Private[str]
@@ -490,7 +494,9 @@ class Availability:
 
     @resolver(Cost(items=SPANS_OF_CELL))
     def spans(self) -> list[AvailabilitySpanType]:
-        """When it had such specs, oldest first; empty where it never had any."""
+        """The spans of revisions that had such specs, oldest first; empty if the series never had
+        any.
+        """
         return [AvailabilitySpanType(span=span, topic=self.topic) for span in self.spans_of_cell]
 
 
@@ -503,11 +509,11 @@ def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
 
 @object_type
 class CoverageValues:
-    """What specs of a package there ever were, in any series.
+    """The values that specs of a package ever had, in any series.
 
-    - versions: Versions, newest first.
-    - targets: Targets; none where no source tells them.
-    - stacks: Stacks, without root; none where no source tells them.
+    - versions: The versions, newest first.
+    - targets: The targets; empty if no source states them.
+    - stacks: The stacks, without root; empty if no source lists stacks.
     """
 
     cells: strawberry.Private[PackageCells]
@@ -519,10 +525,10 @@ class CoverageValues:
 
 @object_type
 class CatalogPackageType:
-    """A package over all series, also one that no newest revision has any longer.
+    """A package in all series, including packages that are no longer in any newest revision.
 
     - name: The package's name.
-    - is_gone: Whether the newest revision of no series has it.
+    - is_gone: Whether no series has it in its newest revision.
     """
 
     package: strawberry.Private[CatalogPackage]
@@ -532,22 +538,23 @@ class CatalogPackageType:
 
     @resolver(Cost(items=SERIES_OF_PACKAGE))
     def in_series(self) -> list[PackageInSeriesType]:
-        """Each series that ever had it: the main one first, then in the order of `allSeries`."""
+        """The series that ever had it: the main series first, then the others in the order of
+        `allSeries`.
+        """
         return [PackageInSeriesType(one=one) for one in self.package.in_series]
 
     @resolver()
     def best(self) -> PackageInSeriesType:
-        """Where it is best looked at: the first of `inSeries` that has it, or, where it is gone,
-        the one that had it last.
+        """The series to show by default: the first of `inSeries` whose newest revision has it, or,
+        if there is none, the one that had it last.
         """
         return PackageInSeriesType(one=self.package.best)
 
     @resolver(Cost(weight=TIMELINE))
     def history(self, info: Info, series: str | None = None) -> PackageHistory | None:
-        """Its history in a series, that of `best` unless one is named; null where it was never
-        there.
+        """Its history in a series; null if the series never had it.
 
-        - series: A series.
+        - series: The name of the series; by default, that of `best`.
         """
         return PackageHistory.of_id(
             info.context, series or self.package.best.series, self.package.name
@@ -561,8 +568,8 @@ class CatalogPackageType:
         stack: StackArgument = None,
         version: VersionArgument = None,
     ) -> list[Availability]:
-        """Since when each series of `inSeries` has specs of it for a target, in a stack, of a
-        version, or of all that are given; and why they went.
+        """When each series of `inSeries` had specs of it for a target, in a stack, or of a version,
+        and why these were removed. Specs have to meet all of the given conditions.
         """
         cells, cell = self._cells(info.context), _cell(target, stack, version)
         spans = [cells.spans(one.series, cell) for one in self.package.in_series]
@@ -582,8 +589,9 @@ class CatalogPackageType:
         stack: StackArgument = None,
         version: VersionArgument = None,
     ) -> list[SpecType]:
-        """The specs, three at the most, that are nearest to such ones: of the newest revision of
-        the first series that has some, else of that of `best`; none where the package is gone.
+        """The most similar specs, at most three, in the newest revision of the first series that
+        has specs with these values, or else in that of `best`; empty if the package is in no newest
+        revision.
         """
         cells, cell = self._cells(info.context), _cell(target, stack, version)
         spans = {one.series: cells.spans(one.series, cell) for one in self.package.in_series}
@@ -597,7 +605,7 @@ class CatalogPackageType:
 
     @resolver(Cost(weight=CELLS))
     def had(self, info: Info) -> CoverageValues:
-        """What specs of it there ever were, in any series."""
+        """The values that its specs ever had, in any series."""
         return CoverageValues(cells=self._cells(info.context))
 
     def _cells(self, context: Context) -> PackageCells:
@@ -611,12 +619,12 @@ def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
     return None if package is None else CatalogPackageType(package=package)
 
 
-# -- what rebuilt most in a series
+# -- causes of a series
 
 describe_enum(SeriesCauseKey)
 
 CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)})
-"""Causes of years, from what is kept of each neighbours, summed up."""
+"""Summing up causes, possibly of years, from the stored comparisons of neighbours."""
 
 POINTS_DEFAULT = 100
 CAUSES_DEFAULT = 10
@@ -624,11 +632,11 @@ CAUSES_DEFAULT = 10
 
 @object_type
 class SeriesCausePointType:
-    """What a cause explains in one revision.
+    """The number of specs that a cause explains in one revision.
 
-    - revision: The revision that it came with.
-    - num_specs: How many specs it is the main cause of.
-    - num_involved: How many specs it is involved in.
+    - revision: The revision.
+    - num_specs: Number of specs of which it is the main cause.
+    - num_involved: Number of specs in which it is involved.
     """
 
     point: strawberry.Private[SeriesCausePoint]
@@ -640,15 +648,17 @@ class SeriesCausePointType:
 
 @object_type
 class SeriesCauseType:
-    """Causes of several revisions of a series that have in common what they are summed up by.
+    """A group of causes in several revisions of a series, which are equal in the keys that `by`
+    lists.
 
-    - package: The package; null where they are not summed up by package, and of the kind FORMAT.
-    - kind: The kind; null where they are not summed up by kind.
-    - num_revisions: In how many revisions they were seen.
-    - num_specs: The sum of the specs that each is the main cause of.
-    - num_involved: The sum of the specs that each is involved in; one in which two of them are
-      counts twice.
-    - size: The sum of the known sizes of the specs of numSpecs; null where none is known.
+    - package: The package; null if causes are not grouped by package, and for the kinds
+      ARCHITECTURE and FORMAT.
+    - kind: The kind; null if causes are not grouped by kind.
+    - num_revisions: Number of revisions with one of these causes.
+    - num_specs: Sum of the numbers of specs of which each is the main cause.
+    - num_involved: Sum of the numbers of specs in which each is involved. A spec in which two of
+      them are involved counts twice.
+    - size: Sum of the known sizes of the specs that `numSpecs` counts; null if none is known.
     """
 
     cause: strawberry.Private[SeriesCause]
@@ -658,7 +668,7 @@ class SeriesCauseType:
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:
-        """The commit; null where they are not summed up by commit."""
+        """The commit; null if causes are not grouped by commit."""
         commit = self.cause.commit
         return None if commit is None else CommitType.named(info.context, commit.oid)
 
@@ -670,8 +680,8 @@ class SeriesCauseType:
 
     @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
     def points(self, last: FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
-        """What they explain in each revision where they were seen, oldest first; of more than
-        `last` the newest.
+        """The numbers of specs in each revision with one of these causes, oldest first. If there
+        are more than `last`, only the newest.
         """
         check_size("last", last)
         points = self.cause.points
@@ -680,9 +690,9 @@ class SeriesCauseType:
 
 @object_type
 class ImpactOutcome:
-    """What a change of a package came to: how many specs its causes reached.
+    """The effect of a change of a package: the specs that were rebuilt because of it.
 
-    - num_specs: How many specs of head were built again for it.
+    - num_specs: Number of specs of head that were rebuilt because of it.
     """
 
     loaded: strawberry.Private[LoadedComparison]
@@ -692,18 +702,18 @@ class ImpactOutcome:
 
     @resolver()
     def comparison(self) -> ComparisonType:
-        """The comparison of the two revisions between which it changed."""
+        """The comparison of the two revisions between which the package changed."""
         return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
 
     @resolver(Cost(weight=5, items=NumberOf("first", default=CAUSES_DEFAULT)))
     def causes(self, first: FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
-        """What changed of it, what explains most first."""
+        """The causes in the package, those that explain the most specs first."""
         check_size("first", first)
         return CauseRows(self.loaded, self.outcome.causes[:first])  # type: ignore[return-value]
 
 
 def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | None:
-    """Return what the next change of a package after a revision came to; None where there is none.
+    """Return the effect of the next change of a package after a revision; None if there is none.
 
     Raises IncompleteHistory.
     """
@@ -721,11 +731,13 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
 # -- series
 
 POINTS = 1_000
-"""How many revisions a series may have: twenty years of weekly ones, three of daily ones."""
+"""Expected number of revisions in a series: twenty years of weekly or three years of daily ones."""
 
 
 class GrowthRows(RowList["GrowthPointType"]):
-    """Some points of a series; the text of each is kept, as of specs, while the history stands."""
+    """Some points of a series. Their rendered text is cached, like that of specs, until the history
+    changes.
+    """
 
     def item(self, number: int) -> "GrowthPointType":
         """Return the point of a number."""
@@ -737,7 +749,7 @@ class GrowthRows(RowList["GrowthPointType"]):
         return [self.loaded[number] for number in self.numbers.tolist()]
 
     def places(self) -> Places:
-        """Return which points of the whole series they are."""
+        """Return the indices of these points in the series."""
         return Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
 
 
@@ -751,24 +763,25 @@ _of_point = partial(of_record, is_fixed=True)
 
 @object_type
 class GrowthPointType(ListedRecord):
-    """How large a revision is, and what came and went since the one before it.
+    """The size of a revision, and its changes since the previous revision of the series.
 
     - revision: The revision.
-    - comparison: The whole of what changed; null for the first of the series.
+    - comparison: The comparison with the previous revision; null for the first revision of the
+      series.
     - tag: The revision's tag.
     - taken_at: When the build cache was in this state.
-    - num_specs: How many specs it has.
-    - num_packages: How many packages it has.
-    - num_known_stacks: How many stacks it has, without root; null where its source tells none.
-    - num_stacks: How many stacks it has, without root.
-    - total_size: The sum of its binary packages' sizes, as far as known.
-    - specs_added: How many of its hashes the one before lacks.
-    - specs_removed: How many hashes of the one before it lacks.
-    - specs_changed: How many hashes both have, with other facts.
-    - specs_rebuilt: How many of the added specs are others built anew, with the same facts.
-    - specs_replaced: How many of the added specs replaced others that differ.
-    - packages_added: How many of its packages the one before lacks.
-    - packages_removed: How many packages of the one before it lacks.
+    - num_specs: Number of specs.
+    - num_packages: Number of packages.
+    - num_known_stacks: Number of stacks, without root; null if the source does not list stacks.
+    - num_stacks: Number of stacks, without root; 0 if the source does not list stacks.
+    - total_size: Sum of the known sizes of its binary packages; null if none is known.
+    - specs_added: Number of its hashes that the previous revision does not have.
+    - specs_removed: Number of hashes of the previous revision that it does not have.
+    - specs_changed: Number of hashes in both revisions whose facts changed.
+    - specs_rebuilt: Number of added specs that replaced a spec with the same facts of its own.
+    - specs_replaced: Number of added specs that replaced a spec with other facts of its own.
+    - packages_added: Number of its packages that the previous revision does not have.
+    - packages_removed: Number of packages of the previous revision that it does not have.
     """
 
     revision: Revision = for_many(
@@ -792,47 +805,53 @@ class GrowthPointType(ListedRecord):
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
-        """Return the point of one revision; raises IncompleteHistory where it is not kept."""
+        """Return the point of one revision; raises IncompleteHistory if it is not stored."""
         point = past.growth_point(context.catalog, context.changing_history(), revision)
         return GrowthRows(Growth([point]), np.zeros(1, np.int32))[0]  # type: ignore[no-any-return]
 
 
-Since = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or later.")]
-Until = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")]
+Since = Annotated[
+    DateTime | None, strawberry.argument("Only revisions taken at or after this time.")
+]
+Until = Annotated[
+    DateTime | None, strawberry.argument("Only revisions taken at or before this time.")
+]
 
 
 @object_type
 class Series(Node):
-    """Revisions that follow one another: those of one tag, or of all tags of a family
-    (develop-DATE, vX.Y.Z).
+    """A sequence of revisions: those of one tag, or of all tags of a family (develop-DATE,
+    vX.Y.Z).
     """
 
-    name: str = field("develop, develop-DATE, vX.Y.Z, or a tag's own name.")
+    name: str = field("develop, develop-DATE, vX.Y.Z, or the name of a tag.")
 
     id = id_field("Series", "name")
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
-        """Return a series of the catalog; None where there is not one of that name."""
+        """Return a series of the catalog; None if there is none of that name."""
         return cls(name=name) if context.changing_history().of_series(name) else None
 
     @resolver()
     def latest(self, info: Info) -> Revision:
-        """Its last revision: the newest of its newest tag."""
+        """Its newest revision: the newest one of its newest tag."""
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
     @connection_field(Cost(weight=200, each=1))
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
-        """Its revisions, the last one first: those of the newest tag, then of the tag before it."""
+        """Its revisions, newest first: those of the newest tag, then those of the tag before it,
+        and so on.
+        """
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
     @resolver(Cost(weight=500, items=NumberOf("last", default=POINTS), each=3), Omittable())
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType]:
-        """One point a revision, oldest first: what a chart needs.
+        """One point for each revision, oldest first, for charts.
 
-        - last: Only the newest so many of them.
+        - last: Maximum number of points; the newest are returned.
         """
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
@@ -852,11 +871,11 @@ class Series(Node):
         *,
         page: PageArguments,
     ) -> Connection[SeriesCauseType]:
-        """What rebuilt most in the revisions taken from since to until, summed up by each of `by`:
-        what explains most specs first. By commit only causes in packages whose recipes it touched
-        count.
+        """The causes in revisions taken from `since` to `until`, grouped by the keys of `by`: those
+        that explain the most specs first. Grouped by COMMIT, only causes in packages whose recipes
+        the commit changed count.
 
-        - by: What they are summed up by; PACKAGE unless given.
+        - by: The keys to group by; by default, PACKAGE.
         """
         catalog = info.context.catalog
         about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
@@ -872,7 +891,7 @@ class Series(Node):
 
     @resolver(Cost(weight=TIMELINE))
     def package(self, info: Info, name: str) -> PackageHistory | None:
-        """A package through its revisions; null where none of them had it.
+        """The history of a package in the series; null if the series never had it.
 
         - name: The package's name.
         """

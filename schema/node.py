@@ -1,4 +1,4 @@
-"""Relay's Node: objects with an opaque, stable id of their own."""
+"""Relay's Node interface: objects with an opaque, stable id."""
 
 import base64
 import binascii
@@ -20,19 +20,21 @@ ID_SEPARATOR = ":"
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
-    """Return the id of an object: its type and what names it there, opaque to clients."""
+    """Return the opaque id of an object, from its type and the parts that identify it."""
     plain = ID_SEPARATOR.join((kind, *parts))
     return strawberry.ID(binascii.b2a_base64(plain.encode(), newline=False).decode())
 
 
 def id_field(kind: str, *paths: str) -> Any:
-    """Declare the id of a type, made of attributes of its object, ``info.digest`` say."""
+    """Declare the id of a type, computed from attributes of its object, for example
+    ``info.digest``.
+    """
     values = [attrgetter(path) for path in paths]
 
     def id_of(self: Any) -> strawberry.ID:
         return node_id(kind, *(value(self) for value in values))
 
-    return strawberry.field(resolver=id_of, description="Opaque and stable.")
+    return strawberry.field(resolver=id_of, description="An opaque, stable id.")
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:
@@ -48,16 +50,16 @@ def _no_id(text: str) -> InvalidArgument:
     return InvalidArgument("id", f"{quoted(text)} is not an id of this API")
 
 
-@strawberry.interface(description="An object that can be fetched again by its id.")
+@strawberry.interface(description="An object that can be queried by its id.")
 class Node:
     """Relay's Node interface.
 
-    A type with ids has ``of_id``, a class method of the context and of each part of an id. It
-    returns the object, or None where there is none.
+    A type with ids has a class method ``of_id``, whose arguments are the context and the parts of
+    an id. It returns the object, or None if there is none.
     """
 
     types: ClassVar[dict[str, type["Node"]]] = {}
-    """The types with ids, by their names."""
+    """The types with ids, by name."""
 
     of_id: ClassVar[Callable[..., Any]]
     num_id_parts: ClassVar[int]
@@ -70,14 +72,12 @@ class Node:
 
     @resolver()
     def id(self) -> strawberry.ID:
-        """Opaque and stable: the same object has the same id after a restart and on every
-        replica.
-        """
+        """An opaque, stable id: an object has the same id after a restart, and on every replica."""
         raise NotImplementedError
 
 
 def find_node(context: Context, id: str) -> Node | None:
-    """Return the object of an id; None where there is none. Raises InvalidArgument."""
+    """Return the object of an id; None if there is none. Raises InvalidArgument."""
     name, parts = parse_node_id(id)
     if (kind := Node.types.get(name)) is None:
         raise _no_id(id)
@@ -90,17 +90,19 @@ def find_node(context: Context, id: str) -> Node | None:
 
 
 def node_of(name: str, /, **facts: Any) -> Any:
-    """Return an object of a type with ids, by its name: for modules that the type's own imports."""
+    """Return an object of a type with ids, by the type's name: for modules that the type's module
+    imports.
+    """
     return Node.types[name](**facts)
 
 
 def revision_object(info: RevisionInfo) -> Any:
-    """Return the object for a line of the catalog; for a stack's, that of the whole revision."""
+    """Return the object for a revision of the catalog; for a stack, that of its revision."""
     return node_of("Revision", info=info.revision if isinstance(info, StackInfo) else info)
 
 
 def info_of_key(context: Context, key: str) -> RevisionInfo | None:
-    """Return the revision that an id names by its key, or the stack; None where there is none."""
+    """Return the revision or stack that an id names by its key; None if there is none."""
     key, stack = stack_of_key(key)
     info = context.history.by_key.get(key)
     if info is None:
@@ -111,6 +113,6 @@ def info_of_key(context: Context, key: str) -> RevisionInfo | None:
 
 
 def revision_of_key(context: Context, key: str) -> LoadedRevision | None:
-    """Return the revision that an id names by its key; None where there is none."""
+    """Return the revision that an id names by its key; None if there is none."""
     info = info_of_key(context, key)
     return None if info is None else context.load(info)

@@ -1,1 +1,1 @@
-"""The parts of fields: scalars, enums, connections, costs, and answers for many objects at once."""
+"""The parts of fields: scalars, enums, connections, costs, and resolvers for many objects."""

@@ -22,23 +22,25 @@ from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
 
-@strawberry.enum(description="From low to high, or from high to low.")
+@strawberry.enum(description="The direction of an order.")
 class OrderDirection(Enum):
     """A direction."""
 
-    ASC = strawberry.enum_value("asc", description="Low to high.")
-    DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
+    ASC = strawberry.enum_value("asc", description="From low to high.")
+    DESC = strawberry.enum_value("desc", description="From high to low: the reverse of ASC.")
 
 
 class Order:
-    """What a list is ordered by, and which way: an input object of the API, see ``order_by``."""
+    """The field by which a list is ordered, and the direction: an input object of the API, see
+    ``order_by``.
+    """
 
     field: Any
     direction: OrderDirection
 
     @property
     def is_descending(self) -> bool:
-        """Whether it is from high to low."""
+        """Whether the order is from high to low."""
         return self.direction is OrderDirection.DESC
 
 
@@ -50,21 +52,21 @@ def order_by(
     ties: str,
     default: str | None = None,
 ) -> Any:
-    """Declare an order of some items as an input object, and return an argument of its type.
+    """Declare the order of some items as an input object, and return an argument of its type.
 
-    The docstring of ``fields`` describes what the items can be ordered by. Equal ones stand by
-    ``ties``, and all of them by ``default``, which are the ties unless given.
+    The docstring of ``fields`` describes the fields. Ties are ordered by ``ties``. ``default``
+    describes the default order, which is that of ties unless given.
     """
-    about = f"What {items} are ordered by; ties are ordered by {ties}."
+    about = f"The fields by which {items} can be ordered; ties are ordered by {ties}."
     describe_enum(fields, name=f"{name}Field", description=about)
     namespace = {
         "__annotations__": {"field": fields, "direction": OrderDirection},
         "__module__": __name__,
-        "field": strawberry.field(description="What to order by."),
-        "direction": strawberry.field(default=OrderDirection.ASC, description="Which way."),
+        "field": strawberry.field(description="The field to order by."),
+        "direction": strawberry.field(default=OrderDirection.ASC, description="The direction."),
     }
     order = strawberry.input(type(name, (Order,), namespace), description=f"An order of {items}.")
-    described = f"In which order; by {default or ties} unless given."
+    described = f"The order; by default, by {default or ties}."
     return strawberry.argument(described, graphql_type=order | None)
 
 
@@ -74,18 +76,18 @@ PAGE_MAX = 1000
 _ARGUMENTS = {
     "first": (
         int | None,
-        f"Take this many from the start; {PAGE_DEFAULT} unless `first` or `last` is given, at most "
-        f"{PAGE_MAX}.",
+        f"Maximum number of items from the start, up to {PAGE_MAX}; {PAGE_DEFAULT} if neither "
+        "`first` nor `last` is given.",
     ),
     "after": (str | None, "Return only items after this cursor."),
-    "last": (int | None, f"Take this many from the end; at most {PAGE_MAX}."),
+    "last": (int | None, f"Maximum number of items from the end, up to {PAGE_MAX}."),
     "before": (str | None, "Return only items before this cursor."),
 }
 """The types and descriptions of the four arguments of a connection."""
 
 
 class PageArguments(msgspec.Struct, frozen=True):
-    """The four arguments of a connection; None where one is not given."""
+    """The four arguments of a connection; None for those that are not given."""
 
     first: int | None
     after: str | None
@@ -93,26 +95,26 @@ class PageArguments(msgspec.Struct, frozen=True):
     before: str | None
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Return how many to take from the start and from the end; None for all."""
+        """Return the numbers of items from the start and from the end; None for all."""
         if self.first is None and self.last is None:
             return PAGE_DEFAULT, None
         return self.first, self.last
 
 
 def check_size(argument: str, size: int, most: int = PAGE_MAX) -> None:
-    """Raise InvalidArgument for a size that no page has, or no list of ``most`` items."""
+    """Raise InvalidArgument for a negative size, or one of more than ``most`` items."""
     if not 0 <= size <= most:
         raise InvalidArgument(argument, f"{size} is not between 0 and {most}")
 
 
 class Paged(Omittable):
-    """Gives a field the four arguments of a connection.
+    """An extension that adds the four arguments of a connection to a field.
 
-    Its resolver gets them checked and in one: as ``page``, of type PageArguments.
+    The resolver receives them, checked, as a single argument ``page`` of type PageArguments.
     """
 
     def apply(self, field: StrawberryField) -> None:
-        """Put the four arguments in the place of ``page``."""
+        """Replace ``page`` with the four arguments."""
         super().apply(field)
         own = [
             argument
@@ -125,7 +127,7 @@ class Paged(Omittable):
         ]
 
     def map_arguments(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments with ``page`` for the four; raises InvalidArgument."""
+        """Return the arguments with ``page`` in place of the four; raises InvalidArgument."""
         values = {name: kwargs.pop(name, None) for name in _ARGUMENTS}
         for name in ("first", "last"):
             if values[name] is not None:
@@ -133,12 +135,12 @@ class Paged(Omittable):
         return kwargs | {"page": PageArguments(**values)}
 
 
-FirstArgument = Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")]
-"""How much of a list is taken; see ``check_size``."""
+FirstArgument = Annotated[int, strawberry.argument(f"Maximum number of items, up to {PAGE_MAX}.")]
+"""The maximum number of items of a list; see ``check_size``."""
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A part of an ordered list: from ``start`` up to and without ``stop``, of ``total``."""
+    """A part of an ordered list of ``total`` items: from ``start`` to ``stop``, exclusive."""
 
     start: int
     stop: int
@@ -148,11 +150,11 @@ class Window(msgspec.Struct, frozen=True):
 def window(
     arguments: PageArguments, total: int, places: Callable[[str], tuple[int, int]]
 ) -> Window:
-    """Return which part of a list of ``total`` items the arguments select.
+    """Return the part of a list of ``total`` items that the arguments select.
 
-    ``places`` returns for a cursor how many items precede it and how many are at or before it; the
-    two are equal where its item is not in the list. It raises InvalidArgument for a text that is
-    not a cursor of the list.
+    ``places`` returns, for a cursor, the number of items before it, and the number of items before
+    or at it. The two are equal if the item of the cursor is not in the list. It raises
+    InvalidArgument for a text that is not a cursor of the list.
     """
     first, last = arguments.bounds()
     start = places(arguments.after)[1] if arguments.after is not None else 0
@@ -166,7 +168,8 @@ def window(
 
 
 def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | None]) -> Window:
-    """Return which part of a list the arguments select, where each cursor names an item of it.
+    """Return the part of a list that the arguments select, if each cursor names an item of the
+    list.
 
     ``find`` returns the index of a cursor's item, None for any other text. Raises InvalidArgument.
     """
@@ -181,7 +184,7 @@ def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | 
 
 
 def bad_cursor(cursor: str) -> InvalidArgument:
-    """Return the error for a cursor that names nothing in the list."""
+    """Return the error for a cursor that names no item of the list."""
     hint = "cursors stay right as long as ref names a digest"
     return InvalidArgument("after/before", f"{quoted(cursor)} is not a cursor of this list; {hint}")
 
@@ -191,13 +194,15 @@ Item = TypeVar("Item")
 
 @object_type
 class PageInfo:
-    """Where a page stands in its list."""
+    """The position of a page in its list."""
 
-    has_next_page: bool = strawberry.field(description="Whether more follows.")
-    has_previous_page: bool = strawberry.field(description="Whether there are items before these.")
+    has_next_page: bool = strawberry.field(description="Whether there are items after this page.")
+    has_previous_page: bool = strawberry.field(
+        description="Whether there are items before this page."
+    )
     start_cursor: str | None = strawberry.field(description="The cursor of the first edge.")
     end_cursor: str | None = strawberry.field(description="The cursor of the last edge.")
-    start_index: int = strawberry.field(description="How many edges precede the first one.")
+    start_index: int = strawberry.field(description="Number of items before this page.")
 
     @classmethod
     def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
@@ -213,16 +218,18 @@ class PageInfo:
 
 @object_type
 class Edge(Generic[Item]):
-    """An item of a list, with the cursor to go on from."""
+    """An item of a list, with its cursor."""
 
-    cursor: str = strawberry.field(description="Opaque; for `after` and `before`.")
+    cursor: str = strawberry.field(description="An opaque cursor, for `after` and `before`.")
     node: Item = strawberry.field(description="The item.")
 
 
 class ListPage(Generic[Item]):
-    """The items of a part of a list, each with its cursor; also the pages of one connection.
+    """The items of a part of a list, each with its cursor. It is also the pages of a single
+    connection.
 
-    ``of_edges`` has the values of the fields that edges have beside the cursor and the item.
+    ``of_edges`` has the values of the additional fields of edges, other than the cursor and the
+    item.
     """
 
     def __init__(
@@ -258,9 +265,9 @@ class ListPage(Generic[Item]):
 
 
 class Pages(Protocol):
-    """Pages of one type: what many connections are rendered from.
+    """Pages of one type, from which several connections are rendered.
 
-    ``counts`` says how many items each page shows, ``totals`` how many its whole list has.
+    ``counts`` has the number of items of each page, ``totals`` that of its entire list.
     """
 
     @property
@@ -289,17 +296,17 @@ def _nodes(pages: Pages) -> Sublists:
 
 
 def _infos(pages: Pages) -> Sequence[PageInfo]:
-    """Where the page stands in the list."""
+    """The position of the page in the list."""
     return pages.infos()
 
 
 def _totals(pages: Pages) -> Sequence[int]:
-    """How many items the whole list has."""
+    """Number of items in the entire list."""
     return pages.totals
 
 
 def connection_field(cost: Cost = VALUE) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a method as a connection; it gets the four arguments of Relay as ``page``."""
+    """Declare a method as a connection; it receives the four arguments of Relay as ``page``."""
     return resolver(cost, Paged())
 
 
@@ -321,12 +328,14 @@ class Connection(Generic[Item]):
     total_count: int = for_many(_totals, is_fixed=True)
 
     def alone(self) -> Pages:
-        """Return the pages that are this connection's alone."""
+        """Return the pages of only this connection."""
         return self.page
 
 
 def is_paged(field: GraphQLField) -> bool:
-    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
+    """Return whether a field of the schema is a connection, whose arguments determine the page
+    size.
+    """
     declared = field.extensions.get("strawberry-definition")
     return declared is not None and any(
         isinstance(extension, Paged) for extension in declared.extensions
@@ -339,7 +348,9 @@ def page_of(
     make: Callable[[int], Item],
     edge_type: type[Any] = Edge,
 ) -> ListPage[Item]:
-    """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
+    """Return a page of a list whose items have ``keys`` as cursors; ``make`` returns the item at an
+    index.
+    """
 
     def find(cursor: str) -> int | None:
         try:

@@ -1,4 +1,4 @@
-"""Scalars beyond GraphQL's own, enums of the domain, optional and deprecated fields."""
+"""Additional scalars, enums of the domain, and optional and deprecated fields."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from snapshots.refs import parse_moment
 Kind = TypeVar("Kind", bound=type)
 
 SearchArgument = Annotated[
-    str | None, strawberry.argument("Case-insensitive substring of the name.")
+    str | None, strawberry.argument("Only names that contain this text; case-insensitive.")
 ]
 
 ByteCount = NewType("ByteCount", int)
@@ -28,12 +28,12 @@ DateTime = NewType("DateTime", datetime)
 
 
 def rfc3339(value: datetime) -> str:
-    """Return a moment in UTC as RFC 3339 has it: 2025-03-30T12:00:00Z."""
+    """Return a time in UTC in the format of RFC 3339: 2025-03-30T12:00:00Z."""
     return utc(value).isoformat().replace("+00:00", "Z")
 
 
 def moment(value: object) -> datetime:
-    """Return the moment that a client writes as text; raises InvalidArgument."""
+    """Return the time that a client sent as text; raises InvalidArgument."""
     if not isinstance(value, str):
         raise InvalidArgument("time", "a date or time is a text, such as 2025-03-30T12:00:00Z")
     return parse_moment(value)
@@ -42,14 +42,14 @@ def moment(value: object) -> datetime:
 SCALARS: dict[object, ScalarDefinition] = {
     ByteCount: strawberry.scalar(
         name="ByteCount",
-        description="A size in bytes; a JSON number (sizes pass 2^31).",
+        description="A size in bytes: a JSON number, which can exceed 2^31.",
         specified_by_url="https://www.rfc-editor.org/rfc/rfc8259#section-6",
         serialize=int,
         parse_value=int,
     ),
     DateTime: strawberry.scalar(
         name="DateTime",
-        description="RFC 3339 date and time, in UTC.",
+        description="A date and time in UTC, in the format of RFC 3339.",
         specified_by_url="https://www.rfc-editor.org/rfc/rfc3339#section-5.6",
         serialize=rfc3339,
         parse_value=moment,
@@ -58,22 +58,24 @@ SCALARS: dict[object, ScalarDefinition] = {
 
 
 class Omittable(FieldExtension):
-    """Lets arguments whose default is None be left out: the schema states no default for them."""
+    """An extension that makes arguments with a default of None optional, without a default in the
+    schema.
+    """
 
     def apply(self, field: StrawberryField) -> None:
-        """Take the default of None from each argument; its resolver still has it."""
+        """Remove the default of None from each argument; the resolver still has it."""
         for argument in field.arguments:
             if argument.default is None:
                 argument.default = strawberry.UNSET
 
 
 def described(declared: object) -> str:
-    """Return the docstring of a type or a function, in one line: its description."""
+    """Return the description of a type or a function: its docstring, in one line."""
     return " ".join((getdoc(declared) or "").split())
 
 
 def described_parts(declared: object) -> tuple[str, dict[str, str]]:
-    """Return what a docstring says, and of each part in a list of lines as ``- NAME: text``."""
+    """Return the text of a docstring, and the texts by name of its list items ``- NAME: text``."""
     about, *parts = re.split(r"^- (\w+): ", getdoc(declared) or "", flags=re.M)
     texts = [" ".join(part.split()) for part in parts]
     return " ".join(about.split()), dict(zip(texts[::2], texts[1::2], strict=True))
@@ -83,9 +85,10 @@ def described_parts(declared: object) -> tuple[str, dict[str, str]]:
     order_default=True, kw_only_default=True, field_specifiers=(strawberry.field, StrawberryField)
 )
 def object_type(kind: Kind) -> Kind:
-    """Make a class a type of the API: its name without ``Type``, and its docstring.
+    """Make a class a type of the API, named like the class without ``Type``, and described by its
+    docstring.
 
-    In a list that describes fields without a description of their own.
+    A list in the docstring describes the fields that have no separate description.
     """
     about, parts = described_parts(kind)
     made = strawberry.type(kind, name=kind.__name__.removesuffix("Type"), description=about)
@@ -97,14 +100,14 @@ def object_type(kind: Kind) -> Kind:
 
 
 def optional_field(description: str, *, deprecated: str | None = None) -> Any:
-    """Declare a field of an input that may be left out; ``deprecated`` names its successor."""
+    """Declare an optional field of an input type; ``deprecated`` names its replacement."""
     return strawberry.field(
         default=strawberry.UNSET, description=description, deprecation_reason=deprecated
     )
 
 
 def deprecated(reason: str) -> Callable[[Any], Any]:
-    """Return what marks a field as deprecated; the reason names its successor."""
+    """Return a function that marks a field as deprecated; the reason names its replacement."""
 
     def mark(declared: StrawberryField) -> StrawberryField:
         declared.deprecation_reason = reason
@@ -114,7 +117,9 @@ def deprecated(reason: str) -> Callable[[Any], Any]:
 
 
 def made_at_once(kind: Kind) -> Kind:
-    """Have objects of an input made of what GraphQL has checked: ten times as fast as by field."""
+    """Create the objects of an input type from validated values at once: ten times as fast as per
+    field.
+    """
     definition: Any = kind.__strawberry_definition__  # type: ignore[attr-defined]
     names = {to_camel_case(field.python_name): field.python_name for field in definition.fields}
 
@@ -126,7 +131,7 @@ def made_at_once(kind: Kind) -> Kind:
 
 
 def given_values(conditions: object) -> dict[str, Any]:
-    """Return what an input object was given, by the names of its fields; lists as tuples."""
+    """Return the given values of an input object by field name, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(conditions).items()
@@ -137,10 +142,10 @@ def given_values(conditions: object) -> dict[str, Any]:
 def describe_enum(
     enum: type[Enum], *, name: str | None = None, description: str | None = None, **members: str
 ) -> None:
-    """Make an enum of the domain one of the API, under its own name or another.
+    """Make an enum of the domain an enum of the API, under its own name or another.
 
-    Its docstring describes it, and in a list each of its ``members`` that is not described here;
-    raises KeyError where one is missing.
+    Its docstring describes it, and a list in the docstring describes its members, except those in
+    ``members``. Raises KeyError if a member has no description.
     """
     about, parts = described_parts(enum)
     texts = parts | members
