@@ -106,7 +106,7 @@ class SpanType:
     - is_current: Whether the newest revision of the series has the hash.
     - reason_came: Why `first` added the hash; RETURNED if the series had it before, unless it
       replaced another spec.
-    - reason_gone: Why `goneIn` removed the hash; null if the newest revision has it.
+    - reason_gone: Why `goneIn` removed the hash; null if `goneIn` is null.
     - gone_in: The revision after `last`, which no longer has the hash; null if there is none.
     """
 
@@ -456,14 +456,14 @@ class AvailabilitySpanType:
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
         """The reasons for which `goneIn` removed them, with the number of specs of each; empty if
-        the newest revision has some.
+        `goneIn` is null.
         """
         reasons = self.span.reasons.items()
         return [ReasonCount(reason=reason, num_specs=count) for reason, count in reasons]
 
     @resolver()
     def comparison(self) -> ComparisonType | None:
-        """The comparison of `last` with `goneIn`; null if the newest revision has such specs."""
+        """The comparison of `last` with `goneIn`; null if `goneIn` is null."""
         last, gone_in = self.span.last, self.span.gone_in
         return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
 

@@ -1,1 +1,1 @@
-"""What differs between two revisions, why, and what rules say of it."""
+"""Comparisons of two revisions: changes, causes, and the evaluation of rules."""

@@ -1,4 +1,4 @@
-"""Changes: the parts of a comparison in general, and those of packages, stacks and coverage."""
+"""Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -48,21 +48,21 @@ Item = TypeVar("Item")
 
 describe_enum(
     SpecChangeReason,
-    RETURNED="Added: an earlier revision of the series had the hash; where "
-    f"the history is not complete, one of the newest {MOST_CONTENTS}.",
+    RETURNED="Added: an earlier revision of the series had the hash. If the history is "
+    f"incomplete, only the newest {MOST_CONTENTS} contents are searched.",
 )
 
 
 OF_SPEC = "/"
-"""What stands in ids between the key of a revision and the hash of a spec."""
+"""The separator in ids between the key of a revision and the hash of a spec."""
 
 
 class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
-    """A comparison with its two sides, and the way to why hashes came and went.
+    """A comparison with its two sides, and access to its explanation.
 
-    ``explained`` is why where not all of the two is compared: of the twins of a revision, which
-    stands on both sides then, or of two specs, whose ``hashes`` those are. ``changes`` are those
-    in ``scope``, where it has one.
+    ``explained`` is the explanation of a partial comparison: of the twins of a revision, which is
+    then on both sides, or of two specs, whose hashes are ``hashes``. With a ``scope``, ``changes``
+    has only the changes in it.
     """
 
     base: LoadedRevision
@@ -74,7 +74,9 @@ class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """The parts of ids that name it: see ``comparison_key``; the spec's hash behind a key."""
+        """The parts of ids that identify it: see ``comparison_key``; a key is followed by the
+        spec's hash.
+        """
         only = None if self.scope is None else self.scope.only
         *digests, base, head = comparison_key(self.base.info, self.head.info, only)
         if self.hashes is not None:
@@ -83,26 +85,30 @@ class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
         return digests[0], digests[1], base, head
 
     def explanation(self) -> Explanation:
-        """Return the counterparts, reasons and causes of the comparison, in scope or not."""
+        """Return the counterparts, reasons and causes of the full comparison, regardless of the
+        scope.
+        """
         if self.explained is not None:
             return self.explained
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return the cells that were lost and gained in scope, by dimensions."""
+        """Return the cells of some dimensions that were lost and gained in scope."""
         context = self.head.context
         if self.scope is None:
             return context.coverage(self.changes, by)
         return coverage_in(self.scope, context.compare(self.base.info, self.head.info), by)
 
     def returned(self) -> Mask:
-        """Return a mask over head's rows: those that an earlier revision of the series had."""
+        """Return a mask over head's rows that selects those that an earlier revision of the series
+        had.
+        """
         if self.explained is not None:
             return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 
     def count(self, reason: SpecChangeReason) -> int:
-        """Return how many specs in scope came or went for a reason; RETURNED is counted as new."""
+        """Return the number of specs in scope with a reason; those with RETURNED count as new."""
         if self.scope is None:
             return self.explanation().count(reason)
         reasons = self.explanation().reasons(self.changes.specs)
@@ -110,7 +116,7 @@ class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def causes_in_scope(self) -> dict[int, CauseCount]:
-        """The causes of the specs in scope by their numbers, what explains most first."""
+        """The causes of the specs in scope by number, those that explain the most specs first."""
         explanation = self.explanation()
         if self.scope is None:
             counts = explanation.causes.counted()
@@ -120,7 +126,7 @@ class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
         return {count.number: count for count in counts}
 
     def rows_of_cause(self, number: int) -> Rows:
-        """Return the rows of head in scope that a cause is the main one of."""
+        """Return the rows of head in scope of which a cause is the main one."""
         rows = self.explanation().causes.rows_of(number)
         return rows if self.scope is None else rows[self.scope.in_head[rows]]
 
@@ -128,9 +134,10 @@ class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
 def load_comparison(
     context: Context, base: RevisionInfo, head: RevisionInfo, only: Only | None = None
 ) -> LoadedComparison:
-    """Load and compare two sides, and narrow the comparison to some specs of both.
+    """Load and compare two sides, and restrict the comparison to some specs of both.
 
-    Raises InvalidArgument for a stack or a package that neither side has, and what queries raise.
+    Raises InvalidArgument for a stack or a package that neither side has, and the errors of
+    queries.
     """
     sides, changes = (context.load(base), context.load(head)), context.compare(base, head)
     if not only:
@@ -145,9 +152,9 @@ _ONLY = "?"
 def comparison_key(
     base: RevisionInfo, head: RevisionInfo, only: Only | None = None
 ) -> tuple[str, str, str, str]:
-    """Return the parts of ids that name a comparison: both digests, both keys.
+    """Return the parts of ids that identify a comparison: both digests and both keys.
 
-    What it is narrowed to follows the key of head.
+    The restriction, if any, follows the key of head.
     """
     narrowing = f"{_ONLY}{msgspec.json.encode(only).hex()}" if only else ""
     return base.digest, head.digest, base.key, head.key + narrowing
@@ -156,9 +163,10 @@ def comparison_key(
 def comparison_of_keys(
     context: Context, base: str, head: str
 ) -> tuple[RevisionInfo, RevisionInfo, Only | None] | None:
-    """Return the sides that an id names by two keys, and the scope; None where a side is not there.
+    """Return the sides that an id names by two keys, and the restriction; None if a side does not
+    exist.
 
-    Raises InvalidArgument for what narrows to no good scope.
+    Raises InvalidArgument for an invalid restriction.
     """
     head, sign, narrowing = head.partition(_ONLY)
     try:
@@ -170,7 +178,9 @@ def comparison_of_keys(
 
 
 def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
-    """Return the comparison of ids: of sides, of twins, or of specs behind their keys."""
+    """Return the comparison that ids name: of two sides, of twins, or of specs, whose hashes follow
+    the keys.
+    """
     (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
     if of_base or of_head:
         from schema.comparisons.spec_comparison import comparison_of_ids
@@ -208,18 +218,20 @@ class PartRows(LazyList[Item], Generic[Item]):
 
 
 def id_of_record(kind: str, name: str) -> Any:
-    """Declare the id of a part: its comparison, and a fact of its record."""
+    """Declare the id of a part, which consists of the comparison's key and a fact of the part's
+    record.
+    """
     value = attrgetter(name)
 
     def ids(rows: PartRows[Any]) -> list[strawberry.ID]:
         key = rows.comparison.key
         return [node_id(kind, *key, value(record)) for record in rows.records]
 
-    return for_many(ids, "Opaque and stable.", cost=Cost(weight=1.5))
+    return for_many(ids, "An opaque, stable id.", cost=Cost(weight=1.5))
 
 
 def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
-    """Return the ``of_id`` of changes of a table: of a hash, say, which its rows are found by."""
+    """Return the ``of_id`` of the changes of a table, which finds its rows by name."""
 
     def of_id(
         cls: Any, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
@@ -235,12 +247,12 @@ def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
-    """Return by how many bytes a size rose; None where either is unknown."""
+    """Return the difference of two sizes in bytes; None if either is unknown."""
     return None if before is None or after is None else ByteCount(after - before)
 
 
 def _size_deltas(rows: PartRows[Any]) -> list[ByteCount | None]:
-    """By how much the sum of its known sizes rose."""
+    """The difference of the sums of its known sizes in bytes; null if either is unknown."""
     return [size_delta(record.size_before, record.size_after) for record in rows.records]
 
 
@@ -254,10 +266,11 @@ def change_connection(
     cursor: Callable[[Any], str] = attrgetter("name"),
     find: Callable[[str], int | None] | None = None,
 ) -> Connection[Item]:
-    """Return a connection over a table of changes, in its own order unless another is given.
+    """Return a connection over a table of changes, in the order of the table unless ``order`` is
+    given.
 
-    ``cursor`` returns that of a record, and ``find`` the place of a cursor; that of the table
-    unless given. Raises InvalidArgument for a cursor that names nothing in the table.
+    ``cursor`` returns the cursor of a record, and ``find`` the index of a cursor, which is by
+    default the ``find`` of the table. Raises InvalidArgument for an invalid cursor.
     """
     if order is not None:
         table = table.ordered(order.field, descending=order.is_descending)
@@ -272,11 +285,11 @@ FIELDS = Cost(weight=5, items=10)
 
 @object_type
 class FieldChangeType:
-    """A fact that differs: path as in stacks, compiler, variants; before and after as JSON."""
+    """A fact that differs, with both values as JSON."""
 
-    path: str = field("The field that differs.")
-    before: JSON | None = field("Its value in base.")
-    after: JSON | None = field("Its value in head.")
+    path: str = field("The name of the fact, for example stacks, compiler or variants.")
+    before: JSON | None = field("The value in base.")
+    after: JSON | None = field("The value in head.")
 
 
 describe_enum(PackageChangeKind)
@@ -288,28 +301,28 @@ PackageChangeOrderArgument = Annotated[
 
 
 def _packages_before(rows: PartRows[Any]) -> WhereKnown:
-    """The package in base; null where it was added."""
+    """The package in base; null if it was added."""
     codes = rows.table.names.in_base[rows.table.places]
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.base, present))
 
 
 def _packages_after(rows: PartRows[Any]) -> WhereKnown:
-    """The package in head; null where it was removed."""
+    """The package in head; null if it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
 @object_type
 class PackageChangeType(ListedRecord, Node):
-    """How a package changed.
+    """The change of a package.
 
     - name: The package's name.
     - kind: How it changed.
     - versions_added: Versions only in head, newest first.
     - versions_removed: Versions only in base, newest first.
-    - specs_added: How many of its hashes are only in head.
-    - specs_removed: How many of its hashes are only in base.
-    - specs_changed: How many of its hashes have other facts.
+    - specs_added: Number of its hashes that are only in head.
+    - specs_removed: Number of its hashes that are only in base.
+    - specs_changed: Number of its hashes on both sides whose facts changed.
     """
 
     of_id = change_of_id(attrgetter("packages"))
@@ -328,23 +341,25 @@ class PackageChangeType(ListedRecord, Node):
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that came to a stack, or left it; of months, thousands."""
+"""The names of the packages that were added to a stack, or removed from it: thousands in a few
+months.
+"""
 
 describe_enum(StackChangeKind)
 
 
 @object_type
 class StackChangeType(ListedRecord, Node):
-    """How a stack changed.
+    """The change of a stack.
 
     - name: The stack's name.
     - kind: How it changed.
-    - num_specs_before: How many specs it had in base.
-    - num_specs_after: How many specs it has in head.
-    - specs_added: How many hashes it gained.
-    - specs_removed: How many hashes it lost.
-    - packages_added: Packages that it has a spec of only in head.
-    - packages_removed: Packages that it has a spec of only in base.
+    - num_specs_before: Number of its specs in base.
+    - num_specs_after: Number of its specs in head.
+    - specs_added: Number of hashes that it contains only in head.
+    - specs_removed: Number of hashes that it contains only in base.
+    - packages_added: The names of the packages of which it contains a spec only in head.
+    - packages_removed: The names of the packages of which it contains a spec only in base.
     """
 
     of_id = change_of_id(attrgetter("stacks"))
@@ -363,11 +378,11 @@ class StackChangeType(ListedRecord, Node):
 describe_enum(CoverageChangeKind)
 
 NEAREST = Cost(weight=40, items=3)
-"""The specs that are nearest to a lost cell."""
+"""The specs nearest to a lost cell."""
 
 
 def _nearest(rows: PartRows[Any]) -> Sublists:
-    """For LOST: the nearest specs of the package that are left."""
+    """For LOST: the most similar specs of the package in head."""
     head = rows.comparison.head
     nearest = [record.nearest for record in rows.records]
     return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
@@ -375,12 +390,12 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 @object_type
 class CoverageChangeType(ListedRecord):
-    """A cell that was lost or gained: a package with a value for each dimension.
+    """A lost or gained cell: a package with a value for each dimension.
 
     - kind: Whether it was lost or gained.
     - package: The package's name.
-    - values: One value for each dimension that was asked for, in that order.
-    - num_specs: How many specs the side that has the cell has in it.
+    - values: The value for each requested dimension, in the order of `by`.
+    - num_specs: Number of specs in the cell, on the side that has it.
     """
 
     kind: CoverageChangeKind = of_record("kind")

@@ -1,4 +1,4 @@
-"""Comparisons: what was added, removed and changed between two revisions."""
+"""Comparisons: the additions, removals and changes between two revisions."""
 
 from collections import Counter
 from functools import cached_property
@@ -91,13 +91,14 @@ from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
 NOTES = Cost(weight=195_000, once=EXPLAINING, num_bytes=15_000_000)
-"""Release notes, which are not cached. Two formats of them may be requested at once.
+"""Release notes, which are not cached. A request may contain two formats of them.
 
-Notes between revisions months apart are long, as JSON most of all.
+Notes between revisions that are months apart are long, especially as JSON.
 """
 
 MOST_LISTED = 4_000
-"""So many added and removed hashes are listed in release notes; where there are more, none are."""
+"""Maximum number of added and removed hashes in release notes; if there are more, none are listed.
+"""
 
 CHANGES = Cost(
     weight=1_000,
@@ -135,23 +136,25 @@ COVERAGE = Cost(
 """A page of lost and gained cells."""
 
 ONE_CAUSE = Cost(weight=100, once=EXPLAINING)
-"""A cause by its name."""
+"""A single cause, by its name."""
 
 STACK_CHANGES = Cost(weight=200, items=STACKS, each=30, once=COMPARING)
 """The changed stacks."""
 
 WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
-"""What the sources of a comparison do not tell."""
+"""The facts that the sources of a comparison do not state."""
 
 
 EXPLAINED = Cost(weight=100, once=EXPLAINING)
-"""What follows from the reasons of all changed hashes."""
+"""Values that are computed from the reasons of all changed hashes."""
 
 Kind = TypeVar("Kind")
-Kinds = Annotated[list[Kind] | None, strawberry.argument("Only these kinds; all unless given.")]
+Kinds = Annotated[
+    list[Kind] | None, strawberry.argument("Only these kinds; by default, all kinds.")
+]
 
 COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
-"""The number of lost or gained cells. Both are counted together, and mostly requested together."""
+"""The number of lost or gained cells. Both are counted together, and usually requested together."""
 
 
 _NUM_STACKS = "Use `numStacks{}`, which is null where a source does not list stacks."
@@ -159,33 +162,37 @@ _NUM_STACKS = "Use `numStacks{}`, which is null where a source does not list sta
 
 @object_type
 class ComparisonSummary:
-    """How many packages, specs and stacks were added, removed and changed; total sizes.
+    """The numbers of packages, specs and stacks that were added, removed and changed, and total
+    sizes.
 
     - packages_added: Packages only in head.
     - packages_removed: Packages only in base.
-    - packages_upgraded: Packages whose newest version rose.
-    - packages_downgraded: Packages whose newest version fell, on an architecture or in a stack
-      that both have.
-    - packages_versions_changed: Packages that have other versions for another reason.
-    - packages_rebuilt: Packages with the same versions and other hashes.
-    - packages_changed: Packages with the same hashes and other facts.
-    - packages_unchanged: Packages where nothing changed.
+    - packages_upgraded: Packages whose newest version increased.
+    - packages_downgraded: Packages whose newest version decreased on an architecture or in a stack
+      that both sides have.
+    - packages_versions_changed: Packages with different versions that were neither upgraded nor
+      downgraded.
+    - packages_rebuilt: Packages with the same versions, but different hashes.
+    - packages_changed: Packages with the same hashes, but different facts.
+    - packages_unchanged: Packages without changes.
     - specs_added: Hashes only in head.
     - specs_removed: Hashes only in base.
-    - specs_changed: Hashes with other facts.
-    - specs_unchanged: Hashes where nothing changed.
-    - num_stacks_added: Stacks only in head; null where either side tells none.
-    - num_stacks_removed: Stacks only in base; null where either side tells none.
-    - num_packages_before: How many packages base has.
-    - num_packages_after: How many packages head has.
-    - num_specs_before: How many specs base has.
-    - num_specs_after: How many specs head has.
-    - num_stacks_before: How many stacks base has, root left out; null where it tells none, as of a
-      single stack.
-    - num_stacks_after: How many stacks head has, likewise.
-    - total_size_before: The sum of the sizes of base's binary packages, as far as known.
-    - total_size_after: The sum of the sizes of head's binary packages, as far as known.
-    - total_size_delta: By how much that sum rose; null where one side knows no sizes.
+    - specs_changed: Hashes on both sides with different facts.
+    - specs_unchanged: Hashes without changes.
+    - num_stacks_added: Stacks only in head; null if the source of either side does not list stacks.
+    - num_stacks_removed: Stacks only in base; null if the source of either side does not list
+      stacks.
+    - num_packages_before: Number of packages in base.
+    - num_packages_after: Number of packages in head.
+    - num_specs_before: Number of specs in base.
+    - num_specs_after: Number of specs in head.
+    - num_stacks_before: Number of stacks in base, without root; null if its source does not list
+      stacks, or if base is a single stack.
+    - num_stacks_after: Number of stacks in head, without root; null if its source does not list
+      stacks, or if head is a single stack.
+    - total_size_before: Sum of the known sizes of base's binary packages; null if none is known.
+    - total_size_after: Sum of the known sizes of head's binary packages; null if none is known.
+    - total_size_delta: The difference of these sums; null if either is null.
     """
 
     packages_added: int
@@ -244,15 +251,15 @@ class ComparisonSummary:
 
     @resolver(COVERED)
     def coverage_lost(self) -> int:
-        """Combinations of package, stack and target that only base has specs for; of package and
-        target where a source does not list stacks.
+        """Number of combinations of package, stack and target for which only base has specs; of
+        package and target if a source does not list stacks.
         """
         return self._cells.count(CoverageChangeKind.LOST)
 
     @resolver(COVERED)
     def coverage_gained(self) -> int:
-        """Combinations of package, stack and target that only head has specs for; of package and
-        target where a source does not list stacks.
+        """Number of combinations of package, stack and target for which only head has specs; of
+        package and target if a source does not list stacks.
         """
         return self._cells.count(CoverageChangeKind.GAINED)
 
@@ -270,14 +277,14 @@ def _stack_of(info: RevisionInfo) -> str | None:
 
 @object_type
 class ComparisonType(Node):
-    """The difference of two revisions. A permanent object: its id names both digests, so it never
+    """The comparison of two revisions, base and head. Its id contains both digests, so it never
     changes.
 
-    - base: The revision that changes are counted from.
-    - head: The revision that changes lead to.
-    - base_stack: The stack that base is narrowed to, as in develop:e4s; null for all of the
+    - base: The revision before the changes.
+    - head: The revision after the changes.
+    - base_stack: The stack to which base is restricted, as in develop:e4s; null for the entire
       revision.
-    - head_stack: The stack that head is narrowed to, as in develop:e4s; null for all of the
+    - head_stack: The stack to which head is restricted, as in develop:e4s; null for the entire
       revision.
     """
 
@@ -301,7 +308,7 @@ class ComparisonType(Node):
 
     @resolver()
     def id(self) -> strawberry.ID:
-        """Opaque and stable."""
+        """An opaque, stable id."""
         return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
 
     base = attribute("base_info", Revision, make=revision_object)
@@ -311,12 +318,12 @@ class ComparisonType(Node):
 
     @resolver(Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
-        """The totals."""
+        """The totals of the comparison."""
         return ComparisonSummary.of(self.loaded(info))
 
     @resolver(texts(100))
     def left_out(self) -> list[str]:
-        """What is not counted as a change."""
+        """The differences that do not count as changes."""
         return list(LEFT_OUT)
 
     @connection_field(CHANGES)
@@ -329,7 +336,7 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[PackageChangeType]:
-        """The packages that changed."""
+        """The packages that changed, by default ordered by name."""
         comparison = self.loaded(info)
         table = comparison.changes.packages.select(kinds, search)
         return change_connection(PackageChangeType, comparison, table, page, order_by)
@@ -346,11 +353,11 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[SpecChangeType]:
-        """The hashes that were added, removed or changed.
+        """The hashes that were added, removed or changed, by default ordered by package and hash.
 
-        - reasons: Only these reasons; all unless given.
-        - pairs_once: Leave out each removed spec whose counterpart is in the list: a pair stands
-          once.
+        - reasons: Only these reasons; by default, all reasons.
+        - pairs_once: Omit each removed spec whose counterpart is in the list, so that each pair is
+          listed once.
         """
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
@@ -371,8 +378,8 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[Cause]:
-        """Why specs were rebuilt, what explains most first. The numbers of specs add up to all
-        that were rebuilt or replaced.
+        """The causes of rebuilt and replaced specs, those that explain the most specs first.
+        `numSpecs` adds up to the number of these specs.
 
         - package: Only causes in the package of this name.
         """
@@ -401,10 +408,11 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[CommitEffectType] | None:
-        """The commits between the two revisions' recipes that explain causes, those that explain
-        closest and most first; null where a commit of the recipes is not known.
+        """The commits between the recipes of the two revisions that explain causes, ordered by
+        level and by the number of specs that they explain; null if the recipes' commit of either
+        revision is not known.
 
-        - levels: Only effects at these levels; all unless given.
+        - levels: Only effects at these levels; by default, all levels.
         - package: Only effects on causes in the package of this name.
         """
         comparison = self.loaded(info)
@@ -425,13 +433,12 @@ class ComparisonType(Node):
         before: str | None = None,
         after: str | None = None,
     ) -> Cause | None:
-        """One of the causes, by what tells it from the others; null where the comparison has no
-        such cause.
+        """The cause with these facts, which identify it; null if the comparison has no such cause.
 
         - kind: Its kind.
-        - package: The package that changed; a cause of kind ARCHITECTURE or FORMAT is of none.
-        - before: As `Cause.before` has it.
-        - after: As `Cause.after` has it.
+        - package: The package that changed; causes of the kinds ARCHITECTURE and FORMAT have none.
+        - before: The value of `Cause.before`.
+        - after: The value of `Cause.after`.
         """
         name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
         comparison = self.loaded(info)
@@ -439,8 +446,8 @@ class ComparisonType(Node):
 
     @resolver(KIND_COUNTS)
     def cause_kinds(self, info: Info) -> list[CauseKindCount]:
-        """How many causes are of each kind, and how many specs they explain; kinds without causes
-        are left out.
+        """The number of causes of each kind, and of the specs that they explain. Kinds without
+        causes are omitted.
         """
         comparison = self.loaded(info)
         causes = comparison.explanation().causes
@@ -458,15 +465,15 @@ class ComparisonType(Node):
 
     @resolver(WHY_UNKNOWN)
     def why_unknown(self, info: Info) -> str | None:
-        """Why causes are not known as they could be: what a source of the two revisions does not
-        tell. Null where both tell dependencies and package hashes.
+        """Why some causes cannot be determined: the facts that the source of either revision does
+        not state. Null if both sources state dependencies and package hashes.
         """
         return self.loaded(info).explanation().why_unknown
 
     @resolver(REASON_COUNTS)
     def reasons(self, info: Info) -> list[ReasonCount]:
-        """How many hashes were added, removed or changed for each reason; reasons of none are left
-        out.
+        """The number of hashes that were added, removed or changed for each reason. Reasons without
+        hashes are omitted.
         """
         comparison = self.loaded(info)
         codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
@@ -487,11 +494,11 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[CoverageChangeType]:
-        """What can no longer be had, and what newly can: packages in combination with the given
-        dimensions, by package and values.
+        """The lost and gained cells, which are combinations of a package with a value for each of
+        the given dimensions, ordered by package and values.
 
-        - by: The dimensions; none for the packages alone.
-        - search: Case-insensitive substring of the package's name.
+        - by: The dimensions; an empty list for packages alone.
+        - search: Only packages whose names contain this text; case-insensitive.
         """
         info.context.require_time()  # all specs of both sides are counted
         comparison = self.loaded(info)
@@ -515,8 +522,8 @@ class ComparisonType(Node):
 
     @resolver(STACK_CHANGES)
     def stack_changes(self, info: Info) -> list[StackChangeType] | None:
-        """The stacks that were added, removed or have other specs, never root; null where either
-        side tells none.
+        """The stacks that were added or removed, or whose specs changed, without root; null if the
+        source of either side does not list stacks.
         """
         comparison = self.loaded(info)
         tells_stacks = comparison.changes.pairing.persisting.tell_stacks
@@ -525,19 +532,19 @@ class ComparisonType(Node):
     @deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
     @resolver(STACK_CHANGES)
     def stacks(self, info: Info) -> list[StackChangeType]:
-        """The stacks that were added, removed or have other specs; never root."""
+        """The stacks that were added or removed, or whose specs changed, without root."""
         return _stack_changes(self.loaded(info))
 
     @resolver(
         NOTES,
-        description="The release notes, whole; without hashes where more than "
-        f"{MOST_LISTED:,} were added or removed.",
+        description=f"The complete release notes; without hashes if more than {MOST_LISTED:,} "
+        "were added or removed.",
     )
     def release_notes(
         self,
         info: Info,
         format: Annotated[
-            NotesFormat, strawberry.argument("How they are written.")
+            NotesFormat, strawberry.argument("The format of the notes.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
         context = info.context
@@ -561,10 +568,10 @@ class ComparisonType(Node):
     def check(
         self,
         info: Info,
-        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules, at most {MOST_RULES}.")],
+        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules; at most {MOST_RULES}.")],
     ) -> CheckReport:
-        """The judgement of rules on this comparison, as `cachelog gate` judges. Rules narrow
-        themselves, so it is that of all specs.
+        """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own
+        conditions on specs, so they are evaluated on the full comparison, even if it is restricted.
         """
         return check(info, load_comparison(info.context, self.base_info, self.head_info), rules)
 
@@ -575,7 +582,7 @@ def _stack_changes(comparison: LoadedComparison) -> list[StackChangeType]:
 
 
 def _counted(side: LoadedRevision) -> RevisionInfo:
-    """Return what a side tells of itself: a stack has counts of its own."""
+    """Return the facts of a side; a stack has its own counts."""
     if not isinstance(side.info, StackInfo):
         return side.info
     return stack_info(side.info.revision, side.info.stack, side.frame)

@@ -1,4 +1,6 @@
-"""Explanations: how the hashes of two revisions differ, why, and which commits explain that."""
+"""Explanations: how the hashes of two revisions differ, the causes, and the commits that explain
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -64,8 +66,8 @@ LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons
 
 describe_enum(
     CommitLevel,
-    DEPENDENT="It touched the recipe of a package that depends directly on this "
-    f"one, which may have asked for another; the newest {MOST_DEPENDENTS}.",
+    DEPENDENT="It changed the recipe of a package that depends directly on this one, and may "
+    f"have requested a different one; only the newest {MOST_DEPENDENTS} such commits.",
 )
 
 COMMITS = Cost(
@@ -74,7 +76,7 @@ COMMITS = Cost(
     once=EXPLAINING + 60_000,
     arguments={"levels": ArgumentCost(each=50), "package": ArgumentCost(weight=100)},
 )
-"""A page of the commits of a comparison: those between two revisions are looked up and counted."""
+"""A page of the commits of a comparison: looking up and counting those between two revisions."""
 
 CAUSE_COMMITS = Cost(
     weight=100, items=NumberOf("first", default=10), each=20, once=EXPLAINING + 60_000
@@ -82,15 +84,15 @@ CAUSE_COMMITS = Cost(
 """Commits of one cause."""
 
 ONE_COMMIT = Cost(weight=60_000)
-"""A commit, by how its hash begins: those of the whole catalog are looked through."""
+"""A commit by a prefix of its hash: searching all commits of the catalog."""
 
 EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
-"""Comparisons in which a commit explains something: that of each series is explained."""
+"""The comparisons in which a commit explains causes: explaining one of each series."""
 
 
 @object_type
 class PullRequest:
-    """A pull request, or what a forge calls so."""
+    """A pull request, or the equivalent of the hosting service."""
 
     number: int = field("Its number.")
     url: str | None = field("Where it can be viewed, if known.")
@@ -98,13 +100,13 @@ class PullRequest:
 
 @object_type
 class CommitType(Node):
-    """A commit of the repository that recipes come from.
+    """A commit of the repository of package recipes.
 
-    - oid: The whole hash.
+    - oid: The full hash.
     - committed_at: When it was committed.
     - subject: The first line of its message, with invisible characters escaped.
-    - packages: Packages whose recipes it touched, by name.
-    - stacks: Stacks that it touched, by name.
+    - packages: The names of the packages whose recipes it changed, sorted.
+    - stacks: The names of the stacks that it changed, sorted.
     """
 
     commit: strawberry.Private[Commit]
@@ -112,12 +114,14 @@ class CommitType(Node):
 
     @classmethod
     def of_id(cls, context: Context, oid: str) -> Self | None:
-        """Return the commit of a whole hash."""
+        """Return the commit of a full hash."""
         return cls.named(context, oid)
 
     @classmethod
     def named(cls, context: Context, prefix: str) -> Self | None:
-        """Return the only commit whose hash begins so; None where there is none, or several."""
+        """Return the only commit whose hash starts with a prefix; None if there is none, or
+        several.
+        """
         context.changing_history()
         context.require_time()
         matches = context.catalog.recipes.commits(prefix)
@@ -134,12 +138,12 @@ class CommitType(Node):
 
     @resolver(texts(200))
     def url(self, info: Info) -> str | None:
-        """Where it can be viewed, if known."""
+        """The URL of its web page, if known."""
         return info.context.library.links(self.repository).commit(self.commit.oid)
 
     @resolver()
     def pull_request(self, info: Info) -> PullRequest | None:
-        """The pull request that the subject ends with."""
+        """The pull request whose number ends the subject; null if there is none."""
         number = self.commit.pull_request
         if number is None:
             return None
@@ -151,19 +155,21 @@ class CommitType(Node):
 
     @resolver()
     def spack(self) -> FieldChangeType | None:
-        """Where it changed which Spack is used: the commits of Spack, as far as known."""
+        """The change of the Spack version in use, as commits of Spack, as far as known; null if it
+        did not change it.
+        """
         change = self.commit.spack
         if change is None:
             return None
         return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
-    @resolver(description=f"Whether it touched more than {SWEEPING} packages.")
+    @resolver(description=f"Whether it changed the recipes of more than {SWEEPING} packages.")
     def sweeping(self) -> bool:
         return self.commit.is_sweeping
 
     @connection_field(EFFECTS)
     def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
-        """Where its effects were seen: comparisons of neighbours whose causes it explains, newest
+        """Its effects: the comparisons of adjacent revisions whose causes it explains, newest
         first.
         """
         return effect_connection(_effects_of(info.context, self.commit), page)
@@ -171,13 +177,14 @@ class CommitType(Node):
 
 @object_type
 class CommitEffectType:
-    """What a commit did in one comparison.
+    """The effect of a commit in one comparison.
 
-    - level: The level at which it explains; the nearest of several.
-    - taken_back: Whether it is in base's history and not in head's.
-    - num_specs: The sum of numSpecs of these causes. Commits that explain one cause together have
-      it each, so these numbers do not add up.
-    - num_involved: The sum of numInvolved of these causes.
+    - level: The level at which it explains causes; the closest, if there are several.
+    - taken_back: Whether it was reverted: it is in the history of base's recipes, but not of
+      head's.
+    - num_specs: Sum of `numSpecs` of these causes. If several commits explain a cause, it counts
+      for each of them, so these numbers do not add up.
+    - num_involved: Sum of `numInvolved` of these causes.
     """
 
     effect: strawberry.Private[CommitEffect]
@@ -195,7 +202,7 @@ class CommitEffectType:
 
     @resolver(Cost(weight=20, items=20))
     def causes(self) -> list["Cause"]:
-        """The causes that it explains at this level, what explains most first."""
+        """The causes that it explains at this level, those that explain the most specs first."""
         causes = self.effect.causes
         return [Cause(comparison=self.loaded, number=number) for number in causes]
 
@@ -208,7 +215,9 @@ class CommitEffectType:
 
     @resolver(Cost(weight=50, num_bytes=500))
     def stacks(self) -> list[str]:
-        """The stacks of the specs that these causes are involved in, by name; root is left out."""
+        """The names of the stacks of the specs in which these causes are involved, sorted, without
+        root.
+        """
         causes = attribution(self.loaded)
         if causes is None:
             return []
@@ -224,7 +233,7 @@ class CommitEffectType:
 
 
 def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
-    """Return what building the specs takes that have some causes as their main one."""
+    """Return the build cost of the specs of which some causes are the main ones."""
     costs = comparison.head.context.costs(comparison.head.info)
     if costs is None:
         return None
@@ -232,9 +241,9 @@ def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCos
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
-    """Return which commits explain which causes; None where commits are not known.
+    """Return the attribution of causes to commits; None if the commits are not known.
 
-    None explains what tells the twins of one revision apart, or any two specs.
+    There are no commits for twins of one revision, or for two specs.
     """
     if comparison.explained is not None:
         return None
@@ -245,7 +254,7 @@ def attribution(comparison: LoadedComparison) -> Attribution | None:
 def effect_connection(
     shown: Sequence[CommitEffectType], arguments: PageArguments
 ) -> Connection[CommitEffectType]:
-    """Return a page of what commits did."""
+    """Return a page of the effects of commits."""
     keys = [
         f"{one.effect.commit.oid}|{one.loaded.base.info.key}|{one.loaded.head.info.key}|"
         f"{'-' if one.effect.taken_back else '+'}"
@@ -255,7 +264,7 @@ def effect_connection(
 
 
 def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
-    """Return what a commit did in comparisons of neighbours, newest first."""
+    """Return the effects of a commit in comparisons of neighbours, newest first."""
     history, tables = context.changing_history(), context.catalog.recipes
     shown: list[CommitEffectType] = []
     neighbours = [both for name in history.series_names for both in history.neighbours(name)]
@@ -282,39 +291,44 @@ def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
 
 Value = TypeVar("Value")
 
-describe_enum(CauseKind, UNKNOWN="The sources do not tell; whyUnknown says what is missing.")
+describe_enum(
+    CauseKind,
+    UNKNOWN="The sources do not state enough facts; `whyUnknown` describes what is missing.",
+)
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages of a cause; many for a cause deep in the graph."""
+"""The names of the packages that a cause affects; many for a cause deep in the graph."""
 
 FACTS = msgspec.structs.replace(FIELDS, weight=150)
-"""What differs of a node: read of both sides, dependency by dependency."""
+"""The differences of a node, read on both sides, dependency by dependency."""
 
 TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
 class CauseRows(RowList["Cause"]):
-    """Causes of a comparison, by their numbers."""
+    """Causes of a comparison, identified by their numbers."""
 
     def item(self, number: int) -> "Cause":
         """Return the cause of a number."""
         return Cause(comparison=self.loaded, number=number)
 
     def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
-        """Return a value of each cause; of one that is listed many times it is computed once."""
+        """Return a value for each cause; it is computed once for a cause that is listed several
+        times.
+        """
         all_causes = self.loaded.explanation().causes
         values = {number: value(all_causes, number) for number in {*self.numbers}}
         return [values[number] for number in self.numbers]
 
 
 def _of_cause(value: Callable[[Causes, int], Any], cost: Cost | None = None) -> Any:
-    """Declare a field whose value follows from one cause alone, by its number among all."""
+    """Declare a field whose value depends only on a cause, which is identified by its number."""
     return for_many(lambda rows: rows.each(value), cost=cost)
 
 
 def _of_name(fact: str) -> Any:
-    """Declare a field that is a fact of what a cause is."""
+    """Declare a field that is a part of a cause's name."""
     return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact))
 
 
@@ -325,7 +339,7 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
 
 
 def _counted(name: str) -> Any:
-    """Declare a field that counts specs of a cause, those in scope."""
+    """Declare a field that counts the specs of a cause that are in scope."""
     value = attrgetter(name)
 
     def counts(rows: CauseRows) -> list[int]:
@@ -338,13 +352,13 @@ def _counted(name: str) -> Any:
 
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
-    """The packages of the specs that it is the main cause of."""
+    """The names of the packages of the specs of which it is the main cause."""
     package = rows.loaded.head.frame.package
     return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
 
 
 def _facts(rows: CauseRows) -> Sublists:
-    """Everything of the package's own that differs; the first of it gave the kind."""
+    """All facts of the package itself that differ; the first one determines the kind."""
     return Sublists.of(rows.each(Causes.facts_of))
 
 
@@ -354,28 +368,30 @@ def _together(rows: CauseRows) -> Sublists:
 
 
 CAUSED = Cost(weight=500, each=10)
-"""A page of the specs that hang on a cause."""
+"""A page of the specs of a cause."""
 
 
 @object_type
 class Cause(Node):
-    """Why specs were rebuilt: what changed by itself in one package, whatever depends on it.
-    Equal changes on several architectures are one cause. Of twins: what tells the first of a group
-    from the others; of two specs, one from the other.
+    """A cause of rebuilt or replaced specs: a change of one package itself, not of its
+    dependencies. Equal changes on several architectures are one cause. For twins, it is a
+    difference between the first spec of a group and the others; for two specs, a difference between
+    them.
 
     - kind: What changed.
-    - package: The package that changed by itself; null of ARCHITECTURE and FORMAT, which are of
-      all.
-    - before: As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not
-      known. Of FORMAT the version of the format.
-    - after: As `before`, in head.
-    - title: One line for people: openssl 3.3.1 → 3.4.0.
-    - why_unknown: For UNKNOWN: what the sources do not tell.
-    - num_together: How many causes are involved in exactly the same specs; `together` may have
-      fewer.
-    - num_specs: How many specs it is the main cause of. Each spec has one main cause, so these
-      numbers add up to all that were rebuilt or replaced.
-    - num_involved: How many specs it is involved in, also where another cause is the main one.
+    - package: The package that changed; null for ARCHITECTURE and FORMAT, which concern all
+      packages.
+    - before: The value in base, for example 3.3.1, +shared or openmpi; null if there was none, or
+      if it is not known. For FORMAT, the version of the format.
+    - after: The value in head, like `before`.
+    - title: A one-line title to display: openssl 3.3.1 → 3.4.0.
+    - why_unknown: For UNKNOWN: the facts that the sources do not state.
+    - num_together: Number of causes that are involved in exactly the same specs; `together` may
+      list fewer.
+    - num_specs: Number of specs of which it is the main cause. Each spec has one main cause, so
+      these numbers add up to the number of rebuilt and replaced specs.
+    - num_involved: Number of specs in which it is involved, including those with another main
+      cause.
     """
 
     comparison: strawberry.Private[LoadedComparison]
@@ -393,8 +409,8 @@ class Cause(Node):
     facts: list[FieldChangeType] = for_many(_facts, cost=FACTS)
     together: list["Cause"] = for_many(
         _together,
-        "Causes that are involved in exactly the same specs, which can't be told apart here: "
-        f"those that explain most, {MOST_TOGETHER} at most.",
+        "Causes that are involved in exactly the same specs, so that this comparison cannot "
+        f"distinguish them: those that explain the most specs, at most {MOST_TOGETHER}.",
         cost=TOGETHER,
     )
     num_together: int = _of_cause(Causes.num_together)
@@ -409,19 +425,19 @@ class Cause(Node):
     def of_id(
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
     ) -> "Cause | None":
-        """Return the cause of a comparison and a key, which may have the ids' separator in it."""
+        """Return the cause of a comparison and a key, which may contain the separator of ids."""
         comparison = loaded_of_keys(context, base_key, head_key)
         return None if comparison is None else cause_of_key(comparison, key)
 
     def alone(self) -> CauseRows:
-        """Return the list of this cause alone."""
+        """Return a list of only this cause."""
         return CauseRows(self.comparison, [self.number])
 
     @connection_field(CAUSED)
     def specs(self, involved: bool = False, *, page: PageArguments) -> Connection["SpecChangeType"]:
-        """The added specs that it is the main cause of, by package and hash.
+        """The added specs of which it is the main cause, ordered by package and hash.
 
-        - involved: Also those where another cause is the main one.
+        - involved: Whether to include specs with another main cause in which it is involved.
         """
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
         if self.comparison.scope is not None:
@@ -430,8 +446,8 @@ class Cause(Node):
 
     @resolver(CAUSE_COMMITS)
     def commits(self, first: FirstArgument = 10) -> list[CommitEffectType] | None:
-        """The commits that explain it, nearest level first, newest first; null where a commit of
-        the recipes is not known.
+        """The commits that explain it, the closest level first, newest first within a level; null
+        if the recipes' commit of either revision is not known.
         """
         check_size("first", first)
         explained = attribution(self.comparison)
@@ -452,7 +468,7 @@ class Cause(Node):
 
 
 def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
-    """Return the cause with a key; None where the comparison, or its scope, has none."""
+    """Return the cause with a key; None if the comparison, or its scope, has none."""
     number = comparison.explanation().causes.find(key)
     if number is None:
         return None
@@ -462,12 +478,12 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
 
 
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
-    """The spec in base; null where it is not in the cache."""
+    """The spec in base; null if it is not in the cache."""
     return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
 
 
 def _steps_after(rows: PartRows[Any]) -> WhereKnown:
-    """The spec in head; null where it is not in the cache."""
+    """The spec in head; null if it is not in the cache."""
     return _specs_at(rows.comparison.head, [step.head_node for step in rows.records])
 
 
@@ -480,7 +496,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
 
 @object_type
 class CauseStepType(ListedRecord):
-    """A step on the way from a spec down to its main cause.
+    """A step of the dependency chain from a spec to its main cause.
 
     - name: The package's name.
     """
@@ -491,17 +507,17 @@ class CauseStepType(ListedRecord):
 
 
 KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
-"""All causes, counted by their kinds."""
+"""Counting all causes by kind."""
 
 
 @object_type
 class CauseKindCount:
-    """How many causes are of one kind, and how many specs they explain.
+    """The number of causes of one kind, and of the specs that they explain.
 
     - kind: The kind.
-    - num_causes: How many causes are of this kind.
-    - num_specs: How many specs have a main cause of this kind. Each spec has one main cause, so
-      these numbers add up to all that were rebuilt or replaced.
+    - num_causes: Number of causes of this kind.
+    - num_specs: Number of specs with a main cause of this kind. Each spec has one main cause, so
+      these numbers add up to the number of rebuilt and replaced specs.
     """
 
     kind: CauseKind
@@ -520,30 +536,32 @@ SpecChangeOrderArgument = Annotated[
 
 
 def _specs_before(rows: PartRows[Any]) -> WhereKnown:
-    """The spec in base; null where it was added."""
+    """The spec in base; null if it was added."""
     return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
 
 
 def _specs_after(rows: PartRows[Any]) -> WhereKnown:
-    """The spec in head; null where it was removed."""
+    """The spec in head; null if it was removed."""
     return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
 
 
 def _fields(rows: PartRows[Any]) -> Sublists:
-    """What differs: of a hash that changed, or of the two of which one took the other's place."""
+    """The facts that differ: of a changed hash between base and head, or of an added or removed
+    spec from its counterpart.
+    """
     counterparts = rows.comparison.explanation().counterpart_rows(rows.table)
     return Sublists.of(rows.table.fields(counterparts))
 
 
 def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
-    """Why it came, went or changed."""
+    """Why it was added, removed or changed."""
     comparison = rows.comparison
     codes = comparison.explanation().reasons(rows.table, comparison.returned())
     return [REASONS[code] for code in codes.tolist()]
 
 
 def _counterparts(rows: PartRows[Any]) -> WhereKnown:
-    """What it replaced, or what replaced it; null where nothing did."""
+    """The spec that it replaced, or that replaced it; null if there is none."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
@@ -558,51 +576,51 @@ def _counterparts(rows: PartRows[Any]) -> WhereKnown:
 
 
 def _ambiguous(rows: PartRows[Any]) -> list[bool]:
-    """Whether another spec could be its counterpart as well, or it could have one: the sources tell
-    no difference.
+    """Whether its counterpart is ambiguous: the sources state no facts that distinguish it from
+    another candidate.
     """
     return [tie is not None for tie in rows.comparison.explanation().ties(rows.table)]
 
 
 def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
-    """What is not known, where it is ambiguous: 1 of 2 was rebuilt; which is not known."""
+    """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; which is not known."""
     return rows.comparison.explanation().why_ambiguous(rows.table)
 
 
 def _main_causes(rows: PartRows[Any]) -> WhereKnown:
-    """The main cause of what replaced it, or of it; null without a counterpart."""
+    """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
     numbers = rows.comparison.explanation().main_causes(rows.table)
     return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
 def _causes(rows: PartRows[Any]) -> Sublists:
-    """All causes that are involved, the main one first."""
+    """All causes that are involved in it, the main cause first."""
     involved = rows.comparison.explanation().involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
 def _paths(rows: PartRows[Any]) -> Sublists:
-    """The chain of dependencies from the spec to its main cause; only itself where the cause is its
-    own. Empty without a counterpart.
+    """The chain of dependencies from the spec to its main cause. It consists only of the spec if
+    the spec itself changed, and is empty without a counterpart.
     """
     paths = rows.comparison.explanation().paths(rows.table)
     return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
 
 
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
-"""What an explanation has of each hash."""
+"""Facts of each hash in an explanation."""
 
 INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
 """The causes that are involved in a spec."""
 
 PATH = Cost(weight=200, items=6, once=EXPLAINING)
-"""A walk from a spec down to its main cause."""
+"""Walking from a spec to its main cause."""
 
 
 @object_type
 class SpecChangeType(ListedRecord, Node):
-    """How a hash changed, and why.
+    """The change of a hash, with its reason and causes.
 
     - kind: How it changed.
     - hash: The DAG hash.
@@ -629,19 +647,19 @@ class SpecChangeType(ListedRecord, Node):
 
 
 spec_change_connection = partial(change_connection, SpecChangeType, cursor=attrgetter("hash"))
-"""Returns a page of a table of changed hashes; by package and hash unless ordered."""
+"""Returns a page of a table of changed hashes, by default ordered by package and hash."""
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
-"""The reasons of all changed hashes, counted."""
+"""Counting the reasons of all changed hashes."""
 
 
 @object_type
 class ReasonCount:
-    """How many specs were added, removed or changed for one reason.
+    """The number of specs that were added, removed or changed for one reason.
 
     - reason: The reason.
-    - num_specs: How many specs.
-    - count: As `numSpecs`.
+    - num_specs: Number of specs.
+    - count: The same as `numSpecs`.
     """
 
     reason: SpecChangeReason

@@ -1,4 +1,4 @@
-"""Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
+"""Checks: rules as arguments, and their evaluation on a comparison, as by ``cachelog gate``."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -47,18 +47,18 @@ from snapshots.errors import InvalidArgument
 from snapshots.models import ConcreteSpec
 
 MOST_RULES = 50
-"""How many rules a request may judge by."""
+"""Maximum number of rules in a request."""
 
 describe_enum(RuleLevel)
 
 
 class RuleKind(Enum):
-    """What a rule demands.
+    """The kind of requirement of a rule.
 
-    - FORBID: Something may not have happened, or be in head.
-    - REQUIRE: A query in Spack's language has a match in head.
-    - LIMIT: A count or a size is not exceeded.
-    - COVER: Head holds concrete specs.
+    - FORBID: An event must not have happened from base to head, or something must not be in head.
+    - REQUIRE: A query in Spack's spec syntax has a match in head.
+    - LIMIT: A count or a size does not exceed a limit.
+    - COVER: Head contains concrete specs.
     """
 
     FORBID = Forbid.key
@@ -82,33 +82,35 @@ MeasureName = Enum(  # type: ignore[misc] # its members follow from the measures
 describe_enum(
     MeasureName,
     name="Measure",
-    description="What a rule can limit.",
+    description="The count or size that a rule limits.",
     **{member.name: _about_measure(MEASURES[member.value]) for member in MeasureName},
 )
 
 
 def _key(name: str, *, deprecated: str | None = None) -> Any:
-    """Declare the field of a key of a file."""
+    """Declare the field for a key of a rules file."""
     return optional_field(KEYS[name].about, deprecated=deprecated)
 
 
 @strawberry.input(
-    description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
-    "means. It has exactly one of forbidden, require, measure and cover."
+    description="A rule, as in a rules file of `cachelog gate`; docs/gates.md describes all "
+    "keys. Exactly one of forbidden, require, measure and cover has to be given."
 )
 class RuleInput:
-    """A rule of a request: a field for each key of a file."""
+    """A rule of a request, with a field for each key of a rules file."""
 
     name: str = strawberry.field(description=KEYS["name"].about)
     level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description=KEYS["level"].about)
-    forbidden: Forbidden | None = optional_field("What may not have happened, or be in head.")
+    forbidden: Forbidden | None = optional_field(
+        "The event that must not have happened from base to head, or what must not be in head."
+    )
     forbid: str | None = _key("forbid", deprecated="Use `forbidden`, an enum.")
     require: str | None = _key("require")
-    measure: MeasureName | None = optional_field("What is limited.")
+    measure: MeasureName | None = optional_field("The count or size to limit.")
     limit: str | None = _key("limit", deprecated="Use `measure`, an enum.")
     at_most: str | None = _key("at-most")
     cover: list[ConcreteSpecInput] | None = optional_field(
-        "Concrete specs, as a lock file has them: head must hold them."
+        "Concrete specs, for example of a lock file, that head must contain."
     )
     at_least: str | None = _key("at-least")
     for_each: list[CoverageDimension] | None = _key("for-each")
@@ -121,13 +123,13 @@ class RuleInput:
 
 
 _OF_ENUMS = {"forbid": "forbidden", "limit": "measure"}
-"""The keys whose values are members of enums, in a field of another name."""
+"""The keys whose values are members of enums, with the names of their fields."""
 
 _OWN_NAMES = {"package": "packages"}
 
 
 def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
-    """Return rules as they are judged. Raises InvalidArgument with the place of what is wrong."""
+    """Return the rules of a request. Raises InvalidArgument with the path of an invalid value."""
     rules = []
     for number, rule in enumerate(inputs):
         try:
@@ -174,11 +176,11 @@ def _read(rule: RuleInput) -> Rule:
 
 
 def _weigh(value: Any) -> float:
-    """Return the cost of some rules, in thousands of units.
+    """Return the cost of some rules in thousands of units.
 
-    On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells take 10 ms
-    and more for each dimension, and a glob takes half a millisecond.
+    For the largest revisions, the scope of a rule takes up to 6 ms, once for each distinct scope. A
+    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells at least 10
+    ms for each dimension, and a glob 0.5 ms.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
@@ -191,7 +193,7 @@ _NARROWING = ("stack", "packages", "matching", "except")
 
 
 def _weigh_scope(rule: Mapping[str, Any]) -> float:
-    """Return what finding the specs that a rule is about costs."""
+    """Return the cost of selecting the specs to which a rule applies."""
     if not any(rule.get(name) for name in _NARROWING):
         return 0
     globs = _size(rule, "packages") + _size(rule, "except")
@@ -199,7 +201,7 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
-    """Return what a rule costs once its specs are found."""
+    """Return the cost of a rule without the selection of its specs."""
     forbidden, measure = (_value_of(rule, key) for key in _OF_ENUMS)
     kind = f"{forbidden} {measure}"
     holes = 150 if forbidden == Forbidden.HOLE.value else 0
@@ -212,7 +214,7 @@ def _weigh_demand(rule: Mapping[str, Any]) -> float:
 
 
 def _value_of(rule: Mapping[str, Any], key: str) -> str:
-    """Return what a rule forbids or limits; a member of an enum is a text in a document."""
+    """Return the value of a key with an enum; in a document, a member of an enum is a text."""
     member = rule.get(_OF_ENUMS[key])
     if isinstance(member, Enum):
         return str(member.value)
@@ -229,25 +231,25 @@ def _size(rule: Mapping[str, Any], name: str) -> int:
 
 
 RULES = ArgumentCost(each=1_000, parts=_weigh)
-"""What the rules cost that a comparison is judged by."""
+"""The cost of the rules of a check."""
 
 
 BREACHES_DEFAULT = 50
-"""How many breaches of a rule are listed unless a number is given."""
+"""Default number of breaches in the list of a rule."""
 
 BREACHES_MAX = 1_000
-"""How many breaches of a rule may be asked for."""
+"""Maximum number of breaches in the list of a rule."""
 
 CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ItemsOf("rules"))
-"""Rules are judged; their argument says what each costs."""
+"""Evaluating rules; the cost of each is that of the argument."""
 
 BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), each=100)
-"""The first breaches of a rule, each of which looks for its specs."""
+"""The first breaches of a rule, each of which looks up its specs."""
 
 
 def _specs(rows: PartRows[Any]) -> WhereKnown:
-    """The first of these specs, by package, newest version first: of base, or of head for what was
-    added; null where it is in neither.
+    """The first of these specs, ordered by package, newest version first: in base, or in head for
+    additions; null if it is in neither.
     """
     sides = rows.comparison.changes.base, rows.comparison.changes.head
     choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
@@ -267,11 +269,11 @@ def _specs(rows: PartRows[Any]) -> WhereKnown:
 
 @object_type
 class BreachType(ListedRecord):
-    """What breaks a rule.
+    """A breach of a rule.
 
-    - message: In one line.
-    - package: The package that it is about; null where it is not about a single one.
-    - num_specs: How many specs it is about.
+    - message: A description of the breach, in one line.
+    - package: The package that it concerns; null if it does not concern a single package.
+    - num_specs: Number of specs that it concerns.
     """
 
     message: str = of_record("message", cost=texts(100))
@@ -282,14 +284,14 @@ class BreachType(ListedRecord):
 
 @object_type
 class RuleResultType:
-    """What became of a rule.
+    """The result of a rule.
 
-    - name: What the rule is called.
-    - kind: What it demands.
-    - level: How much it weighs.
-    - passed: Whether it holds.
-    - message: What was found, in one line.
-    - num_breaches: How many breaches there are.
+    - name: The name of the rule.
+    - kind: The kind of the rule.
+    - level: The level of the rule.
+    - passed: Whether the rule is satisfied.
+    - message: A description of the result, in one line.
+    - num_breaches: Number of breaches.
     """
 
     result: strawberry.Private[RuleResult]
@@ -306,10 +308,10 @@ class RuleResultType:
     def breaches(
         self,
         first: Annotated[
-            int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
+            int, strawberry.argument(f"Maximum number of breaches, up to {BREACHES_MAX:,}.")
         ] = BREACHES_DEFAULT,
     ) -> list[BreachType]:
-        """The first breaches."""
+        """The first breaches of the rule."""
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
@@ -318,9 +320,9 @@ class RuleResultType:
 
 @object_type
 class CheckReport:
-    """The judgement of rules on a comparison.
+    """The results of rules on a comparison.
 
-    - passed: Whether no rule of level ERROR is broken.
+    - passed: Whether all rules of level ERROR are satisfied.
     """
 
     verdict: strawberry.Private[Verdict]
@@ -330,7 +332,7 @@ class CheckReport:
 
     @resolver(Cost(items=ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:
-        """What became of each rule, in the order that they were given in."""
+        """The result of each rule, in the given order."""
         return [
             RuleResultType(result=result, comparison=self.comparison)
             for result in self.verdict.results
@@ -338,10 +340,10 @@ class CheckReport:
 
 
 def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
-    """Judge a comparison by rules.
+    """Evaluate rules on a comparison.
 
-    Raises InvalidArgument for rules that are none or too many, and RuleUnusable for one that what
-    is there cannot answer.
+    Raises InvalidArgument for invalid or too many rules, and RuleUnusable for a rule that cannot be
+    evaluated with the available data.
     """
     context = info.context
     if len(inputs) > MOST_RULES:

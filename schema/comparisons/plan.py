@@ -1,4 +1,4 @@
-"""Plans: what has to be built for specs that somebody has concretized, and why."""
+"""Plans: the specs that have to be built for concrete specs, and the causes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ PLANNING = Cost(
     weight=100_000,
     arguments={"specs": ArgumentCost(each=100), "stacks": ArgumentCost(each=100)},
 )
-"""All of a revision is read, and what it has of some stacks is compared with the specs."""
+"""Reading an entire revision, and comparing its specs of some stacks with the given ones."""
 
 TO_BUILD = Cost(weight=500, each=10)
 """A page of the specs that have to be built."""
@@ -38,53 +38,56 @@ _PLACES = ("operating_system", "platform", "target")
 _MOST_DEPENDENCIES = 1_000
 
 
-@strawberry.input(description="A dependency of a spec that is planned.")
+@strawberry.input(description="A dependency of a planned spec.")
 class PlannedDependencyInput:
-    """An edge, as a lock file has it."""
+    """An edge, as in a lock file."""
 
     name: str = strawberry.field(description="The package's name.")
     hash: str = strawberry.field(description="The DAG hash, 32 characters.")
-    types: list[DependencyType] | None = optional_field("What it is needed for.")
+    types: list[DependencyType] | None = optional_field("The types of the dependency.")
     virtuals: list[str] | None = optional_field("The virtual packages that it provides: mpi, c.")
 
 
 @made_at_once
 @strawberry.input(
-    description="A concrete spec that need not have been built, as a lock file has it."
+    description="A concrete spec, for example of a lock file, which may not have been built yet."
 )
 class PlannedSpecInput:
-    """A spec with its dependencies; of one that several stacks have each has its own."""
+    """A spec with its dependencies. A spec of several stacks is given once for each of them."""
 
     name: str = strawberry.field(description="The package's name.")
     hash: str = strawberry.field(description="The DAG hash, 32 characters.")
     version: str = strawberry.field(description="The version.")
     stack: str | None = optional_field(
-        "The stack that it is planned for. Where one is not given, all of base is compared."
+        "The stack for which it is planned. Specs without a stack are compared with the entire "
+        "base."
     )
-    root: bool | None = optional_field("Whether it was requested itself.")
-    external: bool | None = optional_field("Whether it is external, so that nobody builds it.")
+    root: bool | None = optional_field("Whether it was requested explicitly.")
+    external: bool | None = optional_field("Whether it is external, so that it is not built.")
     variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
     platform: str | None = optional_field("The platform.")
     operating_system: str | None = optional_field("The operating system.")
     target: str | None = optional_field("The microarchitecture.")
     package_hash: str | None = optional_field("The hash of the package's recipe.")
     dependencies: list[PlannedDependencyInput] | None = optional_field(
-        f"What it depends on, at most {_MOST_DEPENDENCIES:,}; unknown unless given."
+        f"Its dependencies, at most {_MOST_DEPENDENCIES:,}; unknown if not given."
     )
 
 
 PlannedSpecsArgument = Annotated[
     list[PlannedSpecInput],
     strawberry.argument(
-        "The specs of the lock files. A hash that is there twice counts once, in both stacks."
+        "The specs of the lock files. A hash that is given for two stacks counts once, and "
+        "belongs to both."
     ),
 ]
 
 PlannedStacksArgument = Annotated[
     list[str] | None,
     strawberry.argument(
-        "The stacks of the lock files, beside those that the specs name: a lock file without specs "
-        "has its stack here alone. Where neither names any, all of base is compared."
+        "The stacks of the lock files, in addition to those that the specs name: needed for lock "
+        "files without specs. If there are no stacks at all, the specs are compared with the "
+        "entire base."
     ),
 ]
 
@@ -92,9 +95,9 @@ PlannedStacksArgument = Annotated[
 def stack_locks(
     inputs: Sequence[PlannedSpecInput], stack_names: Sequence[str] = ()
 ) -> list[StackLock]:
-    """Return the specs by their stacks, those without specs in ``stack_names``.
+    """Return the specs grouped by stack, including the stacks in ``stack_names``.
 
-    Raises InvalidArgument with the place of one that has no good facts, and for circles.
+    Raises InvalidArgument with the index of an invalid spec, and for cycles.
     """
     named: list[str | None] = []
     for number, name in enumerate(stack_names):
@@ -122,7 +125,7 @@ def stack_locks(
 
 
 def _spec(given: PlannedSpecInput) -> Spec:
-    """Return a spec as a content has it. Raises ValueError."""
+    """Return a spec in the form of a content. Raises ValueError."""
     values = {name: value for name, value in given_values(given).items() if value is not None}
     facts: dict[str, Any] = {"package_hash": None} | dict.fromkeys(_PLACES, _UNKNOWN)
     for name in ("hash", "name", "version", *_PLACES, "package_hash"):
@@ -161,15 +164,16 @@ def _dependency(edge: Mapping[str, Any]) -> Dependency:
 
 @object_type
 class PlanType:
-    """What has to be built for specs, and why. What base has by hash, in any of its stacks, is
-    reused; the rest is compared with what base has of the same stacks.
+    """The specs that have to be built for given specs, and the causes. Specs whose hashes are in
+    base, in any of its stacks, are reused. The others are compared with the specs of the same
+    stacks in base.
 
-    - num_specs: How many specs there are, each hash once, external ones left out.
-    - num_reused: How many of them base has.
-    - num_external: How many are external, so that nobody builds them.
-    - num_to_build: How many have to be built.
-    - size_label: The class of the number of specs to build, as nixpkgs labels its pull requests: 0,
-      1-10, 11-100, 101-500, 501-1000, 1001+.
+    - num_specs: Number of given specs, counting each hash once, without external ones.
+    - num_reused: Number of these specs that base has.
+    - num_external: Number of external specs, which are not built.
+    - num_to_build: Number of specs that have to be built.
+    - size_label: The class of the number of specs to build, one of the labels of nixpkgs' pull
+      requests: 0, 1-10, 11-100, 101-500, 501-1000, 1001+.
     """
 
     plan: strawberry.Private[Plan]
@@ -191,8 +195,8 @@ class PlanType:
 
     @resolver()
     def comparison(self) -> ComparisonType:
-        """The comparison of what base has of these stacks with the specs. Its ids are good in this
-        answer alone.
+        """The comparison of base, restricted to these stacks, with the given specs. Its ids are
+        valid only in this response.
         """
         return ComparisonType(base_info=self.base_info, head_info=self.head_info)
 
@@ -200,9 +204,9 @@ class PlanType:
     def to_build(
         self, info: Info, stack: str | None = None, *, page: PageArguments
     ) -> Connection[SpecChangeType]:
-        """The specs that have to be built, by package and hash.
+        """The specs that have to be built, ordered by package and hash.
 
-        - stack: Only those of this stack.
+        - stack: Only specs of this stack.
         """
         comparison = load_comparison(info.context, self.base_info, self.head_info)
         table = comparison.changes.specs.select([SpecChangeKind.ADDED])
@@ -211,6 +215,6 @@ class PlanType:
         return spec_change_connection(comparison, table, page)
 
     def build_cost(self, info: Info) -> BuildCost | None:
-        """Return what building the specs takes."""
+        """Return the cost of building the specs."""
         costs = info.context.costs(self.head_info)
         return None if costs is None else costs.total(self.plan.to_build)

@@ -1,4 +1,4 @@
-"""Two specs beside each other: what differs, why, and what they share."""
+"""Comparisons of two specs: the differences, their causes, and shared dependencies."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -38,16 +38,16 @@ COMPARING_SPECS = Cost(
     each_loaded=2 * LOADING,
     arguments={"baseRef": ArgumentCost(weight=500), "headRef": ArgumentCost(weight=500)},
 )
-"""Two specs: their hashes are looked up, and both revisions are loaded."""
+"""Looking up the hashes of two specs, and loading both revisions."""
 
 BELOW = Cost(weight=5_000)
-"""All that two specs reach, counted."""
+"""Counting all direct and indirect dependencies of two specs."""
 
 EXPLAINING_SPECS = 50_000
-"""The causes of one pair, in two graphs of revisions."""
+"""Computing the causes of one pair in the graphs of two revisions."""
 
 NESTING = 100_000
-"""The nested difference of some hundreds of nodes."""
+"""Computing the nested difference of some hundreds of nodes."""
 
 LISTED_DEFAULT = 100
 
@@ -55,7 +55,7 @@ LISTED = NumberOf("first", default=LISTED_DEFAULT)
 
 
 class ComparedSpecs:
-    """Two specs of two loaded revisions; what several fields show is made once."""
+    """Two specs of two loaded revisions; values that several fields need are computed once."""
 
     def __init__(self, base: SpecType, head: SpecType) -> None:
         self.base, self.head = base, head
@@ -64,7 +64,7 @@ class ComparedSpecs:
 
     @cached_property
     def comparison(self) -> LoadedComparison:
-        """The two alone, as if the one had replaced the other."""
+        """The comparison of only these two specs, as if one had replaced the other."""
         explanation = self.pair.explanation
         loaded = self.base.loaded, self.head.loaded
         return LoadedComparison(*loaded, explanation.comparison, explanation, self.pair.hashes)
@@ -74,7 +74,7 @@ class ComparedSpecs:
         return PartRows(CauseStepType, self.comparison, path)  # type: ignore[return-value]
 
     def node(self, loaded: LoadedRevision, end: EdgeEnd | None) -> DependencyNode | None:
-        """Return a dependency; None for None."""
+        """Return the dependency at the end of an edge; None for None."""
         if end is None:
             return None
         return DependencyNode(loaded=loaded, number=end.node)
@@ -85,7 +85,7 @@ def _side_and_row(spec: SpecType) -> tuple[Side, int]:
 
 
 def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) -> Any:
-    """Declare a field that lists something of the edge of a side; nothing where it has none."""
+    """Declare a field that lists values of the edge of a side; empty if that side has no edge."""
     end_of = attrgetter(side)
 
     def values(change: ChangedDependency) -> Any:
@@ -97,12 +97,12 @@ def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) 
 
 @object_type
 class DependencyChangeType:
-    """A direct dependency that differs between two specs: another hash, another edge to it, or of
-    one of them alone.
+    """A direct dependency that differs between two specs: by its hash, by the edge to it, or
+    because only one of the specs has it.
 
     - name: The package's name.
-    - types_before: What base needs it for.
-    - types_after: What head needs it for.
+    - types_before: The types of the dependency in base.
+    - types_after: The types of the dependency in head.
     - virtuals_before: The virtual packages that it provides to base.
     - virtuals_after: The virtual packages that it provides to head.
     """
@@ -114,12 +114,12 @@ class DependencyChangeType:
 
     @resolver()
     def before(self) -> DependencyNode | None:
-        """The dependency in base; null where only head has it."""
+        """The dependency in base; null if only head has it."""
         return self.compared.node(self.compared.base.loaded, self.change.before)
 
     @resolver()
     def after(self) -> DependencyNode | None:
-        """The dependency in head; null where only base has it."""
+        """The dependency in head; null if only base has it."""
         return self.compared.node(self.compared.head.loaded, self.change.after)
 
     types_before = _of_edge("before", lambda end: TYPES_OF_MASK[end.types], list[DependencyType])
@@ -129,15 +129,15 @@ class DependencyChangeType:
 
     @resolver(Cost(weight=20, items=6))
     def path(self) -> list[CauseStepType]:
-        """From this dependency down to its main cause; empty where both have one hash, or one lacks
-        it.
+        """The chain of dependencies from this dependency to its main cause; empty if both hashes
+        are equal, or if only one spec has it.
         """
         return self.compared.steps(self.change.path)
 
 
 @object_type
 class CausePath:
-    """A shortest way from two specs down to a cause.
+    """A shortest path from two specs to a cause.
 
     - cause: The cause.
     - steps: The chain of dependencies, the two specs first.
@@ -149,23 +149,25 @@ class CausePath:
 
 @object_type
 class SpecComparisonType:
-    """Two specs beside each other. What the source of either does not state does not differ.
+    """The comparison of two specs. Facts that the source of either does not state do not count as
+    different.
 
     - base: The first spec.
     - head: The second spec.
-    - base_revision: The revision that the first is of.
-    - head_revision: The revision that the second is of.
+    - base_revision: The revision of the first spec.
+    - head_revision: The revision of the second spec.
     - variants_added: The variants that only head has.
     - variants_removed: The variants that only base has.
-    - num_causes: How many causes there are.
-    - num_shared_below: How many specs both reach over any edge.
-    - num_differing_below: How many specs below stand beside one of the same package with another
-      hash.
-    - num_only_below_base: How many further specs only base reaches.
-    - num_only_below_head: How many further specs only head reaches.
-    - facts: The facts of their own that differ, the package's name first; variants and dependencies
-      have lists of their own.
-    - variants: The variants that differ, by name: `path` is variants/NAME; null where one has none.
+    - num_causes: Number of causes.
+    - num_shared_below: Number of specs that are direct or indirect dependencies of both.
+    - num_differing_below: Number of pairs of dependencies, direct or indirect, of the same package
+      with different hashes.
+    - num_only_below_base: Number of the other dependencies, direct or indirect, that only base has.
+    - num_only_below_head: Number of the other dependencies, direct or indirect, that only head has.
+    - facts: The facts of the specs themselves that differ, the package's name first; variants and
+      dependencies are in separate lists.
+    - variants: The variants that differ, ordered by name: `path` is variants/NAME, and a value is
+      null if its spec does not have the variant.
     """
 
     compared: strawberry.Private[ComparedSpecs]
@@ -185,7 +187,9 @@ class SpecComparisonType:
     def dependencies(
         self, first: FirstArgument = LISTED_DEFAULT
     ) -> list[DependencyChangeType] | None:
-        """The direct dependencies that differ, by name; null where those of either are unknown."""
+        """The direct dependencies that differ, ordered by name; null if those of either spec are
+        unknown.
+        """
         check_size("first", first)
         pair = self.compared.pair
         if not pair.are_known:
@@ -197,8 +201,9 @@ class SpecComparisonType:
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=5))
     def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
-        """Why their hashes differ, their own change first. Of two packages: why those of
-        dependencies do that both have. None for one hash.
+        """The causes of the difference between the hashes, the change of the specs themselves
+        first. For specs of different packages: the causes of differences between the dependencies
+        that both have. Empty if the hashes are equal.
         """
         check_size("first", first)
         comparison = self.compared.comparison
@@ -211,7 +216,7 @@ class SpecComparisonType:
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
     def paths(self, first: FirstArgument = LISTED_DEFAULT) -> list[CausePath]:
-        """The way to each cause, in the order of `causes`."""
+        """The path to each cause, in the order of `causes`."""
         check_size("first", first)
         comparison = self.compared.comparison
         return [
@@ -228,16 +233,16 @@ class SpecComparisonType:
 
     @resolver(
         Cost(once=NESTING, num_bytes=20_000),
-        description="The nested difference of the two specs and of all below, as deepdiff has it; "
-        f"of the nearest {MOST_NESTED:,}.",
+        description="The nested difference of the two specs and all of their dependencies, in "
+        f"the format of deepdiff; limited to the nearest {MOST_NESTED:,} dependencies.",
     )
     def document(self) -> JSON:
         return self.compared.pair.difference  # type: ignore[return-value]
 
     @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
     def differences(self, first: FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
-        """The same in a list, by path: version, variants/mpi, below/zlib/version. What only one has
-        is null in the other.
+        """The differences of `document` as a list, ordered by path: version, variants/mpi,
+        below/zlib/version. A value that only one spec has is null in the other.
         """
         check_size("first", first)
         return self.compared.pair.nested_changes[:first]  # type: ignore[return-value] # its fields
@@ -246,7 +251,7 @@ class SpecComparisonType:
 def comparison_of_ids(
     context: Context, base: tuple[str, str], head: tuple[str, str]
 ) -> LoadedComparison | None:
-    """Return the comparison of two specs by the keys of their revisions and their whole hashes."""
+    """Return the comparison of two specs by the keys of their revisions and their full hashes."""
     specs = [SpecType.of_id(context, *named) for named in (base, head)]
     before, after = specs
     return None if before is None or after is None else ComparedSpecs(before, after).comparison
