@@ -59,8 +59,8 @@ class PlannedSpecInput:
     hash: str = strawberry.field(description="The DAG hash, 32 characters.")
     version: str = strawberry.field(description="The version.")
     stack: str | None = optional_field(
-        "The stack for which it is planned. Specs without a stack are compared with the entire "
-        "base."
+        "The stack for which it is planned. If any spec has no stack, the specs are compared "
+        "with the entire base."
     )
     root: bool | None = optional_field("Whether it was requested explicitly.")
     external: bool | None = optional_field("Whether it is external, so that it is not built.")
@@ -86,8 +86,7 @@ PlannedStacksArgument = Annotated[
     list[str] | None,
     strawberry.argument(
         "The stacks of the lock files, in addition to those that the specs name: needed for lock "
-        "files without specs. If there are no stacks at all, the specs are compared with the "
-        "entire base."
+        "files without specs. Without any stack, the specs are compared with the entire base."
     ),
 ]
 
