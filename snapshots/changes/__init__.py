@@ -1,1 +1,1 @@
-"""What differs between two frames: pure, without I/O."""
+"""The differences between two frames: pure functions without I/O."""

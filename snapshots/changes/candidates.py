@@ -1,10 +1,10 @@
-"""Removed and added specs as what they are paired by, and classes of those that are alike.
+"""Candidates for counterparts: removed and added specs, and classes of equal ones.
 
-Facts are columns of hashes. 5,000 equal specs on either side are no 25 million pairs, but a pair of
-classes. What is ranked are pairs of classes; within two classes the hashes decide, so that their
-pairs follow from two lists. Two classes are candidates for each other if they have a mark in
-common. Where candidates need no more than one key, the mark is the key; where they need a stack in
-common as well, each class has a mark for each of its stacks.
+Facts are columns of hashes. 5,000 equal specs on each side are one pair of classes instead of 25
+million pairs. Pairs of classes are ranked; within two classes, the hashes decide, so their pairs
+follow from two sorted lists. Two classes are candidates for each other if they have a common mark.
+If candidates need only the same key, the mark is the key; if they also need a common stack, each
+class has a mark for each of its stacks.
 """
 
 from collections import defaultdict
@@ -33,10 +33,11 @@ Places = npt.NDArray[np.int64]
 
 
 class Candidates:
-    """Rows of one side by rising hash; all columns are in this order.
+    """Rows of one side sorted by hash; all columns are in this order.
 
-    Each column holds a 64-bit hash of a fact, so that those of both sides can be compared. A key of
-    several facts is mixed of them: two that differ are taken for equal by chance in one of 10^19.
+    Each column contains a 64-bit hash of a fact, so that the columns of both sides can be compared.
+    The key of several facts is a combination of their hashes: two different keys are equal by
+    chance in one of 10^19 pairs.
     """
 
     def __init__(self, side: Side, rows: Rows) -> None:
@@ -71,12 +72,12 @@ class Candidates:
 
     @cached_property
     def stacks(self) -> Fingerprints:
-        """All stacks but root."""
+        """All stacks other than root."""
         frame = self.side.frame
         return frame.stacks_without_root[frame.stacks.codes[self.rows]].astype(np.uint64)
 
     def stacks_of(self, places: Places) -> "Items":
-        """Return the stacks of some candidates, root left out; owners are places in ``places``."""
+        """Return the stacks of candidates, without root; owners are indices into ``places``."""
         column = self.side.frame.stacks
         owners, items = column.items_of(column.codes[self.rows[places]])
         hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
@@ -84,12 +85,12 @@ class Candidates:
         return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
 
     def keys(self, facts: Sequence[str]) -> Fingerprints:
-        """Return one hash of several facts, which are named as these columns are."""
+        """Return one hash of several facts; ``facts`` are names of these columns."""
         return mixed(*(getattr(self, fact) for fact in facts))
 
     @cached_property
     def names(self) -> Fingerprints:
-        """The names of the direct dependencies, each once, whatever the types of the edges.
+        """The set of names of the direct dependencies, regardless of the types of the edges.
 
         A compiler that is not a dependency counts as one.
         """
@@ -102,7 +103,7 @@ class Candidates:
         return sums
 
     def _named(self) -> tuple[Fingerprints, Numbers, Numbers]:
-        """Return hashes of names, and for each dependency whose it is and which name it has."""
+        """Return hashes of names, and for each dependency the indices of its owner and its name."""
         side, graph = self.side, self.side.graph
         stating = np.flatnonzero(stating_compilers(side)[self.rows])
         of_compilers = compilers(side)[0][self.rows[stating]]
@@ -121,15 +122,15 @@ class Candidates:
 
 
 MAX_CLASSES = 512
-"""How many classes of one key are ranked at once."""
+"""Maximum number of classes with the same key that are ranked at once."""
 
 _SHIFT = 32
 
 
 def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
-    """Pair candidates of both sides that have the same mark: the first ones, the second ones ...
+    """Pair candidates of both sides with the same mark: the first of each, the second, and so on.
 
-    Return the places of each pair in the two arrays.
+    Return the indices of each pair in the two arrays.
     """
     ours, theirs = (mixed(marks, _ordinals(marks).astype(np.uint64)) for marks in (base, head))
     _, first, second = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
@@ -137,7 +138,7 @@ def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
 
 
 def _ordinals(marks: Fingerprints) -> Places:
-    """Return how many of the same mark precede each."""
+    """Return for each mark the number of equal marks that precede it."""
     order = np.argsort(marks, kind="stable")
     begins = np.flatnonzero(begins_of_runs(marks[order]))
     sizes = np.diff(np.append(begins, len(marks)))
@@ -147,13 +148,13 @@ def _ordinals(marks: Fingerprints) -> Places:
 
 
 class Classes:
-    """The classes of some candidates of one side, key by key, the newest version first.
+    """The classes of some candidates of one side, sorted by key, the newest version first.
 
-    ``places`` of candidates rise as their hashes do. By candidate, ``keys`` are the numbers of the
-    keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
-    order. By class, ``first`` is the place of its first candidate, ``keys`` the number of its key,
-    and ``pieces`` a number for key and piece, where a key has more than ``MAX_CLASSES`` classes:
-    ``is_cut`` is True where any has.
+    Per candidate, ``places`` ascend with the hashes, ``keys`` are key numbers, ``marks`` are equal
+    for candidates that differ only in the hash, and ``versions`` are positions in Spack's order.
+    Per class, ``first`` is the index of its first candidate and ``keys`` its key number. ``pieces``
+    are numbers of keys and pieces: a key with more than ``MAX_CLASSES`` classes has several pieces,
+    and ``is_cut`` is True if there is such a key.
     """
 
     def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
@@ -163,7 +164,7 @@ class Classes:
         ranks[order] = np.arange(len(order))
         numbers = ranks[of_member]
         bounds = np.concatenate(([0], np.cumsum(np.bincount(numbers)))).tolist()
-        # Class by class; the free members are those from ``_starts`` up to ``_stops``.
+        # Sorted by class; the free members of a class are those from ``_starts`` to ``_stops``.
         self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()
         self._starts: list[int] = bounds[:-1]
         self._stops: list[int] = bounds[1:]
@@ -177,19 +178,19 @@ class Classes:
         return len(self.first)
 
     def free(self, number: int) -> list[int]:
-        """Return the members of a class that are free yet."""
+        """Return the members of a class that are still free."""
         return self._members[self._starts[number] : self._stops[number]]
 
     def smallest(self, number: int) -> int:
-        """Return the free member with the smallest hash; there is one."""
+        """Return the free member with the smallest hash; there must be one."""
         return self._members[self._starts[number]]
 
     def num_free(self, number: int) -> int:
-        """Return how many members of a class are free yet."""
+        """Return the number of members of a class that are still free."""
         return self._stops[number] - self._starts[number]
 
     def take(self, number: int, count: int) -> list[int]:
-        """Return `count` free members, by rising hash; they are no longer free."""
+        """Return `count` free members in the order of their hashes, and mark them as not free."""
         start = self._starts[number]
         self._starts[number] = start + count
         return self._members[start : start + count]
@@ -201,7 +202,7 @@ def first_piece(keys: Places) -> Places:
 
 
 class Tie(msgspec.Struct, frozen=True):
-    """Candidates of which only the hashes say which replaced which, and how many did."""
+    """Candidates whose pairs only the hashes decide, and the number of these pairs."""
 
     num_base: int
     num_head: int
@@ -209,9 +210,9 @@ class Tie(msgspec.Struct, frozen=True):
 
 
 class Ties:
-    """The ties among candidates: the number of the first that each place is in, -1 for none.
+    """The ties among candidates: the number of the first tie of each candidate, -1 for none.
 
-    ``of_base`` and ``of_head`` have the numbers, ``every`` the ties.
+    ``of_base`` and ``of_head`` contain the numbers, ``every`` the ties.
     """
 
     def __init__(self, num_base: int, num_head: int) -> None:
@@ -220,7 +221,7 @@ class Ties:
         self.every: list[Tie] = []
 
     def add(self, base: Sequence[int], head: Sequence[int], num_pairs: int) -> None:
-        """Add a tie between the candidates of some places, unless there is but one pair."""
+        """Add a tie between candidates, unless there is only one possible pair."""
         if len(base) * len(head) > 1:
             number = np.int32(len(self.every))
             self._enter(self.of_base, np.array(base), number)
@@ -242,7 +243,7 @@ class Ties:
         self.every += [Tie(*of_sides, min(of_sides)) for of_sides in sizes]
 
     def by_place(self) -> Iterator[list[tuple[int, Tie]]]:
-        """Yield the places in ties with their ties, of base and of head."""
+        """Yield the indices of candidates with their ties, of base and of head."""
         for numbers in (self.of_base, self.of_head):
             places = np.flatnonzero(numbers != _NO_TIE)
             every = map(self.every.__getitem__, numbers[places].tolist())
@@ -264,11 +265,11 @@ def take_in_order(
     bounds: list[int],
     ties: Ties | None,
 ) -> tuple[list[int], list[int]]:
-    """Take what is free of pairs of classes, from first to last; return places of candidates.
+    """Pair the free members of pairs of classes, from first to last; return their indices.
 
-    Pairs between two neighbouring ``bounds`` rank alike. Of their members the
-    smallest hash in base comes first, with the smallest one in head that it can have. Where there
-    are other choices, they are added to ``ties``, unless that is None.
+    Pairs between two adjacent ``bounds`` have the same rank. Among their members, the smallest hash
+    in base comes first, and is paired with the smallest possible one in head. If other choices are
+    possible, they are added to ``ties``, unless it is None.
     """
     of_base: list[int] = []
     of_head: list[int] = []
@@ -299,7 +300,7 @@ def take_in_order(
 
 
 def _connected(partners: Mapping[int, list[int]]) -> Iterator[dict[int, list[int]]]:
-    """Yield the classes of head by those of base, apart for what no pairs connect."""
+    """Yield the connected components of pairs of classes: the classes of head by those of base."""
     reverse: defaultdict[int, list[int]] = defaultdict(list)
     for one, others in partners.items():
         for other in others:
@@ -321,16 +322,16 @@ _MAX_PAIRS = 1 << 18
 
 
 class Items(msgspec.Struct, frozen=True):
-    """Items of classes or candidates: their numbers, rising, and a hash of each item."""
+    """Items of classes or candidates: the numbers of their owners, ascending, and item hashes."""
 
     owners: Places
     hashes: Fingerprints
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """Marks of classes: the numbers of the classes, rising, and a hash for each mark.
+    """Marks of classes: the numbers of the classes, ascending, and a hash of each mark.
 
-    ``groups`` rise, too: the pairs that come of marks of one group are ranked together.
+    ``groups`` ascend as well: pairs from marks of the same group are ranked together.
     """
 
     owners: Places
@@ -339,7 +340,7 @@ class Marks(msgspec.Struct, frozen=True):
 
 
 def marks_of_keys(classes: Classes) -> Marks:
-    """Return a mark for each class: its key, and the piece where a key has too many classes."""
+    """Return one mark per class: its key, with the piece if the key has too many classes."""
     pieces = classes.pieces
     return Marks(np.arange(len(classes)), pieces.astype(np.uint64), pieces)
 
@@ -347,9 +348,9 @@ def marks_of_keys(classes: Classes) -> Marks:
 def marks_of_items(
     base: Classes, base_items: Items, head: Classes, head_items: Items
 ) -> tuple[Marks, Marks]:
-    """Return marks that classes share where they have one key and an item in common.
+    """Return marks that two classes share if they have the same key and a common item.
 
-    Where these would be too many pairs of one key, its classes have those of ``marks_of_keys``.
+    If a key would have too many pairs, its classes have the marks of ``marks_of_keys`` instead.
     """
     ours, theirs = _of_items(base, base_items), _of_items(head, head_items)
     _, counts, _ = _joined(ours, theirs)
@@ -365,7 +366,7 @@ def _of_items(classes: Classes, items: Items) -> Marks:
 
 
 def _chosen(classes: Classes, marks: Marks, too_many: Mask) -> Marks:
-    """Return the marks, but for those keys that have too many pairs the marks of keys."""
+    """Return the marks, replaced by those of keys for keys with too many pairs."""
     of_items = np.flatnonzero(~too_many[classes.keys[marks.owners]])
     of_keys = np.flatnonzero(too_many[classes.keys])
     others = marks_of_keys(classes)
@@ -377,9 +378,9 @@ def _chosen(classes: Classes, marks: Marks, too_many: Mask) -> Marks:
 
 
 def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Places, Places]]:
-    """Yield the numbers of classes that have a mark in common, each pair once.
+    """Yield the numbers of classes that have a common mark, each pair once.
 
-    All pairs of a group come together, and those of several groups if they are not too many.
+    All pairs of a group are in the same batch; several small groups share a batch.
     """
     starts, counts, owners = _joined(base, head)
     size = 1 + int(owners.max(initial=0))
@@ -391,9 +392,9 @@ def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Places, Places]
 
 
 def _joined(base: Marks, head: Marks) -> tuple[Places, Places, Places]:
-    """Return for each mark of base where those that are equal begin in head, and how many.
+    """Return for each mark of base where equal marks of head begin, and their number.
 
-    They begin in the order of the third array, the owners of head's marks.
+    The beginnings are indices into the third array, the owners of head's marks sorted by hash.
     """
     order = np.argsort(head.hashes, kind="stable")
     hashes = head.hashes[order]

@@ -1,11 +1,12 @@
-"""The pairs of nodes whose differing hashes explain each other.
+"""The pairs of nodes whose different hashes explain each other.
 
-From a pair of counterparts to the pairs of the dependencies that both have, where their hashes
-differ, and on from there; each pair is reached once, so that cycles end.
+The walk leads from a pair of counterparts to the pairs of their common dependencies whose hashes
+differ, and on from there. Each pair is visited once, so cycles end.
 
-A dependency of one node pairs with that of the other node of the same name. Where a name occurs
-twice on either side, edges of equal types pair: those to equal hashes first, the others in the
-order of their versions (an unknown one first) and hashes. What is left is on one side only.
+A dependency of one node is paired with the dependency of the other node that has the same name. If
+a name occurs twice on either side, edges of equal types are paired: those to equal hashes first,
+the others in the order of their versions (unknown ones first) and hashes. Edges that remain
+unpaired exist on one side only.
 """
 
 from collections import defaultdict
@@ -37,9 +38,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class EdgeEnd(msgspec.Struct, frozen=True):
-    """A dependency: the package and hash that the edge leads to, and what else is known of it.
+    """A dependency: the package and hash to which an edge leads, and its other known facts.
 
-    ``node`` is its number in the graph of its side; ``version`` is None where it is not known.
+    ``node`` is its number in the graph of its side; ``version`` is None if it is not known.
     """
 
     name: str
@@ -51,7 +52,7 @@ class EdgeEnd(msgspec.Struct, frozen=True):
 
 
 class PairedEdges(msgspec.Struct, frozen=True):
-    """The edges of two nodes: those of both, and those that only one of them has."""
+    """The edges of two nodes: those that both have, and those that only one of them has."""
 
     both: Sequence[tuple[EdgeEnd, EdgeEnd]]
     only_base: Sequence[EdgeEnd]
@@ -61,7 +62,7 @@ class PairedEdges(msgspec.Struct, frozen=True):
 def edges_of_each(side: Side, nodes: Nodes) -> list[list[EdgeEnd]]:
     """Return the dependencies of each node, in the order of its record.
 
-    All are read column by column: one by one takes several times as long.
+    They are read by column; reading them one by one takes several times as long.
     """
     graph = side.graph
     edges = graph.down.edges_of(nodes)
@@ -80,7 +81,7 @@ def edges_of_each(side: Side, nodes: Nodes) -> list[list[EdgeEnd]]:
 
 
 def edge_texts(side: Side, node: int) -> list[str]:
-    """Return name, types and virtuals of each dependency of a node, without reading its hash."""
+    """Return name, types and virtual packages of each dependency of a node, without its hash."""
     graph = side.graph
     texts = []
     for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1])):
@@ -103,7 +104,7 @@ def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
     """Pair the edges of two nodes."""
     old_by_name, new_by_name = ({edge.name: edge for edge in edges} for edges in (base, head))
     if len(old_by_name) == len(base) and len(new_by_name) == len(head):
-        # So it is of nearly all nodes, for which there is nothing to choose.
+        # This is the case for nearly all nodes; no choices are necessary.
         return PairedEdges(
             [(edge, new_by_name[edge.name]) for edge in base if edge.name in new_by_name],
             [edge for edge in base if edge.name not in new_by_name],
@@ -128,7 +129,7 @@ def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
 def _equal_first(
     base: Iterable[EdgeEnd], head: Iterable[EdgeEnd]
 ) -> tuple[list[tuple[EdgeEnd, EdgeEnd]], list[EdgeEnd], list[EdgeEnd]]:
-    """Return the pairs of equal hashes, and what is left of both sides, in order."""
+    """Return the pairs of equal hashes, and the remaining edges of both sides, in order."""
     both: list[tuple[EdgeEnd, EdgeEnd]] = []
     left: list[EdgeEnd] = []
     after = defaultdict(list)
@@ -152,14 +153,14 @@ def _order(edge: EdgeEnd) -> tuple[object, ...]:
 def edges_by_name(
     base: Iterable[EdgeEnd], head: Iterable[EdgeEnd]
 ) -> Iterable[tuple[list[EdgeEnd], list[EdgeEnd]]]:
-    """Return the edges of both sides by the name at their end, as the names first occur."""
+    """Return the edges of both sides grouped by target name, in the order of first occurrence."""
     return _grouped(base, head, attrgetter("name"))
 
 
 def _grouped(
     base: Iterable[EdgeEnd], head: Iterable[EdgeEnd], key: Callable[[EdgeEnd], Key]
 ) -> Iterable[tuple[list[EdgeEnd], list[EdgeEnd]]]:
-    """Return the edges of both sides by their key, in the order in which the keys first occur."""
+    """Return the edges of both sides grouped by key, in the order of first occurrence."""
     groups: dict[Key, tuple[list[EdgeEnd], list[EdgeEnd]]] = {}
     for number, edges in enumerate((base, head)):
         for edge in edges:
@@ -171,11 +172,11 @@ Keys = npt.NDArray[np.int64]
 
 
 class CommonEdges(msgspec.Struct, frozen=True):
-    """Dependencies that both nodes of a pair have, as ``edge_pairs`` pairs them.
+    """Dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.
 
-    ``places`` are those of the pairs among all of the arguments; ``base_nodes`` and
-    ``head_nodes`` are what the two edges lead to. ``twice`` are the places of pairs with a
-    dependency whose name occurs twice on one side or the other.
+    ``places`` are the indices of the pairs in the arguments; ``base_nodes`` and ``head_nodes`` are
+    the targets of the two edges. ``twice`` are the indices of pairs with a dependency whose name
+    occurs twice on either side.
     """
 
     places: Edges
@@ -185,7 +186,7 @@ class CommonEdges(msgspec.Struct, frozen=True):
 
 
 class _NamedEdges(msgspec.Struct, frozen=True):
-    """The edges of the nodes on one side, by the place of the node and the name at their end."""
+    """The edges of the nodes of one side, with a key of the node's index and the target name."""
 
     keys: Keys
     edges: Edges
@@ -206,7 +207,7 @@ class EdgeJoin:
             self._names.append(codes[node_codes(side, "package")])
 
     def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
-        """Return what the two nodes of each pair have in common."""
+        """Return the common dependencies of the two nodes of each pair."""
         before, after = self._named(0, base_nodes), self._named(1, head_nodes)
         repeated = np.concatenate([_repeated(before.keys), _repeated(after.keys)])
         twice = np.unique(repeated // self._size)
@@ -222,7 +223,7 @@ class EdgeJoin:
         return CommonEdges(common[0], common[1], common[2], twice)
 
     def _paired(self, places: Edges, base: Nodes, head: Nodes) -> Edges:
-        """Return place and nodes of the common edges of pairs of nodes, a row each."""
+        """Return the index and targets of the common edges of pairs of nodes, one row each."""
         edges = map(edges_of_each, self._sides, (base, head))
         ends = [
             (place, old.node, new.node)
@@ -233,7 +234,7 @@ class EdgeJoin:
         return rows
 
     def _named(self, number: int, nodes: Nodes) -> _NamedEdges:
-        """Return the edges of nodes of a side, sorted by the node's place and the name."""
+        """Return the edges of nodes of a side, sorted by the node's index and the target name."""
         graph = self._sides[number].graph
         edges = graph.down.edges_of(nodes)
         counts = graph.down.starts[nodes + 1] - graph.down.starts[nodes]
@@ -244,28 +245,29 @@ class EdgeJoin:
 
 
 def _repeated(keys: Keys) -> Keys:
-    """Return the keys, out of sorted ones, that occur more than once."""
+    """Return the sorted keys that occur more than once."""
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
 
 
 MOST_PAIRS_PER_NODE = 4
-"""How many pairs are followed, for each node of the two graphs; hardly any needs more than one.
+"""Maximum number of pairs per node of the two graphs; real ones rarely need more than one.
 
-Cycles of different lengths have as many pairs as the product of their lengths. Where there are more
-pairs, those that are farthest away are not followed.
+Cycles of different lengths have as many pairs as the product of their lengths. If there are more
+pairs, the most distant ones are not followed.
 """
 
 MOST_STEPS = 1_000
-"""How many dependencies in a row are followed from a pair; real ones end after some 100."""
+"""Maximum length of a chain of dependencies from a pair; real ones end after about 100."""
 
 
 class PairGraph(msgspec.Struct, frozen=True):
-    """The pairs that are reached, and which leads to which.
+    """The pairs that are reached, and the edges between them.
 
-    The first ``num_starts`` are those that the walk began with. Pair n is of ``base_nodes[n]`` and
-    ``head_nodes[n]``. ``sources``, rising, and ``targets`` are the pairs of each edge.
-    ``is_external`` marks pairs of which one side or both state nothing, ``has_twice`` those with
-    dependencies of one name, ``is_cut`` those that were not followed.
+    The first ``num_starts`` pairs are those at which the walk starts. Pair n consists of
+    ``base_nodes[n]`` and ``head_nodes[n]``. ``sources``, ascending, and ``targets`` are the pairs
+    of each edge. ``is_external`` marks pairs for which at least one side states no facts,
+    ``has_twice`` those with several dependencies of the same name, ``is_cut`` those that were not
+    followed.
     """
 
     num_starts: int
@@ -279,22 +281,22 @@ class PairGraph(msgspec.Struct, frozen=True):
 
     @property
     def num_pairs(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return len(self.base_nodes)
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the arrays take."""
+        """Memory used by the arrays, in bytes."""
         return sum(getattr(self, name).nbytes for name in self.__struct_fields__[1:])
 
 
 def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:
-    """Return the pairs that are reached from pairs of rows, which are different pairs."""
+    """Return the pairs that are reached from pairs of rows, which must be distinct."""
     return _Walk(base, head).run(base_rows.astype(np.int64), head_rows.astype(np.int64))
 
 
 class _Walk:
-    """Goes down level by level; ``_numbers`` has the number of each pair by its key."""
+    """A walk level by level; ``_numbers`` contains the number of each pair by its key."""
 
     def __init__(self, base: Side, head: Side) -> None:
         self._base, self._head = base, head
@@ -306,7 +308,7 @@ class _Walk:
         self._twice: list[Edges] = []
 
     def run(self, base_nodes: Nodes, head_nodes: Nodes) -> PairGraph:
-        """Return what is reached from the pairs; only bounded memory limits how far it goes."""
+        """Return the pairs reached from the given ones, up to limits that bound memory."""
         num_starts = len(base_nodes)
         keys = level = self._keys(base_nodes, head_nodes)
         self._numbers = dict(zip(keys.tolist(), range(num_starts), strict=True))
@@ -325,7 +327,7 @@ class _Walk:
         return np.divmod(keys, self._head.graph.num_nodes)
 
     def _step(self, level: Nodes) -> Nodes:
-        """Return the keys of the pairs that a level leads to and that no earlier one did."""
+        """Return the keys of the pairs that a level leads to and that are new."""
         numbers = np.arange(len(self._numbers) - len(level), len(self._numbers))
         base_nodes, head_nodes = self._ends(level)
         stated = self._stated[0][base_nodes] & self._stated[1][head_nodes]

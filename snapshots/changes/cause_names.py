@@ -1,11 +1,12 @@
-"""What explains changed hashes by itself: kinds of causes, their names, and which pair has which.
+"""Names of causes: the kinds of causes, and which pairs of nodes have which causes of their own.
 
-What differs of a node itself is one cause, named by the first fact that differs; a new version
-nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
-dependencies are the first that differs, each that only one side has is a cause of the node. Where
-nothing else explains a pair of nodes that are apart, their architectures are its cause, and
-where its nodes were written in two formats of specs, which have other hashes for the same content,
-these are: one cause for all packages.
+The differing own facts of a node are one cause, named by the first fact that differs: a new version
+nearly always has a new recipe and other dependencies, which are not further causes. If the
+dependencies are the first fact that differs, each dependency that only one side has is a cause. If
+nothing else explains a pair of nodes that are apart, their architectures are the cause. If nothing
+else explains a pair whose nodes were written in different formats of specs, which give the same
+content different hashes, the formats are the cause. An architecture or format is one cause for all
+packages.
 """
 
 from collections import Counter
@@ -64,7 +65,7 @@ class CauseKind(Enum):
     - UNKNOWN: The sources do not tell.
     """
 
-    # Causes of one name are listed in this order.
+    # Causes of the same package are listed in this order.
     VERSION = "version"
     RECIPE = "recipe"
     VARIANTS = "variants"
@@ -83,27 +84,27 @@ OF_NO_PACKAGE = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
 """The kinds that explain only what no other cause does: one cause for all packages."""
 
 MOST_TOGETHER = 50
-"""So many causes are named at most of those that go together with another.
+"""Maximum number of causes that are listed together with another.
 
-Where everything changed, thousands may go together, and each would name all others.
+If everything changed, thousands may occur together, and each would list all others.
 """
 
 
 class CauseName(msgspec.Struct, frozen=True):
-    """What a cause is, which identifies it.
+    """The name of a cause, which identifies it.
 
-    ``before`` and ``after`` are None where there was nothing, or where it is not known. They are
+    ``before`` and ``after`` are None if there was nothing, or if it is not known. They are
 
-    - of VERSION and EXTERNAL the versions;
-    - of VARIANTS those that only one side has, with spaces between them;
-    - of COMPILER name@version, of TARGET and ARCHITECTURE platform-os-target;
-    - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
-      the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
-    - of FORMAT the versions of Spack's format of specs, which decides what a hash covers;
-    - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
-      feel it, and of UNKNOWN.
+    - for VERSION and EXTERNAL the versions;
+    - for VARIANTS those that only one side has, separated by spaces;
+    - for COMPILER name@version, for TARGET and ARCHITECTURE platform-os-target;
+    - for DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides if only the types or
+      virtual packages of its edge differ, for PROVIDER the old and the new provider;
+    - for FORMAT the versions of Spack's format of specs, which determines what a hash covers;
+    - for RECIPE None, so that an edit is one cause for all versions and variants of the package,
+      and for UNKNOWN None.
 
-    ``package`` is None of the kinds in ``OF_NO_PACKAGE``.
+    ``package`` is None for the kinds in ``OF_NO_PACKAGE``.
     """
 
     kind: CauseKind
@@ -113,7 +114,7 @@ class CauseName(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[str, int, str, str]:
-        """A sort key: the name, then kind, before and after."""
+        """A sort key: package, kind, before and after."""
         return self.package or "", code_of(self.kind), self.before or "", self.after or ""
 
     @property
@@ -126,11 +127,11 @@ class CauseName(msgspec.Struct, frozen=True):
 def dependency_causes(
     package: str, base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]
 ) -> list[CauseName]:
-    """Return the causes of a package in the dependencies of its two nodes, in their order.
+    """Return the sorted causes in the dependencies of the two nodes of a package.
 
-    A dependency that only one side has is one, unless the other side gets a virtual package that it
-    provides from a dependency of another name: then the provider changed, which covers both. Where
-    both have the same dependencies, those with other types or virtuals are causes.
+    A dependency that only one side has is a cause. If a dependency of another name provides one of
+    its virtual packages on the other side, the provider changed, which is one cause for both. If
+    both sides have the same dependencies, those with other types or virtual packages are causes.
     """
     pairs = pair_edges(base, head)
     only_base, only_head = pairs.only_base, pairs.only_head
@@ -147,7 +148,7 @@ def dependency_causes(
 
 
 def _changed_providers(only: Sequence[EdgeEnd], others: Sequence[EdgeEnd]) -> set[tuple[str, str]]:
-    """Return the names of what only one side has and of what provides for it on the other."""
+    """Return pairs of names: dependencies of one side only, and their providers on the other."""
     return {
         (edge.name, other.name)
         for edge in only
@@ -160,9 +161,10 @@ def _changed_providers(only: Sequence[EdgeEnd], others: Sequence[EdgeEnd]) -> se
 def _with_other_edges(
     package: str, base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]
 ) -> list[CauseName]:
-    """Return the dependencies whose edges have other types or virtuals.
+    """Return the dependencies whose edges have other types or virtual packages.
 
-    One is added where an edge of head has a type or a virtual that none of base has.
+    A dependency counts as added if an edge of head has a type or virtual package that no edge of
+    base has.
     """
     names = []
     for before, after in edges_by_name(base, head):
@@ -178,7 +180,7 @@ def _properties(edge: EdgeEnd) -> tuple[int, tuple[str, ...]]:
 
 
 def _features(edges: Sequence[EdgeEnd]) -> set[DependencyType | str]:
-    """Return the types and the virtuals that any of the edges has."""
+    """Return the types and the virtual packages that any of the edges has."""
     types = {kind for edge in edges for kind in DependencyType if kind & edge.types}
     return types.union(*(edge.virtuals for edge in edges))
 
@@ -197,7 +199,7 @@ _COLUMNS = {
     CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
 }
-"""The columns that before and after are made of."""
+"""The columns from which before and after are composed."""
 
 _KINDS = {
     OwnFact.VERSION: CauseKind.VERSION,
@@ -218,7 +220,7 @@ class OwnCauses(msgspec.Struct, frozen=True):
 
 
 class CauseNaming:
-    """Names the causes that the pairs of a graph have of their own."""
+    """Names the causes that pairs of a graph have of their own."""
 
     def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
         self._graph = graph
@@ -230,11 +232,12 @@ class CauseNaming:
     def run(self, facts: Facts, is_unknown: Mask, apart: Apart | None) -> OwnCauses:
         """Return the causes.
 
-        ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are
-        causes although none does. The architectures are such a cause of nodes that are ``apart``.
+        ``facts`` are the differing own facts of each pair; ``is_unknown`` marks pairs that are
+        causes although no own fact differs. For nodes that are ``apart``, their architectures are
+        such a cause.
         """
         first = facts & -facts
-        # Of the kinds that explain what nothing else does, the first that can.
+        # The first applicable kind of those that explain only what no other cause does.
         unexplained = dict.fromkeys((*sorted(OF_NO_PACKAGE, key=code_of), CauseKind.UNKNOWN))
         for kind in unexplained:
             of_kind = is_unknown
@@ -256,7 +259,7 @@ class CauseNaming:
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
 
     def _differ_in(self, columns: Sequence[str]) -> Mask:
-        """Return which pairs have nodes with other values in any column, both of them known."""
+        """Return which pairs have different values in any of the columns, both of them known."""
         differ = np.zeros(self._graph.num_pairs, np.bool_)
         for name in columns:
             codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
@@ -280,9 +283,9 @@ class CauseNaming:
         self._add(names, pairs, group)
 
     def _add_dependencies(self, pairs: Numbers) -> None:
-        """Name what differs in the dependencies, once for each pair of shapes.
+        """Name the differing dependencies, once for each pair of shapes.
 
-        Where a name occurs twice, which of its edges is left over does not follow from the shape.
+        If a name occurs twice, the shape does not determine which of its edges remain unpaired.
         """
         twice = self._graph.has_twice[pairs]
         shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]
@@ -311,7 +314,7 @@ class CauseNaming:
         return CauseName(kind, package, *_before_and_after(kind, *values))
 
     def _rows(self, pair: int) -> list[tuple[Frame, int]]:
-        """Return for both nodes of a pair the frame and row that have their facts."""
+        """Return for both nodes of a pair the frame and row that contain their facts."""
         return [frame_row(side, int(nodes[pair])) for side, nodes in self._sides]
 
 
@@ -336,7 +339,7 @@ def _only_variants(variants: Sequence[str], others: Sequence[str]) -> str | None
 
 
 def _grouped(columns: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, Numbers]:
-    """Return the first place of each distinct row of some columns, and which each place has."""
+    """Return the first index of each distinct row of some columns, and the group of each row."""
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         distinct, codes = np.unique(column, return_inverse=True)
@@ -351,15 +354,15 @@ NO_DEPENDENCIES = "the source does not list dependencies"
 NO_PACKAGE_HASHES = "the source does not list package hashes"
 NOTHING = "nothing that the source reports of it differs"
 
-# As plain numbers: an IntFlag makes an object of each ``&``.
+# As plain integers: each ``&`` of an IntFlag creates an object.
 _BITS = [(fact, int(fact)) for fact in OwnFact]
 
 
 def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
-    """Return the own facts of two nodes that differ, in the order of OwnFact.
+    """Return the differing own facts of two nodes, in the order of OwnFact.
 
-    Of variants and dependencies they hold those that only one side has; a dependency as its name,
-    types and virtuals.
+    For variants and dependencies, they contain the items that only one side has; a dependency is
+    represented by its name, types and virtual packages.
     """
     changes: list[FieldChange] = []
     for fact, bit in _BITS:
@@ -375,7 +378,7 @@ def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> l
 
 
 def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool) -> str:
-    """Return why nothing is found that two nodes differ in."""
+    """Return why no difference between two nodes is found."""
     if is_cut:
         return CUT
     sides = list(zip((base, head), nodes, strict=True))
@@ -387,14 +390,14 @@ def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool)
 
 
 def what_is_unstated(*, has_edges: bool, has_hashes: bool) -> str | None:
-    """Return what a source does not state of dependencies and package hashes; None for nothing."""
+    """Return a phrase for unstated dependencies and package hashes; None if both are stated."""
     if has_edges:
         return None if has_hashes else NO_PACKAGE_HASHES
     return NO_DEPENDENCIES if has_hashes else NEITHER
 
 
 def fact_value(side: Side, node: int, fact: OwnFact) -> Any:
-    """Return an own fact of a node; of dependencies the name, types and virtuals of each."""
+    """Return an own fact of a node; for dependencies, name, types and virtual packages of each."""
     if fact is OwnFact.DEPENDENCIES:
         return edge_texts(side, node)
     frame, row = frame_row(side, node)

@@ -1,10 +1,10 @@
-"""Why hashes differ: the causes of all pairs of counterparts, and which of them explain which.
+"""Causes of differing hashes: the causes of all pairs of counterparts, and which explain which.
 
-``causes(b, h)`` of two nodes of one package are those of their own (``CauseNaming``) and, for each
-dependency that both have with another hash on each side, the causes of that pair. A pair of which
-one side states nothing (it is outside the cache) is a cause of kind EXTERNAL itself. Where nothing
-at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs lead to each other in
-a circle, all of them are.
+``causes(b, h)`` of two nodes of one package are their own causes (``CauseNaming``) and, for each
+dependency that both have with different hashes, the causes of that pair. If the source of one side
+states nothing about a node of a pair (it is outside the cache), the pair itself is a cause of kind
+EXTERNAL. A pair without any cause that leads to no other pair is a cause of kind UNKNOWN. If pairs
+lead only to each other in a cycle, all of them are.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
 
 
 def _best_of_pairs(graph: PairGraph, order: FromBelow, own: OwnCauses, by_most: Numbers) -> Numbers:
-    """Return for each pair the first of some causes that it has or leads to."""
+    """Return for each pair the first cause in ``by_most`` that it has or leads to."""
     places = ranks(by_most)
     best = np.full(graph.num_pairs, len(by_most), np.int64)
     np.minimum.at(best, own.pairs, places[own.numbers])
@@ -48,20 +48,20 @@ def _best_of_pairs(graph: PairGraph, order: FromBelow, own: OwnCauses, by_most: 
 def _main_of_specs(
     graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
 ) -> Numbers:
-    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
+    """Return the main cause of each counterpart; ``names`` are the ranks of the causes by name."""
     main = best[: graph.num_starts].copy()
     is_own = own.pairs < graph.num_starts
     is_own[is_own] = facts[own.pairs[is_own]] != 0
     pairs, numbers = own.pairs[is_own], own.numbers[is_own]
     kinds = np.array([code_of(name.kind) for name in own.names], np.int64)
-    # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
+    # The first of several causes of a pair must win, and numpy keeps the last assigned value.
     last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
     main[pairs[last_first]] = numbers[last_first]
     return main
 
 
 class CauseStep(msgspec.Struct, frozen=True):
-    """A package on the way from a spec to a cause, and its nodes in the graphs of both sides."""
+    """A package on the path from a spec to a cause, and its nodes in the graphs of both sides."""
 
     name: str
     base_node: int | None
@@ -69,10 +69,11 @@ class CauseStep(msgspec.Struct, frozen=True):
 
 
 class Paths:
-    """Finds the shortest chains from pairs to what explains most of all causes below them.
+    """Finds shortest chains from pairs to the most frequent of the causes below them.
 
-    ``best`` is the number of that cause for each pair, ``ends`` are the pairs that have it
-    themselves. Every pair on a way to it has the same one, so that one search is enough for all.
+    ``best`` is the number of that cause for each pair; ``ends`` are the pairs that have it
+    themselves. All pairs on a path to an end have the same best cause, so a single search covers
+    all pairs.
     """
 
     def __init__(
@@ -85,10 +86,10 @@ class Paths:
         self._down = Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
 
     def of(self, pair: int) -> list[CauseStep]:
-        """Return a shortest chain from a pair to an end, both included.
+        """Return a shortest chain from a pair to an end, including both.
 
-        Of equally short chains it is the one whose names come first; of pairs of one name that
-        with the lesser hashes.
+        Among equally short chains, return the alphabetically first; among pairs of the same name,
+        the one with the smaller hashes.
         """
         steps = [self.step(pair)]
         for left in range(int(self._distances[pair]) - 1, -1, -1):
@@ -101,7 +102,7 @@ class Paths:
 
     @cached_property
     def _distances(self) -> npt.NDArray[np.int32]:
-        """How many steps each pair is away from its nearest end."""
+        """Number of steps from each pair to its nearest end; -1 if it has no path to one."""
         graph = self._graph
         edges = np.flatnonzero(self._best[graph.sources] == self._best[graph.targets])
         edges = edges[np.argsort(graph.targets[edges], kind="stable")]
@@ -118,8 +119,8 @@ class Paths:
     def to_all(self, pair: int, own: Mapping[int, Collection[int]]) -> dict[int, list[CauseStep]]:
         """Return a shortest chain from a pair to each cause that it has or leads to, by number.
 
-        ``own`` are the causes that pairs have themselves. Of equally short chains it is the one
-        that ``of`` would choose.
+        ``own`` maps pairs to their own causes. Among equally short chains, the one that ``of``
+        would choose is returned.
         """
         chains: dict[int, list[CauseStep]] = {}
         above: dict[int, int | None] = {pair: None}
@@ -145,17 +146,17 @@ class Paths:
         return steps[::-1]
 
     def _targets(self, pair: int) -> npt.NDArray[np.int32]:
-        """Return the pairs that a pair leads to; one may be there twice."""
+        """Return the pairs that a pair leads to; a pair may occur twice."""
         start, stop = self._down.starts[pair : pair + 2]
         return self._down.ends[start:stop]
 
     def _in_order(self, pairs: Iterable[int]) -> list[int]:
-        """Return each pair once, by name, then by hashes."""
+        """Return each distinct pair once, ordered by name and hashes."""
         distinct = {*pairs}
         return sorted(distinct, key=self._order) if len(distinct) > 1 else [*distinct]
 
     def step(self, pair: int) -> CauseStep:
-        """Return the step that leads to a pair."""
+        """Return the step for a pair."""
         base_node, head_node = self._nodes(pair)
         frame, row = frame_row(self._sides[0], base_node)
         return CauseStep(frame.package.at(row), base_node, head_node)
@@ -175,7 +176,7 @@ _NAME_BYTES = 600
 
 
 class CauseCount(msgspec.Struct, frozen=True):
-    """How many among some specs a cause is the main one of, and how many it is involved in."""
+    """The number of selected specs whose main cause a cause is, and in which it is involved."""
 
     number: int
     num_specs: int
@@ -183,21 +184,21 @@ class CauseCount(msgspec.Struct, frozen=True):
 
 
 class CauseLists(msgspec.Struct, frozen=True):
-    """The causes of each of some specs: of number n, ``numbers`` from offset n to offset n + 1."""
+    """The causes of several specs: those of spec n are ``numbers[offsets[n] : offsets[n + 1]]``."""
 
     offsets: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.int32]
 
 
 class Causes:
-    """The causes of pairs of counterparts, what explains most first.
+    """The causes of pairs of counterparts, most frequent first.
 
-    They are sorted by ``num_specs``, ``num_involved``, both falling, package, kind, before and
-    after, and numbered in this order. Each counterpart has one main cause: the sum of ``num_specs``
-    is the number of counterparts. Specs are named by their row in head.
+    They are sorted by ``num_specs`` and ``num_involved``, both descending, then by package, kind,
+    before and after, and numbered in this order. Each counterpart has one main cause: the sum of
+    ``num_specs`` is the number of counterparts. Specs are identified by their row in head.
 
-    The counterparts, and which of their own facts differ, are those of ``reasoning``. Of nodes that
-    are apart the architecture explains what nothing else does.
+    The counterparts and their differing own facts are those of ``reasoning``. For nodes that are
+    apart, the architecture explains what no other cause explains.
     """
 
     def __init__(self, base: Side, head: Side, reasoning: Reasoning) -> None:
@@ -215,7 +216,7 @@ class Causes:
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
         num_involved, sets = self._involvement.totals()
         by_name = ranks(sorted(range(size), key=lambda number: own.names[number].order))
-        # An architecture or a format explains what nothing else does, of however many specs.
+        # An architecture or a format explains only what no other cause does, however many specs.
         is_last = np.array([name.kind in OF_NO_PACKAGE for name in own.names], np.bool_)
         by_most = np.lexsort((by_name, -num_involved, is_last))
         best = _best_of_pairs(graph, order, own, by_most)
@@ -229,7 +230,7 @@ class Causes:
         self._own = OwnCauses(
             [own.names[number] for number in numbers], own.pairs, places[own.numbers]
         )
-        # The best cause of each pair, of those that it has and leads to; the main one of each spec.
+        # The best of all causes that each pair has or leads to, and the main cause of each spec.
         self._best, self._main = places[best].astype(np.int32), places[main]
         self._names = self._own.names
         self.head_rows: Rows = graph.head_nodes[: graph.num_starts].astype(np.int32)
@@ -243,24 +244,24 @@ class Causes:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the causes take, without the two sides."""
+        """Approximate memory used by the causes, without the two sides, in bytes."""
         own = self._own.pairs, self._own.numbers
         totals = self._num_involved, self._sets
         arrays = *own, *totals, self._facts, self._best, self._main, self._specs
         own_bytes = sum(array.nbytes for array in arrays) + _NAME_BYTES * len(self)
-        # The paths keep the graph of pairs once more, in both directions.
+        # The paths hold another copy of the graph of pairs, in both directions.
         return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
 
     # -- causes
 
     def find(self, key: str) -> int | None:
-        """Return the number of the cause with a key; None where there is none."""
+        """Return the number of the cause with a key; None if there is none."""
         return self._keys.get(key)
 
     def select(
         self, kinds: Collection[CauseKind] | None = None, package: str | None = None
     ) -> list[int]:
-        """Return the numbers of the causes of these kinds and this package."""
+        """Return the numbers of the causes of the given kinds and package."""
         return [
             number
             for number, name in enumerate(self._names)
@@ -273,7 +274,7 @@ class Causes:
 
     @cached_property
     def _examples(self) -> Numbers:
-        """The pair of each cause with the least hashes."""
+        """For each cause, the pair with the smallest hashes."""
         pairs = self._own.pairs
         nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
         keys = [
@@ -286,19 +287,19 @@ class Causes:
         return examples
 
     def name_of(self, number: int) -> CauseName:
-        """Return what a cause is."""
+        """Return the name of a cause."""
         return self._names[number]
 
     def together_with(self, number: int) -> list[int]:
         """Return the numbers of the causes that are involved in exactly the same specs.
 
-        Of more than MOST_TOGETHER it is those that explain most.
+        If there are more than MOST_TOGETHER, return the most frequent ones.
         """
         alike = self._alike[self.set_of(number)][: MOST_TOGETHER + 1]
         return [other for other in alike if other != number][:MOST_TOGETHER]
 
     def num_together(self, number: int) -> int:
-        """Return how many causes there are that are involved in exactly the same specs."""
+        """Return the number of other causes that are involved in exactly the same specs."""
         return len(self._alike[self.set_of(number)]) - 1
 
     def set_of(self, number: int) -> int:
@@ -306,9 +307,9 @@ class Causes:
         return int(self._sets[number])
 
     def facts_of(self, number: int) -> list[FieldChange]:
-        """Return everything of the node itself that differs; the first of it gave the kind.
+        """Return all differing own facts of the node of a cause; the first determined its kind.
 
-        Where several nodes have the cause, it is that of the one with the least hashes.
+        If several nodes have the cause, return those of the node with the smallest hashes.
         """
         pair, nodes = self._example(number)
         return own_changes(self._base, self._head, nodes, int(self._facts[pair]))
@@ -322,7 +323,7 @@ class Causes:
         return alike
 
     def why_unknown(self, number: int) -> str | None:
-        """Return why a cause of kind UNKNOWN is not known; None for the others."""
+        """Return why a cause of kind UNKNOWN is not known; None for other kinds."""
         if self.name_of(number).kind is not CauseKind.UNKNOWN:
             return None
         pair, nodes = self._example(number)
@@ -333,12 +334,12 @@ class Causes:
         pair = int(self._examples[number])
         return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
 
-    # -- what would be one
+    # -- shared nodes
 
     def pairs_of(self, groups: Numbers) -> Numbers:
-        """Return the number that both nodes of each pair have in ``groups``; -1 for none.
+        """Return for each pair the number that both of its nodes have in ``groups``, else -1.
 
-        ``groups`` has a number for each row, which both sides share; -1 for none.
+        ``groups`` contains a number for each row, common to both sides; -1 for rows without one.
         """
         base, head = (
             np.where(nodes < len(groups), groups[np.minimum(nodes, len(groups) - 1)], -1)
@@ -347,11 +348,11 @@ class Causes:
         return np.where(base == head, base, -1)
 
     def joined(self, items: Numbers, size: int) -> Mask:
-        """Return which counterparts, one a row, would be one if the pairs of an item were.
+        """Return which counterparts would become one spec if the pairs of an item became one.
 
-        There are ``size`` items, a column each; ``items`` has that of each pair, -1 for none. A
-        counterpart would be one if it is such a pair, or if every way from it down to a cause leads
-        through one.
+        ``items`` contains the item of each pair, -1 for none; there are ``size`` items. The result
+        has one row per counterpart and one column per item. A counterpart becomes one spec if it is
+        a pair of the item, or if each path from it down to a cause passes through such a pair.
         """
         marked = np.flatnonzero(items >= 0)
         words, places = np.divmod(items[marked], WORD)
@@ -371,19 +372,19 @@ class Causes:
     # -- specs
 
     def num_specs(self, number: int) -> int:
-        """Return how many specs a cause is the main one of."""
+        """Return the number of specs whose main cause a cause is."""
         return int(self._num_specs[number])
 
     def num_involved(self, number: int) -> int:
-        """Return how many specs a cause is involved in."""
+        """Return the number of specs in which a cause is involved."""
         return int(self._num_involved[number])
 
     def packages_of(self, number: int) -> tuple[str, ...]:
-        """Return the packages of the specs that a cause is the main one of."""
+        """Return the packages of the specs whose main cause a cause is."""
         return tuple(self._head.frame.package.present(self.rows_of(number)))
 
     def rows_of(self, number: int, *, involved: bool = False) -> Rows:
-        """Return the rows in head that a cause is the main one of, or that it is involved in."""
+        """Return the rows of head whose main cause a cause is, or in which it is involved."""
         if involved:
             return np.sort(self.head_rows[self._involvement.specs_of(number)])
         specs, offsets = self._by_main
@@ -391,14 +392,15 @@ class Causes:
 
     @cached_property
     def _by_main(self) -> tuple[Numbers, Numbers]:
-        """The specs by their main causes, and where those of each cause begin among them."""
+        """The specs sorted by main cause, and the offset of each cause's first spec among them."""
         offsets = np.concatenate(([0], np.cumsum(self._num_specs)))
         return np.argsort(self._main, kind="stable"), offsets
 
     def counted(self, head_rows: Rows | None = None) -> list[CauseCount]:
-        """Return the causes of some rows, or of all, what explains most of them first.
+        """Return the causes of some or all rows, most frequent among these rows first.
 
-        Main causes are those that the whole comparison found; causes of no row are left out.
+        Main causes are those of the entire comparison; causes that are involved in none of the rows
+        are omitted.
         """
         if head_rows is None:
             involved = self._num_involved.tolist()
@@ -413,14 +415,14 @@ class Causes:
         return sorted(counts, key=lambda of: (-of.num_specs, -of.num_involved, of.number))
 
     def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
-        """Return the main cause of each row; -1 where it has no counterpart."""
+        """Return the main cause of each row; -1 if it has no counterpart."""
         specs = self._specs[head_rows]
         numbers = np.full(len(specs), -1, np.int32)
         numbers[specs >= 0] = self._main[specs[specs >= 0]]
         return numbers
 
     def involved_in(self, head_rows: Rows) -> CauseLists:
-        """Return the causes that are involved in each row, the main one first, then in order."""
+        """Return the causes that are involved in each row, the main cause first, then by number."""
         specs = self._specs[head_rows].astype(np.int64)
         paired = np.flatnonzero(specs >= 0)
         places, causes = self._involvement.items_of(specs[paired])
@@ -433,29 +435,31 @@ class Causes:
     def path(self, head_row: int) -> list[CauseStep]:
         """Return a shortest chain of dependencies from a row to its main cause.
 
-        Only itself where the cause is its own; nothing where it has no counterpart.
+        The chain is only the row itself if the cause is its own, and empty if it has no
+        counterpart.
         """
         spec = int(self._specs[head_row])
         return [] if spec < 0 else self._path_from(spec)
 
     def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
-        """Return the path of each row."""
+        """Return the path of each row to its main cause."""
         return list(map(self.path, head_rows.tolist()))
 
     def path_between(self, base_node: int, head_node: int) -> list[CauseStep]:
-        """Return the same of a pair of nodes that a counterpart leads to; nothing of another."""
+        """Return the path from a pair of nodes to its main cause; empty if it is not reached."""
         graph = self._graph
         pairs = np.flatnonzero((graph.base_nodes == base_node) & (graph.head_nodes == head_node))
         return self._path_from(int(pairs[0])) if len(pairs) else []
 
     def _path_from(self, pair: int) -> list[CauseStep]:
-        # What differs of a node itself is its main cause.
+        # If own facts of a node differ, they are its main cause.
         return [self._paths.step(pair)] if self._facts[pair] else self._paths.of(pair)
 
     def paths_to_all(self, head_row: int) -> dict[int, list[CauseStep]]:
-        """Return a shortest chain of dependencies from a row to each cause involved, by number.
+        """Return a shortest chain from a row to each cause that is involved in it, by cause number.
 
-        Of equally short ones it is the first as ``path`` has it; none without a counterpart.
+        Among equally short chains, return the one that ``path`` would choose. Without a
+        counterpart, the result is empty.
         """
         spec = int(self._specs[head_row])
         if spec < 0:

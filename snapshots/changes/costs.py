@@ -1,7 +1,7 @@
-"""What it takes to build specs: the costs that were measured, and sums of them over rows.
+"""Costs of building specs: measured costs, and their sums over rows.
 
-A cost is looked up by the hash of a spec; where that has none, the median of its package stands
-for it, and counts as estimated. docs/questions.md defines the terms.
+A cost is looked up by the hash of a spec. If the hash has none, the median of its package is used
+and counts as estimated. docs/questions.md defines the terms.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,11 +25,12 @@ _MINUTE, _HOUR = 60, 3_600
 
 
 class BuildCost(msgspec.Struct, frozen=True):
-    """What building some specs takes: a sum over those whose cost is known or estimated.
+    """The cost of building some specs: the sum over those whose cost is known or estimated.
 
-    ``seconds`` and ``cost`` are None where nothing is known of any; ``cost`` is in ``unit``, as the
-    file of costs names it, and None without one. ``num_estimated`` have the median of their
-    package, of ``num_unknown`` nothing is known: they are not in the sums.
+    ``seconds`` and ``cost`` are None if the cost of no spec is known; ``cost`` is in ``unit``, as
+    the file of costs names it, and None without a unit. ``num_estimated`` specs are included with
+    the median of their package. ``num_unknown`` specs have no known cost and are not included in
+    the sums.
     """
 
     seconds: float | None
@@ -39,7 +40,7 @@ class BuildCost(msgspec.Struct, frozen=True):
     num_unknown: int
 
     def __add__(self, other: "BuildCost") -> "BuildCost":
-        """Return the sum of both, which are in one unit."""
+        """Return the sum of two costs, which must have the same unit."""
         return BuildCost(
             _sum(self.seconds, other.seconds),
             _sum(self.cost, other.cost),
@@ -49,7 +50,7 @@ class BuildCost(msgspec.Struct, frozen=True):
         )
 
     def __str__(self) -> str:
-        """Return it as people read it: 12.5 hours, 3.40 USD (2 estimated, 1 unknown)."""
+        """Return the cost for terminal output: 12.5 hours, 3.40 USD (2 estimated, 1 unknown)."""
         if self.seconds is None:
             return "build time unknown" if self.num_unknown else "no build time"
         text = duration(self.seconds)
@@ -61,11 +62,11 @@ class BuildCost(msgspec.Struct, frozen=True):
 
 
 NO_COST = BuildCost(None, None, None, 0, 0)
-"""What building nothing takes."""
+"""The cost of building no specs."""
 
 
 def sum_of(costs: Iterable[BuildCost]) -> BuildCost:
-    """Return the sum of several costs, which are in one unit."""
+    """Return the sum of several costs, which must have the same unit."""
     return reduce(BuildCost.__add__, costs, NO_COST)
 
 
@@ -74,7 +75,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """Return a time of building in the largest unit that it has at least one of."""
+    """Return a build time in the largest unit of which it is at least one."""
     if round(seconds) < _MINUTE:
         return counted(round(seconds), "second")
     if seconds < _HOUR:
@@ -83,9 +84,9 @@ def duration(seconds: float) -> str:
 
 
 class FrameCosts(msgspec.Struct, frozen=True):
-    """What building each row of a frame takes; NaN where that is not known.
+    """The cost of building each row of a frame; NaN if it is not known.
 
-    ``cost`` is None where costs are in seconds alone.
+    ``cost`` is None if costs are only in seconds.
     """
 
     seconds: Numbers
@@ -95,7 +96,7 @@ class FrameCosts(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory this takes."""
+        """Memory used by the arrays, in bytes."""
         cost = 0 if self.cost is None else self.cost.nbytes
         return self.seconds.nbytes + cost + self.is_estimated.nbytes
 
@@ -117,7 +118,7 @@ class FrameCosts(msgspec.Struct, frozen=True):
 def costs_by_number(
     costs: FrameCosts, rows: Rows, numbers: npt.NDArray[np.integer[Any]]
 ) -> dict[int, BuildCost]:
-    """Return the sum over the rows of each number; those of -1 are left out."""
+    """Return the sum over the rows of each number; rows with the number -1 are omitted."""
     order = np.argsort(numbers, kind="stable")
     order = order[np.searchsorted(numbers[order], 0) :]
     distinct, starts = np.unique(numbers[order], return_index=True)
@@ -130,7 +131,7 @@ def costs_by_number(
 class Costs:
     """The costs of a catalog: rows with ``hash`` or ``name``, ``seconds``, ``cost`` and ``unit``.
 
-    Of several rows with one hash the last counts.
+    If several rows have the same hash, the last one counts.
     """
 
     def __init__(self, rows: pa.Table) -> None:
@@ -147,7 +148,7 @@ class Costs:
         return len(self._rows)
 
     def of(self, frame: Frame) -> FrameCosts:
-        """Return what building each row of a frame takes."""
+        """Return the cost of building each row of a frame."""
         places = frame.hashes.match(self._hashes)
         is_estimated = places < 0
         columns = {
@@ -158,7 +159,7 @@ class Costs:
         return FrameCosts(columns["seconds"], cost, self.unit, is_estimated)
 
     def of_packages(self, names: Sequence[str]) -> FrameCosts:
-        """Return what building a spec of each package takes: the median of its rows."""
+        """Return the cost of building a spec of each package: the median of its rows."""
         seconds, cost = (
             np.array([medians.get(name, np.nan) for name in names], np.float64)
             for _, medians in self._columns.values()
@@ -177,7 +178,7 @@ class Costs:
 
     @cached_property
     def _columns(self) -> dict[str, tuple[Numbers, dict[str, float]]]:
-        """The values of each column, and their medians by the names of packages."""
+        """The values of each column, and their medians by package name."""
         names = self._rows["name"].combine_chunks().dictionary_encode()
         codes = np.asarray(names.indices.fill_null(-1))
         packages = names.dictionary.to_pylist()
@@ -189,7 +190,7 @@ class Costs:
 
 
 def _medians(codes: npt.NDArray[np.int32], values: Numbers) -> list[float]:
-    """Return the median of the values of each code; those of code -1 are left out."""
+    """Return the median of the values of each code; values of code -1 are omitted."""
     order = np.lexsort((values, codes))
     order = order[np.searchsorted(codes[order], 0) :]
     counts = np.bincount(codes[order])

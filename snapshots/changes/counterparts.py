@@ -1,37 +1,38 @@
-"""What replaced what: pairs of a removed and an added spec of one package.
+"""Counterparts: pairs of a removed and an added spec of one package.
 
-Two specs with one key are counterparts, where no others have it. There are tiers of keys, the most
-exact first, and what a tier pairs is left out of the later ones. The architecture (platform,
-operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
-for what is left, with "a stack other than root in common" in place of the architecture.
+Two specs are counterparts if they have the same key and no other spec has it. Keys are tried in
+tiers (``TIERS``), the most specific first; specs that a tier pairs are excluded from later tiers.
+In the first pass through the tiers, each key includes the architecture (platform, operating system,
+target). In a second pass, "a common stack other than root" replaces the architecture for the
+remaining specs.
 
-Pairs are one to one, and specs that share neither architecture nor stack are none, unless both are
-apart (``sides.find_apart``): these go through the tiers with the package alone at last. All that
-decides is what the specs are, so the order of rows makes no difference.
+Pairs are one to one. Specs that share neither architecture nor stack are not paired unless both are
+apart (``sides.find_apart``): for these, the second pass requires neither. The result depends only
+on facts of the specs, not on the order of rows.
 
-Where several have one key, all pairs of one key are put in one order, and from its top each pair is
-taken of which both are still free. A pair precedes another one if, in this order,
+If several specs have the same key, all pairs with that key are sorted, and each pair whose specs
+are both still free is selected in this order. A pair precedes another if, in this order,
 
 - it has more votes (``votes.py``),
-- more of what lies below both is common: the share of (name, version) of all their dependencies,
-- more of it is common where variants count too: the share of (name, version, variants),
-- more of their stacks is common, root left out,
-- more of their variants is common,
-- fewer distinct versions, among all that the package has on either side, lie between theirs in
-  Spack's order; then the one whose version in head is newer, then the one with the newer in base,
+- the share of (name, version) of all dependencies that both specs have in common is larger,
+- the share of (name, version, variants) of all dependencies in common is larger,
+- the share of their stacks in common, without root, is larger,
+- the share of their variants in common is larger,
+- fewer distinct versions, among all versions of the package on either side, lie between theirs in
+  Spack's order; then its version in head is newer, then its version in base is newer,
 - the hash in base is smaller, then the one in head.
 
-A share is what is common of all that either has: 1 where neither has any.
+A share is the size of the intersection divided by that of the union, and 1 if both are empty.
 
-Counterparts vote, so they are found several times: first without votes, then with the votes of
-those found last, until these are the same votes, at most ``MOST_ROUNDS`` times.
+Counterparts vote, so they are determined repeatedly: first without votes, then with the votes of
+the previous counterparts, until the votes no longer change, at most ``MOST_ROUNDS`` times.
 
-Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
-equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
-have one key on a side, they are ranked in pieces of that size, newest versions first, and what is
-left over is ranked again: then two of different pieces may be more alike than those that are
-paired. Where a stack in common is needed, that begins with some 250,000 pairs of one key that
-have one.
+Candidates that differ only in the hash are ranked together as a class, with the same result: 5,000
+equal specs on each side are one pair of classes. Only if more than ``MAX_CLASSES`` different
+classes of a side have the same key, they are ranked in pieces of that size, newest versions first,
+and the remaining ones are ranked again. In that case, two specs of different pieces may be more
+similar than those that are paired. If a common stack is required, this applies from about 250,000
+pairs with the same key and a common stack.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,32 +66,32 @@ Places = npt.NDArray[np.int64]
 _NO_KEY = -1
 
 _BELOW = (("package", "version"), ("package", "version", "variants"))
-"""The columns by which sets of what lies below specs are compared, in the order of ranking."""
+"""The columns by which the sets of dependencies of specs are compared, in the order of ranking."""
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Some candidates of one side: their places among all, rising, and the number of each's key."""
+    """Some candidates of one side: their ascending indices among all, and their key numbers."""
 
     places: Places
     keys: Places
 
     def without(self, places: Places) -> "Group":
-        """Return the others."""
+        """Return the group without the candidates at ``places``."""
         kept = np.isin(self.places, places, invert=True)
         return Group(self.places[kept], self.keys[kept])
 
     def keys_among(self, size: int) -> Places:
-        """Return the number of the key of each of so many candidates, -1 where there is none."""
+        """Return the key number of each of ``size`` candidates, -1 for those not in the group."""
         keys = np.full(size, _NO_KEY, np.int64)
         keys[self.places] = self.keys
         return keys
 
 
 class _Ranked(msgspec.Struct, frozen=True):
-    """The candidates of one side, with what they are ranked by.
+    """The candidates of one side and the facts by which they are ranked.
 
-    ``sets`` are the numbers of the sets of what lies below each, without and with variants,
-    ``versions`` places in Spack's order.
+    ``sets`` are the numbers of the sets of all dependencies of each candidate, without and with
+    variants; ``versions`` are positions in Spack's order.
     """
 
     candidates: Candidates
@@ -99,32 +100,32 @@ class _Ranked(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many candidates there are."""
+        """Number of candidates."""
         return len(self.candidates)
 
     def marks(self, group: Group) -> Fingerprints:
-        """Return what is the same for those that are alike in all but the hash."""
+        """Return a hash per candidate that is equal for candidates that differ only in the hash."""
         facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
     def singles(self, places: Places) -> tuple[Classes, Places]:
-        """Return classes of one candidate each, and the number of the class at each place."""
+        """Return classes of one candidate each, and the class number of each of ``places``."""
         every = np.unique(places)
         classes = Classes(every, np.zeros_like(every), every.astype(np.uint64), -every)
         return classes, np.searchsorted(every, places)
 
     def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
-        """Return the classes of those that have no pair yet."""
+        """Return the classes of the candidates that are not paired yet."""
         left = np.delete(np.arange(len(group.places)), paired)
         places = group.places[left]
         return Classes(places, group.keys[left], marks[left], self.versions[places])
 
 
 class Ranking:
-    """Ranks candidates of base and of head that have no counterparts yet.
+    """Ranks candidates of base and head that have no counterparts yet.
 
-    ``base_places`` and ``head_places`` are those that can be paired at all.
+    ``base_places`` and ``head_places`` are the indices of candidates that can be paired at all.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Ranking:
         versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
         rows = base.rows[base_places], head.rows[head_places]
         has_edges = any(len(candidates.side.graph.targets) for candidates in (base, head))
-        # Without edges only compilers are below, whatever the columns.
+        # Without edges, the sets contain only compilers, regardless of the columns.
         compared = _BELOW if has_edges else _BELOW[:1]
         self._below = [
             Below(base.side, rows[0], head.side, rows[1], columns) for columns in compared
@@ -152,19 +153,19 @@ class Ranking:
         *,
         with_common_stack: bool,
     ) -> tuple[Places, Places, bool]:
-        """Pair the candidates of each key: those with most votes, then the most alike first.
+        """Pair the candidates of each key: most votes first, then the most similar.
 
-        Return the places of the pairs in base and in head, and whether there may be more pairs.
-        What only the hashes decide is added to ``ties``, unless that is None.
+        Return the indices of the pairs in base and in head, and whether more pairs may remain. Ties
+        that only the hashes resolve are added to ``ties``, unless it is None.
 
-        ``with_common_stack`` leaves out pairs that have no stack but root in common.
+        ``with_common_stack`` excludes pairs that have no stack other than root in common.
         """
         pairs = []
         if votes:
             pairs.append(self._voted(base, head, votes, ties, with_common_stack=with_common_stack))
             base, head = base.without(pairs[0][0]), head.without(pairs[0][1])
         marks = self._base.marks(base), self._head.marks(head)
-        # Nothing precedes those that are alike, and each class has one that it is alike with.
+        # No pair precedes one of equal candidates, and each class equals at most one class.
         first, second = twins(*marks)
         if ties:
             ties.add_alike(base.places, marks[0], head.places, marks[1])
@@ -190,7 +191,7 @@ class Ranking:
     def _voted(
         self, base: Group, head: Group, votes: Votes, ties: Ties | None, *, with_common_stack: bool
     ) -> tuple[Places, Places]:
-        """Pair candidates of one key that have votes."""
+        """Pair candidates of the same key that have votes."""
         keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
         same = keys[0][votes.base] == keys[1][votes.head]
         chosen = np.flatnonzero(same & (keys[0][votes.base] != _NO_KEY))
@@ -206,7 +207,7 @@ class Ranking:
         return _take_by_rank(ours, one, theirs, other, ranks, ties)
 
     def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
-        """Return what pairs are ranked by, the smallest first, all but their hashes."""
+        """Return the columns by which pairs are sorted in ascending order, all but the hashes."""
         before, after = self._base.versions[base], self._head.versions[head]
         return (
             *(
@@ -223,7 +224,7 @@ class Ranking:
         )
 
     def _shares(self, name: str, base: Places, head: Places) -> Shares:
-        """Return the share of what two candidates have in common of a fact that is a list."""
+        """Return the share of a list-valued fact that each two candidates have in common."""
         ours, theirs = self._base.candidates, self._head.candidates
         before, after = (getattr(candidates.side.frame, name) for candidates in (ours, theirs))
         left_out = frozenset({ROOT_STACK})
@@ -231,7 +232,7 @@ class Ranking:
 
 
 def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
-    """Return the numbers at their places among ``size``, and -1 elsewhere."""
+    """Return an array of ``size`` numbers: the given ones at their indices, -1 elsewhere."""
     placed = np.full(size, -1, np.int64)
     placed[places] = numbers
     return placed
@@ -245,7 +246,7 @@ def _take_by_rank(
     ranks: tuple[npt.NDArray[Any], ...],
     ties: Ties | None,
 ) -> tuple[Places, Places]:
-    """Take what is free of pairs of classes, those of the smallest rank first."""
+    """Select the free members of pairs of classes, those of the smallest rank first."""
     order = np.lexsort(ranks[::-1])
     bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
     classes = base, ours[order].tolist(), head, theirs[order].tolist()
@@ -254,7 +255,7 @@ def _take_by_rank(
 
 
 def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
-    """Return where another rank begins than that before, in the order of the ranks."""
+    """Return where the rank differs from the previous one, in sorted order."""
     begins = np.ones(len(order), np.bool_)
     begins[1:] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in ranks])
     return begins
@@ -270,7 +271,7 @@ TIERS = (
     ("version",),
     (),
 )
-"""The facts in the keys of each tier, besides package and architecture.
+"""The facts in the keys of each tier, in addition to package and architecture.
 
 ``names`` are those of the direct dependencies.
 """
@@ -280,10 +281,10 @@ _TIE_BYTES = 200
 
 
 class Counterparts(msgspec.Struct, frozen=True, dict=True):
-    """The pairs: ``base_of`` has for each row of head its row in base, ``head_of`` the reverse.
+    """The pairs: ``base_of`` contains the row in base of each row of head, ``head_of`` the reverse.
 
-    -1 is none. ``base_ties`` and ``head_ties`` have by row what is in a tie: specs that have
-    counterparts, or could have them, by nothing but their hashes.
+    -1 means none. ``base_ties`` and ``head_ties`` map rows to ties: specs that have counterparts,
+    or could have them, only because of their hashes.
     """
 
     base_of: Rows
@@ -293,7 +294,7 @@ class Counterparts(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def head_rows(self) -> Rows:
-        """The rows in head of all pairs, rising."""
+        """The rows in head of all pairs, ascending."""
         return np.flatnonzero(self.base_of != _NO_ROW).astype(np.int32)
 
     @cached_property
@@ -306,14 +307,14 @@ class Counterparts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the rows take."""
+        """Approximate memory used by the rows and ties, in bytes."""
         rows = (self.base_of, self.head_of, self.head_rows, self.base_rows)
         num_ties = len(self.base_ties) + len(self.head_ties)
         return sum(array.nbytes for array in rows) + _TIE_BYTES * num_ties
 
 
 MOST_ROUNDS = 10
-"""How often votes are counted and counterparts found anew; real ones are the same after a few."""
+"""Maximum number of rounds of voting; for real caches, votes are stable after a few."""
 
 
 def find_counterparts(
@@ -327,7 +328,7 @@ def find_counterparts(
 ) -> Counterparts:
     """Pair the removed rows of base with the added rows of head.
 
-    To find ties takes as long as a round; without ``with_ties`` none are.
+    Finding ties takes as long as one round; without ``with_ties``, none are returned.
     """
     search = _Search(base, removed, head, added, apart)
     pairs = search.pairs()
@@ -339,9 +340,9 @@ def find_counterparts(
 
 
 class _State(msgspec.Struct):
-    """How far a search is: the pass that it is in, and what is paired.
+    """The state of a search: the number of the current pass, and the pairs found so far.
 
-    ``free`` marks the candidates that have no counterpart yet, of base and of head.
+    ``free`` marks the candidates of base and of head that have no counterpart yet.
     """
 
     number: int
@@ -349,23 +350,23 @@ class _State(msgspec.Struct):
     pairs: list[tuple[Places, Places]]
 
     def copy(self) -> "_State":
-        """Return a state that changes by itself."""
+        """Return an independent copy."""
         return _State(self.number, (self.free[0].copy(), self.free[1].copy()), [*self.pairs])
 
     def take(self, base: Places, head: Places) -> None:
-        """Pair candidates of base with those of head."""
+        """Pair candidates of base with candidates of head."""
         self.free[0][base] = self.free[1][head] = False
         self.pairs.append((base, head))
 
 
 _CLOSEST = tuple((("package", "architecture", *tier), False) for tier in TIERS)
-"""The facts in the keys of each pass, and whether a stack in common is needed."""
+"""The facts in the keys of each pass, and whether a common stack is required."""
 
 _OF_ONE_STACK = tuple((("package", *tier), True) for tier in TIERS)
-"""The passes that follow where nothing is apart."""
+"""The passes that follow if no spec is apart."""
 
 _APART = tuple((("package", *tier), False) for tier in TIERS)
-"""The passes that follow of what is apart; then the two sides have no stack in common."""
+"""The passes that follow for specs that are apart; the two sides then have no common stack."""
 
 
 class _Search:
@@ -390,15 +391,15 @@ class _Search:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether any candidates had to be ranked, so that votes and ties may be."""
+        """Whether any candidates had to be ranked; otherwise votes and ties are irrelevant."""
         return self._first_ranking is not None
 
     def pairs(self, *, with_ties: bool = False) -> Counterparts:
-        """Return the counterparts by the votes of the last ones; none vote the first time.
+        """Return the counterparts according to the current votes; the first round has none.
 
         Finding ties takes as long as ranking.
         """
-        # What precedes the first ranking does not depend on votes.
+        # The passes before the first ranking do not depend on votes.
         state = self._state = (self._first_ranking or self._state).copy()
         ties = self._ties = Ties(*map(len, self._sides)) if with_ties else None
         for number in range(state.number, len(self._passes)):
@@ -423,9 +424,10 @@ class _Search:
         return Counterparts(base_of, head_of, *by_row)
 
     def _leave_out(self, free: tuple[Mask, Mask]) -> None:
-        """Leave out what is not apart, or else has no stack in common with any of its package.
+        """Exclude specs that are not apart or, if none is, that share no stack with any candidate.
 
-        The latter is most of what is left: each tier would rank it for nothing.
+        Only candidates of the same package count. Most of the remaining specs share no stack; each
+        tier would rank them without result.
         """
         if self._apart is not None:
             for of_side, candidates, are_apart in zip(free, self._sides, self._apart, strict=True):
@@ -437,7 +439,7 @@ class _Search:
             of_side[ours.owners[np.isin(ours.hashes, theirs.hashes)]] = True
 
     def vote(self, pairs: Counterparts) -> bool:
-        """Let counterparts vote; return whether they vote for others than the last ones did."""
+        """Let counterparts vote; return whether the votes differ from those of the last round."""
         if self._first_ranking is None:
             return False
         rows = pairs.base_rows, pairs.head_rows
@@ -445,7 +447,7 @@ class _Search:
         return not self._votes.is_same_as(last) if last else len(self._votes.counts) > 0
 
     def _pair(self, facts: Sequence[str], *, by_stack: bool) -> bool:
-        """Pair candidates with one key; return whether there may be more such pairs."""
+        """Pair candidates with the same key; return whether there may be more such pairs."""
         state = self._state
         base, head = map(np.flatnonzero, state.free)
         if not len(base) or not len(head):
@@ -457,7 +459,7 @@ class _Search:
         before, after = (
             np.bincount(codes, minlength=len(distinct)) for codes in (of_base, of_head)
         )
-        # Two that are alone with their key need no ranking, but a stack in common is to be seen.
+        # A single pair with a key needs no ranking, but a common stack has yet to be checked.
         alone = (before == 1) & (after == 1) & (not by_stack)
         state.take(_by_key(base, of_base, alone), _by_key(head, of_head, alone))
         several = (before > 0) & (after > 0) & ~alone
@@ -474,7 +476,7 @@ class _Search:
 
     @cached_property
     def _ranking(self) -> Ranking:
-        """The ranking of all that are free and may have counterparts; made when first needed."""
+        """The ranking of all free candidates that may have counterparts; created on first use."""
         base, head = map(np.flatnonzero, self._state.free)
         ours, theirs = (candidates.package for candidates in self._sides)
         of_base, of_head = np.isin(ours[base], theirs[head]), np.isin(theirs[head], ours[base])
@@ -490,6 +492,6 @@ def _marks_of_stacks(candidates: Candidates, free: Mask) -> Items:
 
 
 def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:
-    """Return the places of candidates whose key is chosen, by key."""
+    """Return the indices of the candidates whose key is chosen, sorted by key."""
     is_chosen = chosen[keys]
     return places[is_chosen][np.argsort(keys[is_chosen])]

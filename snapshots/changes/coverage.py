@@ -1,9 +1,9 @@
-"""Coverage: what can no longer be had, and what newly can.
+"""Coverage: combinations of a package and other facts that were lost or gained.
 
-People do not ask for hashes, but whether there is an hdf5 for aarch64 in e4s. A cell is a package
-with one value for each of some dimensions. A spec is in as many cells as it has stacks where
-these are chosen, else in one, and in none where it has no value for a dimension. A cell is lost
-where base has a spec in it and head has none, and gained where it is the other way.
+Users look for an hdf5 for aarch64 in e4s, not for a hash. A cell is a package with one value for
+each of the selected dimensions. If stacks are among the dimensions, a spec is in one cell for each
+of its stacks; otherwise it is in one cell, or in none if it has no value for a dimension. A cell is
+lost if base has a spec in it and head has none, and gained in the opposite case.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from snapshots.spack.versions import version_key
 
 _NONE = -1
 _MOST_MARKED = 1 << 22
-"""How many keys may be marked one by one; where there are more, they are numbered first."""
+"""Largest bound of keys for which a mask is allocated; above it, keys are first renumbered."""
 
 Keys = npt.NDArray[np.int64]
 Sides = tuple[Frame, Frame]
@@ -55,14 +55,14 @@ class CoverageDimension(Enum):
 
 
 _OTHER_NAMES = {CoverageDimension.STACK: "stacks", CoverageDimension.COMPILER_NAME: "compiler"}
-"""The columns that are not called as a dimension is."""
+"""The columns whose names differ from those of their dimensions."""
 
 
 class Cells(msgspec.Struct, frozen=True):
     """Cells that only one of two frames has, as columns.
 
-    ``packages`` are places of the common names. ``values`` has for each dimension its values in
-    their order, and ``codes`` a row for each dimension: the place of each cell's value among them.
+    ``packages`` are indices into the common names. ``values`` contains the sorted values of each
+    dimension, and ``codes`` one row per dimension with the index of each cell's value among them.
     ``num_specs`` counts the specs in each cell.
     """
 
@@ -74,9 +74,10 @@ class Cells(msgspec.Struct, frozen=True):
 
 
 class _Axis(msgspec.Struct, frozen=True):
-    """The values of both frames for a dimension, and the code of each frame's own ones; -1: none.
+    """The values of both frames for a dimension, and the code of each frame's own values; -1: none.
 
-    For a stack its own ones are the items of the lists, else the distinct values of the column.
+    The own values of a frame are the items of the lists for stacks, and otherwise the distinct
+    values of the column.
     """
 
     dimension: CoverageDimension
@@ -90,12 +91,12 @@ def differing_cells(
     places: tuple[Codes, Codes],
     dimensions: Sequence[CoverageDimension],
 ) -> Cells:
-    """Return the cells that hold some of the rows of one frame, and none of the other's rows.
+    """Return the cells that contain some rows of one frame and no rows of the other.
 
-    ``places`` are those of each frame's packages in the order of both. The cells are in order: by
-    package, then by one value after the other, versions and compilers as Spack orders them and
-    others as people do. Takes 30 to 80 bytes of memory for each stack of each spec, by the number
-    of dimensions.
+    ``places`` maps the packages of each frame to the common order of packages. The cells are sorted
+    by package, then by value, dimension by dimension: versions and compilers in Spack's order,
+    other values in natural order. Uses 30 to 80 bytes of memory per stack of each spec, depending
+    on the number of dimensions.
     """
     axes = [_axis(dimension, frames) for dimension in dimensions]
     if any(unstated(frame, dimensions) for frame in frames):
@@ -117,9 +118,9 @@ def differing_cells(
 
 
 def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
-    """Return the cells that hold some of the rows of a frame, in order, as those of head.
+    """Return the sorted cells that contain some rows of a frame, as cells of head.
 
-    The dimensions are distinct; ``packages`` are the frame's own codes.
+    The dimensions must be distinct; ``packages`` are the frame's own codes.
     """
     packages = np.arange(len(frame.packages), dtype=np.int32)
     sides = (frame, frame), (rows[:0], rows), (packages, packages)
@@ -127,7 +128,7 @@ def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) 
 
 
 def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
-    """Return the values of a frame for a dimension, as its column has them; None for no value."""
+    """Return the distinct values of a frame for a dimension, by code; None for no value."""
     match dimension:
         case CoverageDimension.STACK:
             return [None if item == ROOT_STACK else item for item in frame.stacks.items]
@@ -137,21 +138,21 @@ def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None
 
 
 def column_of(dimension: CoverageDimension, frame: Frame) -> Column[str | None]:
-    """Return the column that holds a dimension's value of each row; that of stacks has lists."""
+    """Return the column with the values of a dimension; the column of stacks contains lists."""
     name = _OTHER_NAMES.get(dimension, dimension.value)
     column: Column[str | None] = frame.columns[name]  # type: ignore[assignment]
     return column
 
 
 def compiler_name(compiler: str | None) -> str | None:
-    """Return the name of a compiler without its version; None where there is none."""
+    """Return the name of a compiler without its version; None if there is no compiler."""
     return compiler and compiler.partition("@")[0]
 
 
 def having(
     frame: Frame, rows: slice, values: Iterable[tuple[CoverageDimension, str]]
 ) -> Iterator[Mask]:
-    """Yield for each dimension and value which of the rows of a frame have it."""
+    """Yield for each dimension and value a mask of the rows of a frame that have the value."""
     for dimension, value in values:
         column = column_of(dimension, frame)
         match dimension:
@@ -176,7 +177,7 @@ def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
 
 
 def unstated(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[CoverageDimension]:
-    """Return the dimensions that no spec of a frame has a value for, although there are specs."""
+    """Return the dimensions for which no spec of a frame has a value; none for an empty frame."""
     if not len(frame):
         return []
     return [
@@ -189,7 +190,7 @@ def unstated(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[Cove
 def _columns_of_cells(
     side: int, frame: Frame, rows: Rows, packages: Codes, axes: Sequence[_Axis]
 ) -> list[Codes]:
-    """Return for each cell of each row the package's place, and the code of each value."""
+    """Return the package index and the code of each value for every cell of every row."""
     in_list = np.empty(0, np.int32)
     if any(axis.dimension is CoverageDimension.STACK for axis in axes):
         owners, in_list = frame.stacks.items_of(frame.stacks.codes[rows])
@@ -204,7 +205,10 @@ def _columns_of_cells(
 
 
 def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[Keys, int]:
-    """Return columns of codes as one number each, equal where they are, and what is above all."""
+    """Combine columns of codes into one key per row, equal for equal rows; also return a bound.
+
+    All keys are below the bound.
+    """
     keys, bound = np.zeros(len(columns[0]), np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
         keys, bound = keys * size + codes, bound * size
@@ -228,7 +232,7 @@ def _in_order(
     codes: Sequence[Codes],
     num_specs: Codes,
 ) -> Cells:
-    """Return the cells by package and values, with the values that they have."""
+    """Return the cells sorted by package and values, with only the values that occur."""
     values, ranks = [], np.empty((len(axes), len(packages)), np.int32)
     for number, (axis, own) in enumerate(zip(axes, codes, strict=True)):
         there, places = np.unique(own, return_inverse=True)
@@ -250,7 +254,7 @@ def _sorted(dimension: CoverageDimension, values: Sequence[str]) -> list[str]:
 
 
 NUM_NEAREST = 3
-"""How many specs are named at the most."""
+"""The maximum number of nearest specs per lost cell."""
 
 _FACTS = ("version", "compiler", "platform", "operating_system", "target", "variants")
 _MANY = 100
@@ -259,14 +263,14 @@ _MANY = 100
 def nearest_rows(
     base: Frame, head: Frame, package: str, values: Mapping[tuple[CoverageDimension, str], int]
 ) -> Rows:
-    """Return the rows of head, three at the most, that are nearest to a cell that only base has.
+    """Return up to three rows of head that are nearest to a cell that only base has.
 
-    ``values`` are the cell's dimensions and values, each with how many times it counts.
+    ``values`` maps the cell's dimensions and values to their weights.
 
-    Those of the package come first that have most of the cell's values; of equal ones those that
-    are alike in most other facts: version, compiler, platform, operating system, target, all
-    variants, and a stack other than root in common. Alike is what some spec of the cell has, too.
-    Then the newest version comes first, and last the hashes decide.
+    Rows of the same package are ordered by how many of the cell's values they have, then by how
+    many other facts are equal to those of some spec of the cell: version, compiler, platform,
+    operating system, target, all variants, and a common stack other than root. Ties are resolved by
+    version, newest first, then by hash.
     """
     was, left = base.rows_of(package), head.rows_of(package)
     if was is None or left is None:
@@ -288,7 +292,10 @@ def nearest_rows(
 def _alike(
     base: Frame, cell: Rows, head: Frame, rows: slice, dimensions: Collection[CoverageDimension]
 ) -> Iterator[Mask]:
-    """Yield for each fact that is not a dimension which rows of head have it as one of the cell."""
+    """Yield for each fact that is not a dimension a mask of the rows of head that share it.
+
+    A row shares a fact with the cell if any spec of the cell has the same value.
+    """
     chosen = {dimension.value for dimension in dimensions}
     for name in _FACTS:
         if name not in chosen:
@@ -316,8 +323,8 @@ _KINDS = tuple(CoverageChangeKind)
 class CoverageChange(msgspec.Struct, frozen=True):
     """A cell that only one side has, with the number of its specs there.
 
-    ``values`` has one for each dimension of the table. ``nearest`` are rows of head, three at
-    the most: what is left of the package that comes nearest to a lost cell.
+    ``values`` contains one value for each dimension of the table. ``nearest`` are up to three rows
+    of head: the specs of the package that are nearest to a lost cell.
     """
 
     kind: CoverageChangeKind
@@ -328,10 +335,10 @@ class CoverageChange(msgspec.Struct, frozen=True):
 
 
 class CoverageChanges(ChangeTable[CoverageChange]):
-    """A table of cells by package and values; records are made when they are read.
+    """A table of cells sorted by package and values; records are created on access.
 
-    ``dimensions`` are those of the caller, ``cells`` the columns, which have each of them
-    once; ``names`` are those of the packages.
+    ``dimensions`` are those that the caller selected, ``cells`` the columns, which contain each
+    dimension once; ``names`` are the names of the packages.
     """
 
     def __init__(
@@ -362,29 +369,29 @@ class CoverageChanges(ChangeTable[CoverageChange]):
         )
 
     def package(self, place: int) -> str:
-        """Return the package of the cell at a place."""
+        """Return the package of the cell at an index."""
         return self.names.names[int(self.cells.packages[place])]
 
     def values(self, place: int) -> tuple[str, ...]:
-        """Return the value of the cell at a place for each dimension."""
+        """Return the value of the cell at an index for each dimension."""
         codes = self.cells.codes[:, place].tolist()
         own = [values[code] for values, code in zip(self.cells.values, codes, strict=True)]
         return tuple(own[number] for number in self._numbers)
 
     def nearest(self, place: int) -> Rows:
-        """Return what ``nearest_rows`` finds for the lost cell at a place."""
+        """Return the rows that ``nearest_rows`` finds for the lost cell at an index."""
         values = Counter(zip(self.dimensions, self.values(place), strict=True))
         return nearest_rows(self.base, self.head, self.package(place), values)
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the columns take; the names are the comparison's."""
+        """Approximate memory used by the columns, in bytes; the names belong to the comparison."""
         cells = self.cells
         arrays = (cells.are_in_head, cells.packages, cells.codes, cells.num_specs)
         return sum(array.nbytes for array in arrays) + 8 * sum(map(len, cells.values))
 
     def take(self, places: slice | Mask | Rows) -> "CoverageChanges":
-        """Return the table of the cells at some places."""
+        """Return the table of the cells at some indices."""
         cells = self.cells
         chosen = Cells(
             cells.are_in_head[places],
@@ -398,9 +405,9 @@ class CoverageChanges(ChangeTable[CoverageChange]):
     def select(
         self, kinds: Sequence[CoverageChangeKind] | None = None, search: str | None = None
     ) -> "CoverageChanges":
-        """Return the cells of these kinds, of packages with the text in their name.
+        """Return the cells of the given kinds whose package name contains the text.
 
-        Upper and lower case are the same.
+        The search ignores case.
         """
         mask = self.of_kinds(kinds)
         if search:
@@ -408,7 +415,7 @@ class CoverageChanges(ChangeTable[CoverageChange]):
         return self if mask.all() else self.take(mask)
 
     def of_stack(self, stack: str | None) -> "CoverageChanges":
-        """Return the cells of one stack, where they have stacks; all of them for None."""
+        """Return the cells of one stack, or all if it is None or stacks are not a dimension."""
         if stack is None or CoverageDimension.STACK not in self.dimensions:
             return self
         number = [*dict.fromkeys(self.dimensions)].index(CoverageDimension.STACK)
@@ -417,7 +424,7 @@ class CoverageChanges(ChangeTable[CoverageChange]):
         return self.take(self.cells.codes[number] == code)
 
     def find(self, package: str, values: Sequence[str]) -> int | None:
-        """Return the place of a cell; None where it was neither lost nor gained."""
+        """Return the index of a cell; None if it was neither lost nor gained."""
         if len(values) != len(self.dimensions):
             return None
         place, packages = self.names.place_of(package), self.cells.packages
@@ -431,7 +438,8 @@ class CoverageChanges(ChangeTable[CoverageChange]):
 def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
     """Return the default dimensions: stack and target.
 
-    Target alone where a side's source states no stacks, or no spec of either has one.
+    Only target is returned if the source of a side does not provide stacks, or if no spec of either
+    side has one.
     """
     tell_stacks = comparison.pairing.persisting.tell_stacks
     if not tell_stacks or comparison.stacks.num_stacks == (0, 0):
@@ -444,16 +452,16 @@ def coverage(
     dimensions: Sequence[CoverageDimension],
     scope: tuple[Mask, Mask] | None = None,
 ) -> CoverageChanges:
-    """Return the cells that were lost and gained, for any choice of dimensions, in their order.
+    """Return the lost and gained cells for a choice of dimensions, in order.
 
-    Without dimensions the packages themselves are the cells; one that is named twice has its value
-    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler is
-    in no cell of compilers. Where none of a side's specs has a value for a dimension, its source
-    does not state it, and no cell is counted.
+    Without dimensions, the packages themselves are the cells. A dimension that is given twice has
+    its value twice, at no additional cost. ``root`` does not count as a stack. A spec without a
+    compiler is in no cell of compilers. If no spec of a side has a value for a dimension, its
+    source does not provide it, and no cell is counted.
 
-    The specs that count are those that the comparison is about; with ``scope``, those among them
-    that one mask over the rows of base, and another one over those of head, mark. A narrowed
-    comparison has both sides of a spec that left the stack which it is narrowed to; masks do not.
+    The specs that count are those of the comparison; with ``scope``, only those marked by its two
+    masks over the rows of base and of head. A narrowed comparison contains both sides of a spec
+    that left the stack to which it is narrowed; masks do not.
     """
     pairing = comparison.pairing
     frames, names = (pairing.base, pairing.head), comparison.packages.names
@@ -468,6 +476,6 @@ def coverage(
 
 
 def _rows(size: int, compared: Rows | slice, mask: Mask | None) -> Rows:
-    """Return those of the compared rows that a mask marks, all where there is none."""
+    """Return the compared rows that a mask marks; all of them without a mask."""
     rows = np.arange(size, dtype=np.int32)[compared]
     return rows if mask is None else rows[mask[rows]]

@@ -1,4 +1,4 @@
-"""The difference of two frames: pure, hash by hash, then folded to packages and stacks."""
+"""The difference of two frames: a pure function by hash, then grouped by package and stack."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -71,10 +71,10 @@ class SpecChange(msgspec.Struct, frozen=True):
 
 
 class SpecChanges(ChangeTable[SpecChange]):
-    """A table of changed hashes, by package and hash; records are made when they are read.
+    """A table of changed hashes, by package and hash; records are created on access.
 
     The columns are ``kinds`` (codes in the order of SpecChangeKind) and the rows in base and in
-    head, ``before`` and ``after``; -1 is none.
+    head, ``before`` and ``after``; -1 means none.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class SpecChanges(ChangeTable[SpecChange]):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the columns take."""
+        """Memory used by the columns, in bytes."""
         return self.kinds.nbytes + self.before.nbytes + self.after.nbytes
 
     def take(self, places: slice | Mask | Rows) -> "SpecChanges":
-        """Return the table of the changes at some places."""
+        """Return the table of the changes at some indices."""
         columns = self.kinds[places], self.before[places], self.after[places]
         return SpecChanges(self.base, self.head, *columns)
 
     def select(
         self, kinds: Sequence[SpecChangeKind] | None = None, conditions: SpecFilter | None = None
     ) -> "SpecChanges":
-        """Return the changes of these kinds whose spec meets the conditions before or after."""
+        """Return the changes of the given kinds whose spec meets the conditions before or after."""
         mask = self.of_kinds(kinds)
         if conditions is not None:
             met_before = _met(self.base, self.before, conditions)
@@ -118,7 +118,7 @@ class SpecChanges(ChangeTable[SpecChange]):
         return self if mask.all() else self.take(mask)
 
     def find(self, text: str) -> int | None:
-        """Return the place of a hash; None where it is not among the changes."""
+        """Return the index of a hash; None if it is not among the changes."""
         for frame, rows in ((self.head, self.after), (self.base, self.before)):
             row = frame.hashes.find(text)
             if row is not None:
@@ -126,10 +126,10 @@ class SpecChanges(ChangeTable[SpecChange]):
         return None
 
     def fields(self, counterparts: Rows) -> list[list[FieldChange]]:
-        """Return for each change the facts that differ, also from its counterpart.
+        """Return for each change the facts that differ, including those from its counterpart.
 
-        ``counterparts`` are rows of base for what was added, of head for what was removed; -1 is
-        none, as for what changed.
+        ``counterparts`` are rows of base for added specs and rows of head for removed ones; -1
+        means none, as for changed specs.
         """
         fields: list[list[FieldChange]] = [[] for _ in range(len(self))]
         before = np.where(self.before == _NO_ROW, counterparts, self.before)
@@ -156,7 +156,7 @@ def list_spec_changes(pairing: Pairing, packages: CommonNames) -> SpecChanges:
 
 
 def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
-    """Return the order of the added, the removed and the changed: by package's name, by hash."""
+    """Return the order of added, removed and changed hashes by package name and hash."""
     parts = (
         (pairing.head, packages.from_head, pairing.added),
         (pairing.base, packages.from_base, pairing.removed),
@@ -167,7 +167,7 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
         [ranks[places[frame.package.codes[rows]]] for frame, places, rows in parts]
     )
     hash_keys = np.concatenate([frame.hashes.keys_at(rows) for frame, _, rows in parts])
-    # One number to sort by: the package, and as much of the hash as there is room for.
+    # A single sort key: the package, and as many bits of the hash as fit.
     room = min(_KEY_BITS, 64 - len(packages).bit_length())
     keys = (of_package << np.uint64(room)) | (hash_keys >> np.uint64(_KEY_BITS - room))
     order = np.argsort(keys, kind="stable")
@@ -179,7 +179,7 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
 
 
 def _met(frame: Frame, rows: Rows, conditions: SpecFilter) -> Mask:
-    """Return which of the rows meet the conditions; where there is no row, none are met."""
+    """Return which of the rows meet the conditions; False where there is no row."""
     mask = np.zeros(len(rows), np.bool_)
     there = rows != _NO_ROW
     mask[there] = frame.select(conditions)[rows[there]]
@@ -197,13 +197,13 @@ LEFT_OUT = (
     "dependencies and patches, which are the same as long as the hash is",
     "the order of lists, and the two spellings of compilers and variants",
 )
-"""What a comparison does not count as a change."""
+"""Differences that a comparison does not count as changes."""
 
 
 class Comparison:
-    """The difference from base to head, in columns that are made at once.
+    """The difference from base to head, in columns that are computed immediately.
 
-    ``specs``, ``packages`` and ``stacks`` are the tables of what changed.
+    ``specs``, ``packages`` and ``stacks`` are the tables of changes.
     """
 
     def __init__(self, base: Frame, head: Frame, pairing: Pairing | None = None) -> None:
@@ -218,34 +218,34 @@ class Comparison:
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Comparison":
         """Return the comparison of the specs that the masks over both frames mark.
 
-        A hash that both have counts, with both of its sides, where one side is marked. Everything
-        follows from these specs alone: the summary, packages, stacks, what is unchanged.
+        A hash that both sides have is included, with both rows, if one of them is marked. The
+        summary, packages, stacks and unchanged specs all refer to the included specs only.
         """
         return Comparison(self.base, self.head, self.pairing.narrowed_to(base_mask, head_mask))
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the comparison keeps, its two frames included."""
+        """Approximate memory used by the comparison, including its two frames, in bytes."""
         return self.own_bytes + self.base.num_bytes + self.head.num_bytes
 
     @property
     def own_bytes(self) -> int:
-        """About how much memory the comparison takes besides its frames."""
+        """Approximate memory used by the comparison, without its frames, in bytes."""
         tables = (self.pairing, self.specs, self.packages, self.stacks, self.packages.names)
         return sum(table.num_bytes for table in tables)
 
     @property
     def num_unchanged(self) -> int:
-        """How many hashes both have, with the same facts."""
+        """Number of hashes that both sides have with the same facts."""
         return self.pairing.persisting.size - self.pairing.changed.size
 
     @property
     def num_packages_unchanged(self) -> int:
-        """How many packages both have with the same hashes and facts."""
+        """Number of packages that both sides have with the same hashes and facts."""
         return self.packages.num_compared - len(self.packages)
 
     def field_changes(self, change: SpecChange) -> list[FieldChange]:
-        """Return the facts that differ, by name; none unless the change is of kind CHANGED."""
+        """Return the differing facts, by name; none unless the change is of kind CHANGED."""
         if change.before is None or change.after is None:
             return []
         before, after = np.array([change.before]), np.array([change.after])
@@ -253,7 +253,7 @@ class Comparison:
         return fields
 
     def changed_facts(self) -> dict[str, dict[str, int]]:
-        """Return by package of how many persisting specs each fact changed, where any did."""
+        """Return the number of persisting specs with another value, by package and changed fact."""
         changed = count_changed_facts(self.pairing.changed)
         packages, facts = np.nonzero(changed.T)
         counts = changed[facts, packages].tolist()

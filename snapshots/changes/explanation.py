@@ -1,7 +1,7 @@
-"""Why a comparison found what it found: counterparts, reasons and causes of all its specs.
+"""The explanation of a comparison: counterparts, reasons and causes of all its specs.
 
-Everything follows from the two contents alone, so an explanation is as lasting as the comparison
-that it belongs to, and is made once, with all its columns.
+All of it follows from the two contents alone, so an explanation is valid as long as its comparison,
+and is computed once, with all columns.
 """
 
 from functools import cached_property
@@ -30,9 +30,10 @@ _NO_ROW = -1
 class Explanation:
     """Why the hashes of a comparison that is not narrowed were added and removed.
 
-    ``counterparts`` say what replaced what, ``causes`` why; ``reasoning`` has what follows
-    without the causes, and is found unless it is passed. Tables of changes may be any part of the
-    comparison's table: the answers are those of the whole.
+    ``counterparts`` are the replaced specs, ``causes`` the causes of the replacements;
+    ``reasoning`` contains the results that do not need causes, and is computed unless it is passed.
+    Tables of changes may be any part of the comparison's table: results refer to the entire
+    comparison.
     """
 
     def __init__(
@@ -47,16 +48,16 @@ class Explanation:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory is kept, the comparison, its frames and their graphs included."""
+        """Approximate memory used, including the comparison, frames and graphs, in bytes."""
         tables = (self.comparison, self.base.graph, self.head.graph)
         parts = (*tables, self.reasoning, self.causes)
         return sum(part.num_bytes for part in parts)
 
     @property
     def why_unknown(self) -> str | None:
-        """Why causes are not known as they could be: what a source of the two does not state.
+        """Why causes may be unknown: the facts that one of the two sources does not state.
 
-        None where both state dependencies and package hashes.
+        None if both state dependencies and package hashes.
         """
         sides = (self.base, self.head)
         has_edges = all(side.graph.is_known for side in sides)
@@ -68,7 +69,7 @@ class Explanation:
     def reasons(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
         """Return the reason of each change, as the code of a SpecChangeReason.
 
-        ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
+        ``returned`` is a mask over the rows of head whose hash was in an earlier revision.
         """
         return self.reasoning.reasons_of(changes, returned)
 
@@ -78,15 +79,15 @@ class Explanation:
         return sum(int(np.count_nonzero(codes == code_of(reason))) for codes in columns)
 
     def without_counterpart(self) -> Rows:
-        """Return the rows of head that were added and took no spec's place, rising."""
+        """Return the rows of head that were added and replaced no spec, ascending."""
         added = self.comparison.pairing.added
         rows: Rows = added[self.counterparts.base_of[added] == _NO_ROW]
         return rows
 
     def counterpart_rows(self, changes: SpecChanges) -> Rows:
-        """Return the row of each change's counterpart: in base for an added one, else in head.
+        """Return the row of each change's counterpart: in base for an added spec, else in head.
 
-        It is -1 where there is none, as for those that changed.
+        It is -1 if there is none, as for changed specs.
         """
         rows = np.full(len(changes), _NO_ROW, np.int32)
         added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
@@ -95,7 +96,7 @@ class Explanation:
         return rows
 
     def pairs_once(self, changes: SpecChanges) -> SpecChanges:
-        """Return the changes without each removed one whose counterpart is among them."""
+        """Return the changes without removed specs whose counterpart is also among the changes."""
         is_added, is_removed = changes.before == _NO_ROW, changes.after == _NO_ROW
         is_listed = np.zeros(len(self.head.frame), np.bool_)
         is_listed[changes.after[is_added]] = True
@@ -106,7 +107,7 @@ class Explanation:
         return changes.take(~is_second)
 
     def ties(self, changes: SpecChanges) -> list[Tie | None]:
-        """Return the tie of each change that only its hash decided on; None for all others."""
+        """Return the tie of each change that only the hashes decided; None for all others."""
         base, head = self.counterparts.base_ties, self.counterparts.head_ties
         if not base and not head:
             return [None] * len(changes)
@@ -117,7 +118,7 @@ class Explanation:
         ]
 
     def why_ambiguous(self, changes: SpecChanges) -> list[str | None]:
-        """Return of each change what is not known of its tie, where it has one, in words."""
+        """Return for each change a phrase that states what its tie leaves open, or None."""
         replaced = self._ties_replaced
         return [
             None if tie is None else tie_text(tie, "replaced" if id(tie) in replaced else "rebuilt")
@@ -126,15 +127,15 @@ class Explanation:
 
     @cached_property
     def _ties_replaced(self) -> set[int]:
-        """The ids of ties with a spec whose counterpart has other facts of its own."""
+        """The ids of ties with a spec whose own facts differ from those of its counterpart."""
         code = code_of(SpecChangeReason.REPLACES)
         ties = self.counterparts.head_ties.items()
         return {id(tie) for row, tie in ties if self.reasoning.of_head[row] == code}
 
     def head_rows(self, changes: SpecChanges) -> Rows:
-        """Return the row in head by which the causes know each change.
+        """Return the row in head by which the causes identify each change.
 
-        For a removed one that is the row of its counterpart. It is -1 where there is none.
+        For a removed spec, it is the row of its counterpart; -1 if there is none.
         """
         rows = self.counterpart_rows(changes)
         is_added = (changes.before == _NO_ROW) & (rows != _NO_ROW)
@@ -142,7 +143,7 @@ class Explanation:
         return rows
 
     def main_causes(self, changes: SpecChanges) -> npt.NDArray[np.int32]:
-        """Return the number of each change's main cause; -1 where it has no counterpart."""
+        """Return the number of each change's main cause; -1 if it has no counterpart."""
         rows = self.head_rows(changes)
         numbers = np.full(len(rows), _NO_ROW, np.int32)
         paired = rows != _NO_ROW
@@ -150,7 +151,7 @@ class Explanation:
         return numbers
 
     def involved(self, changes: SpecChanges) -> CauseLists:
-        """Return the numbers of all causes of each change, the main one first."""
+        """Return the numbers of all causes of each change, the main cause first."""
         rows = self.head_rows(changes)
         paired = rows != _NO_ROW
         lists = self.causes.involved_in(rows[paired])
@@ -159,7 +160,7 @@ class Explanation:
         return CauseLists(np.concatenate(([0], np.cumsum(counts))), lists.numbers)
 
     def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
-        """Return the added specs that a cause is the main one of, or that it is involved in."""
+        """Return the added specs whose main cause a cause is, or in which it is involved."""
         is_caused = np.zeros(len(self.head.frame), np.bool_)
         is_caused[self.causes.rows_of(number, involved=involved)] = True
         table = self.comparison.specs
@@ -182,10 +183,10 @@ def explain(
 
 
 def explain_pairs(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> Explanation:
-    """Explain pairs of rows as counterparts; each row of head is in one pair at most.
+    """Explain pairs of rows as counterparts; each row of head is in at most one pair.
 
-    The comparison has the rows of head as added specs, and nothing else. What differs of two
-    packages is not a cause: those of their dependencies are.
+    The comparison contains only the rows of head, as added specs. If the two specs of a pair are of
+    different packages, their own differing facts are not causes; those of their dependencies are.
     """
     base_of = np.full(len(head.frame), _NO_ROW, np.int32)
     head_of = np.full(len(base.frame), _NO_ROW, np.int32)

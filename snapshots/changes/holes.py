@@ -1,9 +1,8 @@
-"""What is missing for the specs of a revision to be installed from its build cache alone.
+"""The holes of a revision: missing specs without which others cannot be installed from its cache.
 
-A spec is *whole* where every spec that it reaches by link and run edges is in the cache or
-external. A *hole* is a missing one; it *affects* all specs that reach it. Of a missing spec the
-source may state no more than name and hash: then nothing says that it is external, and it is a
-hole.
+A spec is *whole* if every spec that it reaches over link and run edges is in the cache or external.
+A *hole* is a missing spec; it *affects* all specs that reach it. The source may state only the name
+and hash of a missing spec. It is then not known to be external, and counts as a hole.
 """
 
 import msgspec
@@ -16,13 +15,13 @@ from snapshots.frames.dependencies import DependencyGraph, DependencyType, EachL
 from snapshots.frames.graphs import Edges, FromBelow, Nodes
 
 INSTALLED = DependencyType.LINK | DependencyType.RUN
-"""The types of dependencies that a binary package is installed with."""
+"""The types of dependencies that are installed with a binary package."""
 
 _BYTES_OF_A_HOLE = 150
 
 
 class Hole(msgspec.Struct, frozen=True):
-    """A spec that is missing; ``version`` is None where the source does not state it."""
+    """A missing spec; ``version`` is None if the source does not state it."""
 
     hash: str
     name: str
@@ -31,13 +30,13 @@ class Hole(msgspec.Struct, frozen=True):
 
 
 class Holes(Records[Hole]):
-    """The holes of a content, those that affect most specs first.
+    """The holes of a content, those that affect the most specs first.
 
-    Equal ones stand by package, the newest version first, by hash. With ``rows``, a mask over the
-    content's rows, only these count as affected, and only what they reach is a hole. Dependencies
-    that the source does not state lead nowhere. ``num_affected`` is how many specs any hole
-    affects: those that are not whole. ``num_whole`` is how many are, as far as it is known: what
-    reaches a spec whose dependencies are not stated is neither.
+    Equal ones are sorted by package, newest version and hash. With ``rows``, a mask over the
+    content's rows, only these count as affected, and only specs that they reach are holes.
+    Dependencies that the source does not state are not followed. ``num_affected`` is the number of
+    specs that any hole affects. ``num_whole`` is the number of specs known to be whole: a spec that
+    has or reaches unknown dependencies does not count.
     """
 
     def __init__(self, graph: DependencyGraph, rows: Mask | None = None) -> None:
@@ -73,17 +72,17 @@ class Holes(Records[Hole]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the holes take; the graph is not kept."""
+        """Approximate memory used by the holes, in bytes; the graph is not retained."""
         return self._rows.nbytes + _BYTES_OF_A_HOLE * len(self)
 
     def find(self, digest: str) -> int | None:
-        """Return the place of the hole with a hash; None where there is none."""
+        """Return the index of the hole with a hash; None if there is none."""
         return self._hashes.index(digest) if digest in self._hashes else None
 
     def affected(self, graph: DependencyGraph, place: int, each_level: EachLevel = iter) -> Rows:
-        """Return the rows that a hole affects, rising; ``each_level`` is as for other walks.
+        """Return the rows that a hole affects, ascending; ``each_level`` is that of other walks.
 
-        ``graph`` is the one that the holes are of.
+        ``graph`` must be the graph from which the holes were computed.
         """
         node = int(self._nodes[place])
         above = graph.reached_from(
@@ -94,7 +93,7 @@ class Holes(Records[Hole]):
 
 
 def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Mask) -> Numbers:
-    """Return how many of the marked rows reach each of some nodes by some edges."""
+    """Return for each of some nodes the number of marked rows that reach it by the given edges."""
     order = FromBelow(graph.sources[edges], graph.targets[edges], graph.num_nodes)
     numbers = np.arange(len(nodes))
     involvement = Involvement(len(nodes), nodes, numbers, order, graph.num_rows)
@@ -102,7 +101,7 @@ def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Ma
 
 
 def _rows_above(graph: DependencyGraph, nodes: Mask) -> Mask:
-    """Return the rows that reach any of some nodes by the edges of what is installed."""
+    """Return the rows that reach any of some nodes by link and run edges."""
     edges = nodes[graph.targets] & (graph.types & INSTALLED.value != 0)
     return graph.nodes_above(edges, INSTALLED)[: graph.num_rows]
 

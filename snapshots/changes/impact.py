@@ -1,7 +1,7 @@
-"""What would be built again if packages changed.
+"""The impact of package changes: the specs that would be built again.
 
-A changed recipe gives a new hash to every spec of the package, and to every spec that reaches one
-of these over any edge. Specs outside the cache lead on, but are not counted.
+A changed recipe changes the hash of every spec of the package, and of every spec that reaches one
+of these over any edge. Specs outside the cache are followed, but not counted.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,17 +25,18 @@ _LARGEST = "1001+"
 
 
 def size_label(num_specs: int) -> str:
-    """Return the class of a number of builds, as nixpkgs labels its pull requests."""
+    """Return the size class of a number of builds, with the labels of nixpkgs's pull requests."""
     return next((label for most, label in _SIZES if num_specs <= most), _LARGEST)
 
 
 class Impact(msgspec.Struct, frozen=True):
-    """What would be built again: counts of specs, those of the packages themselves included.
+    """The specs that would be built again: counts that include specs of the packages themselves.
 
-    ``size`` is the sum of the known sizes of the binary packages, in bytes; None where none is
-    known. ``by_stack`` leaves root out, and is None where the source does not list stacks; both
-    lists begin with the largest. ``build_cost`` is what building all of them takes, the other costs
-    those of each stack and target; None, and empty, without costs.
+    ``size`` is the sum of the known sizes of the binary packages, in bytes; None if no size is
+    known. ``by_stack`` omits root, and is None if the source does not list stacks; both lists are
+    sorted by count, largest first. ``build_cost`` is the cost of building all specs,
+    ``stack_costs`` and ``target_costs`` those of each stack and target; without costs, they are
+    None and empty.
     """
 
     num_specs: int
@@ -49,12 +50,12 @@ class Impact(msgspec.Struct, frozen=True):
 
     @property
     def size_label(self) -> str:
-        """The class of the number of specs."""
+        """The size class of the number of specs."""
         return size_label(self.num_specs)
 
 
 def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) -> Mask:
-    """Return the rows that are specs of some packages, or reach one over any edge."""
+    """Return a mask of the rows that are specs of some packages, or reach one over any edge."""
     names = [*packages]
     is_own = np.concatenate(
         [part.package.among(names)[part.package.codes] for part in (frame, graph.outside)]
@@ -64,7 +65,7 @@ def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) ->
 
 
 def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
-    """Return the counts of some rows of a frame; ``costs`` are those of all its rows."""
+    """Return the counts of the marked rows of a frame; ``costs`` are those of all its rows."""
     rows = np.flatnonzero(mask).astype(np.int32)
     stacks = [item for item in frame.facet("stacks", rows) if item[0] != ROOT_STACK]
     targets = frame.facet("target", rows)
@@ -90,7 +91,7 @@ def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What a change of packages came to: the numbers of its causes, and the specs they reached."""
+    """The actual effect of package changes: the numbers of the causes and of the reached specs."""
 
     causes: Sequence[int]
     num_specs: int
@@ -99,7 +100,7 @@ class Outcome(msgspec.Struct, frozen=True):
 def outcome(
     explanation: Explanation, packages: Collection[str], mask: Mask | None = None
 ) -> Outcome:
-    """Return what the causes in some packages came to among the marked rows of head, or all."""
+    """Return the effect of causes in some packages on the marked rows of head, or on all rows."""
     causes = explanation.causes
     numbers = []
     reached = np.zeros(len(explanation.head.frame), np.bool_)
@@ -113,7 +114,7 @@ def outcome(
 
 
 class PackageImpact(msgspec.Struct, frozen=True):
-    """How many specs would be built again if a package changed, and what that takes."""
+    """The number of specs that would be built again if a package changed, and their cost."""
 
     package: str
     num_specs: int
@@ -123,10 +124,10 @@ class PackageImpact(msgspec.Struct, frozen=True):
 def largest_impacts(
     frame: Frame, graph: DependencyGraph, mask: Mask, most: int, costs: FrameCosts | None = None
 ) -> list[PackageImpact]:
-    """Return the packages whose change would build most of the marked rows again, by name.
+    """Return the packages whose change would rebuild the most of the marked rows, largest first.
 
-    ``costs`` are those of all rows. A package counts that has specs in the revision or outside of
-    it. Those that nothing of the rows reaches are left out.
+    ``costs`` are those of all rows. Packages with specs in the revision or outside the cache are
+    considered. Packages that no marked row reaches are omitted.
     """
     names = sorted({*frame.packages, *graph.outside.packages})
     place_of = {name: place for place, name in enumerate(names)}

@@ -1,8 +1,8 @@
-"""Which of some items each node of a graph reaches, as bits: sixty-four items a word.
+"""Which items each node of a graph reaches, as bits: 64 items per word.
 
-An item, a cause say, stands at some nodes, and is involved in every node that leads to one of
-these. The bits of all nodes are spread from below, some items at a time, so that thousands of items
-in a large graph take bounded memory.
+An item, such as a cause, is located at some nodes, and is involved in every node that leads to one
+of these. The bits of all nodes are propagated bottom-up, one block of items at a time, so that
+thousands of items in a large graph use bounded memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,24 +19,24 @@ Bits = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
 KEPT_BYTES = 16 << 20
-"""The most that all bits take that are kept."""
+"""Maximum size of all bits, in bytes, up to which they are cached."""
 
 BLOCK_BYTES = 32 << 20
-"""About as much is made at a time."""
+"""Approximate size of a block of bits, in bytes."""
 
 WORD = 64
-"""How many items a number has bits for."""
+"""Number of items per word."""
 
 _BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
-# Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
+# Each step swaps off-diagonal blocks of the matrix of bits, of side 1, 2 and 4.
 _SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
 
 
 class Involvement:
     """The items that are involved in each of the first ``num_specs`` nodes of a graph.
 
-    There are ``size`` items; at the node ``nodes[n]`` stands the item ``items[n]``. ``order`` is
-    that of the graph.
+    There are ``size`` items; the item ``items[n]`` is located at the node ``nodes[n]``. ``order``
+    is the bottom-up order of the graph.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class Involvement:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the bits take that are kept."""
+        """Memory used by the cached bits, in bytes."""
         return 0 if self._kept is None else self._kept.nbytes
 
     def renumber(self, numbers: Numbers) -> None:
-        """Give the items other numbers: the first one is what had the first of these."""
+        """Renumber the items: the new item n is the former item ``numbers[n]``."""
         self._numbers = self._numbers[numbers]
         self._places = ranks(self._numbers)
 
     def totals(self) -> tuple[Numbers, Numbers]:
-        """Return how many specs each item is involved in, and the number of their set.
+        """Return the number of specs in which each item is involved, and the number of their set.
 
         Items that are involved in the same specs have the same set.
         """
@@ -79,7 +79,7 @@ class Involvement:
         return num_involved[self._numbers], sets[self._numbers]
 
     def num_involved(self, specs: Numbers) -> Numbers:
-        """Return for each item how many of some specs it is involved in."""
+        """Return for each item the number of the given specs in which it is involved."""
         counts = np.zeros(self._size, np.int64)
         for first, bits in self._blocks():
             rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
@@ -87,7 +87,7 @@ class Involvement:
         return counts[self._numbers]
 
     def items_of(self, specs: Numbers) -> tuple[Numbers, Numbers]:
-        """Return pairs of a place in ``specs`` and an item that is involved there, sorted."""
+        """Return sorted pairs of an index into ``specs`` and an item involved in that spec."""
         places, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for first, bits in self._blocks():
             here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
@@ -99,7 +99,7 @@ class Involvement:
         return of_specs[order], of_items[order]
 
     def specs_of(self, item: int) -> Numbers:
-        """Return the specs that an item is involved in."""
+        """Return the specs in which an item is involved."""
         item = int(self._numbers[item])
         for first, bits in self._blocks():
             if first <= item < first + WORD * bits.shape[1]:
@@ -108,7 +108,7 @@ class Involvement:
         raise IndexError(item)
 
     def _blocks(self) -> Iterator[tuple[int, Bits]]:
-        """Yield the bits of the specs from some item on, and the number of that item."""
+        """Yield the bits of the specs for one block of items at a time, and its first item."""
         if self._kept is not None:
             if self._size:
                 yield 0, self._kept
@@ -133,7 +133,7 @@ def _num_bits(rows: Bytes) -> Numbers:
 def _transposed(bits: Bytes) -> Bytes:
     """Return the columns of a matrix of bits as rows, padded with zeros.
 
-    Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
+    Blocks of eight by eight bits are transposed as one number: Hacker's Delight (Warren), 7-3.
     """
     num_rows, num_bytes = bits.shape
     padded = np.zeros((-(-num_rows // 8) * 8, num_bytes), np.uint8)
@@ -148,7 +148,7 @@ def _transposed(bits: Bytes) -> Bytes:
 
 
 def ranks(order: Sequence[int] | Numbers) -> Numbers:
-    """Return the place of each number in an order of all of them."""
+    """Return the index of each number in an order of all of them."""
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks

@@ -1,7 +1,7 @@
-"""What is kept of how coverage changed between two neighbours: by how many specs each cell grew.
+"""The stored change in coverage between two adjacent revisions: the growth of each cell.
 
-A cell is a package with a version and a target, in a stack or in all, so those of coarser cells
-follow by addition. Rebuilds leave cells as they are: most pairs have few that changed.
+A cell is a package with a version and a target, in one stack or in all, so the counts of coarser
+cells follow by addition. Rebuilds do not change cells: in most pairs, few cells change.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ NO_CELLS: pa.StructArray = pa.array([], CELL)
 
 
 class _Values:
-    """Distinct texts, each with a code; None, which stands for no value, has the code 0."""
+    """Distinct texts, each with a code; None, for no value, has the code 0."""
 
     def __init__(self) -> None:
         self._codes: dict[str | None, int] = {None: 0}
@@ -38,12 +38,12 @@ class _Values:
         return len(self._codes)
 
     def codes_of(self, values: Sequence[str | None]) -> Numbers:
-        """Return the code of each value; new ones get the next."""
+        """Return the code of each value; new values get the next codes."""
         codes = (self._codes.setdefault(value, len(self._codes)) for value in values)
         return np.fromiter(codes, np.int64, len(values))
 
     def in_order(self, codes: Numbers) -> tuple[Numbers, pa.Array]:
-        """Return the rank of the value of each code, and the values in order, None first."""
+        """Return the rank of each code's value, and the values in order, None first."""
         ordered = sorted(self._codes, key=lambda value: (value is not None, value or ""))
         ranks = np.empty(len(ordered), np.int64)
         ranks[[self._codes[value] for value in ordered]] = np.arange(len(ordered))
@@ -51,12 +51,12 @@ class _Values:
 
 
 def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
-    """Return by how many specs each cell grew, or shrank, for which reason; CELL has the fields.
+    """Return by how many specs each cell grew or shrank, per reason; CELL defines the fields.
 
-    They stand in the order of their values. Each spec is in the cell without a stack, and in one
-    for each of its stacks but root. A cell that as many came to as went is left out. The reason is
-    null of specs that persist, and of which only one of the two sources states the target, or
-    stacks.
+    The result is sorted by value. Each spec is in the cell without a stack, and in one for each of
+    its stacks other than root. A cell that gained and lost equally many specs is omitted. The
+    reason is null for specs that persist and whose target or stacks only one of the two sources
+    provides.
     """
     values = [_Values() for _ in (*_FACTS, "stack")]
     parts = []
@@ -66,7 +66,7 @@ def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
         of_frame[rows] = reasons
         parts.append(np.vstack([cells, of_frame[owners], np.full(len(owners), sign)]))
     columns = np.hstack(parts)
-    # In the order of the values, which is the same whichever rows two frames were made of.
+    # The order of the values does not depend on the order of the rows of the frames.
     ranked = [known.in_order(codes) for known, codes in zip(values, columns, strict=False)]
     keys, _ = folded([ranks for ranks, _ in ranked], [len(texts) for _, texts in ranked])
     _, of_cell = np.unique(keys, return_inverse=True)
@@ -84,7 +84,7 @@ def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
 def _changed_rows(
     pairing: Pairing, reasoning: Reasoning
 ) -> Iterator[tuple[Frame, Rows, Codes, int]]:
-    """Yield rows that may have left cells, with the reason of each and -1, and new ones with 1."""
+    """Yield rows that may have left cells, with reasons and -1, and rows that joined, with 1."""
     base, head, pairs = pairing.base, pairing.head, pairing.persisting
     differ = np.zeros(pairs.size, np.bool_)
     for name in (*_FACTS, "stacks"):
@@ -102,7 +102,7 @@ def _changed_rows(
 
 
 def _cells(frame: Frame, rows: Rows, values: Sequence[_Values]) -> tuple[Numbers, Rows]:
-    """Return the codes of the cells of some rows, a line for each fact, and whose each cell is."""
+    """Return the codes of the cells of some rows, one line per fact, and the row of each cell."""
     places, stacks = frame.stacks.items_of(frame.stacks.codes[rows])
     is_root = np.array([item == ROOT_STACK for item in frame.stacks.items], np.bool_)[stacks]
     of_items = values[-1].codes_of(frame.stacks.items)[stacks[~is_root]]

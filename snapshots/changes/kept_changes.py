@@ -1,8 +1,8 @@
-"""What is kept of the difference of two neighbours: a row a change, and one for the pair.
+"""The stored difference between two adjacent revisions: one row per change and one for the pair.
 
-Hashes are kept as numbers of
-64 bits, too: to compare many of them takes a tenth of what texts take. Two hashes of some millions
-share a number by chance once in a million times.
+Hashes are also stored as 64-bit numbers: comparing many of them takes a tenth of the time of
+comparing texts. Among some millions of hashes, the probability that any two share a number is one
+in a million.
 """
 
 from collections import Counter, defaultdict
@@ -38,20 +38,20 @@ from snapshots.tables import CHANGES, COMPARISONS
 
 Numbers = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
-"""The same numbers, as tables have them."""
+"""The same numbers as tables store them."""
 
 
 def numbers_of(texts: pa.ChunkedArray) -> Numbers:
-    """Return the number of each text: its xxh3."""
+    """Return the number of each text: its 64-bit xxh3 hash."""
     values = texts.cast(pa.binary()).to_pylist()
     return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))
 
 
 def places_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
-    """Return the places, rising, of the numbers that are in a subset.
+    """Return the indices, ascending, of the numbers that are in a subset.
 
-    Sixteen of their bits rule nearly all out: of a few among millions this takes a fifth of what a
-    hash table takes.
+    Sixteen bits of each number rule out nearly all: for a small subset of millions of numbers, this
+    takes a fifth of the time of a hash table.
     """
     can_be = np.zeros(1 << 16, np.bool_)
     can_be[_some_bits(subset)] = True
@@ -71,10 +71,10 @@ _REASON_COLUMNS = {
 
 
 class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many specs and packages were added, removed and changed between two contents.
+    """The numbers of specs and packages that were added, removed and changed between two contents.
 
-    ``reasons`` counts specs by the reason that follows from the two contents alone: one that came
-    back counts as new. Reasons that no spec has are left out, and so is that of changed ones.
+    ``reasons`` counts specs by the reason that follows from the two contents alone: a returned spec
+    counts as new. It omits reasons that no spec has, and the reason of changed specs.
     """
 
     specs_added: int = 0
@@ -87,17 +87,17 @@ class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_COUNTS = PairCounts()
-"""The counts of two neighbours with one content."""
+"""The counts of two adjacent revisions with the same content."""
 
 _COUNTS = [name for name in PairCounts.__struct_fields__ if name != "reasons"]
 
 
 COUNT_COLUMNS = ["base", "head", *(_NUM + name for name in _COUNTS), *_REASON_COLUMNS]
-"""The columns of the table ``comparisons`` that the counts are read from."""
+"""The columns of the table ``comparisons`` from which the counts are read."""
 
 
 def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
-    """Return those columns of the row of a pair."""
+    """Return the count columns of the row of a pair."""
     return (
         {"base": pair.base, "head": pair.head}
         | {_NUM + name: getattr(counts, name) for name in _COUNTS}
@@ -106,7 +106,7 @@ def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
 
 
 def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
-    """Read rows of the table ``comparisons``."""
+    """Read the counts of pairs from rows of the table ``comparisons``."""
     counts_of_pairs = {}
     for row in table.select(COUNT_COLUMNS).to_pylist():
         reasons = {reason: row[column] for column, reason in _REASON_COLUMNS.items() if row[column]}
@@ -117,11 +117,11 @@ def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
 
 
 class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that changed, and how many of its specs were added, removed and changed.
+    """A changed package, and the numbers of its specs that were added, removed and changed.
 
-    Versions are newest first: those that only head has, and those that only base has. Of the added
-    specs ``specs_rebuilt`` are others built anew, ``specs_replaced`` replaced others that
-    differ, and ``specs_new`` took no place; of these some may have been there before.
+    Versions, those that only head has and those that only base has, are newest first. Of the added
+    specs, ``specs_rebuilt`` are rebuilds of removed specs, ``specs_replaced`` replaced specs whose
+    own facts differ, and ``specs_new`` replaced no spec; some of the latter may have returned.
     """
 
     name: str
@@ -140,9 +140,9 @@ _OF_CHANGES = ("name", "kind", "specs_added", "specs_removed", "specs_changed")
 
 
 def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator[PackageCounts]:
-    """Yield what is kept of each package; ``rows`` are the changes of its specs."""
+    """Yield the stored counts of each package; ``rows`` are the changes of its specs."""
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    # Threads would take longer to wake than to count what most pairs have.
+    # For the few rows of most pairs, starting threads would take longer than counting.
     counted = rows.group_by(["name", "reason"], use_threads=False).aggregate([([], "count_all")])
     columns = (counted[name].to_pylist() for name in ("name", "reason", "count_all"))
     for name, reason, count in zip(*columns, strict=True):
@@ -169,14 +169,14 @@ def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
 
 
 CAUSES_FORMAT = 4
-"""The version of kept causes and cells; it rises where others are found, or reasons are others."""
+"""The version of stored causes and cells; increased if their computation or the reasons change."""
 
 
 class KeptCause(msgspec.Struct, frozen=True):
-    """A cause of a pair, and how many specs it explains.
+    """A stored cause of a pair, and the number of specs that it explains.
 
-    ``size`` is the sum of the known sizes of the specs that it is the main cause of; None where
-    none is known.
+    ``size`` is the sum of the known sizes, in bytes, of the specs whose main cause it is; None if
+    no size is known.
     """
 
     kind: CauseKind
@@ -189,7 +189,7 @@ class KeptCause(msgspec.Struct, frozen=True):
 
 
 def kept_causes(causes: Causes, head: Frame) -> tuple[KeptCause, ...]:
-    """Return what is kept of causes, in their order; ``head`` has the specs that they explain."""
+    """Return the stored form of causes, in their order; ``head`` contains the explained specs."""
     names = (causes.name_of(count.number) for count in causes.counted())
     return tuple(
         KeptCause(
@@ -206,7 +206,7 @@ def kept_causes(causes: Causes, head: Frame) -> tuple[KeptCause, ...]:
 
 
 class PackageCause(msgspec.Struct, frozen=True):
-    """Of how many specs of a package a cause, by its place among all, is the main one."""
+    """The number of specs of a package whose main cause is the cause with the index ``cause``."""
 
     package: str
     cause: int
@@ -214,20 +214,20 @@ class PackageCause(msgspec.Struct, frozen=True):
 
 
 def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
-    """Yield what each cause explains of each package, as ``kept_causes`` has the causes."""
+    """Yield the numbers of specs per package and cause; indices are those of ``kept_causes``."""
     for place, count in enumerate(causes.counted()):
         if count.num_specs:
-            # Most causes have few specs, which are counted faster one by one.
+            # Most causes have few specs, which are counted faster individually.
             codes = head.package.codes[causes.rows_of(count.number)].tolist()
             for code, num_specs in sorted(Counter(codes).items()):
                 yield PackageCause(head.packages[code], place, num_specs)
 
 
 def causes_of_package(table: pa.Table, name: str) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
-    """Read the main causes of a package, with the number of its specs, what explains most first.
+    """Read the main causes of a package, with the numbers of its specs, most frequent first.
 
-    ``table`` has rows of ``comparisons``; pairs whose causes are not kept, or otherwise, are left
-    out.
+    ``table`` contains rows of ``comparisons``; pairs whose causes are not stored, or are stored in
+    another format, are omitted.
     """
     rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
     found = {}
@@ -252,11 +252,11 @@ _REASONS = pa.array([reason.value for reason in REASONS])
 
 
 class KeptChanges(msgspec.Struct, frozen=True):
-    """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
+    """The changes of a pair as rows of ``CHANGES``, sorted by package and hash, and their counts.
 
-    ``packages`` are those that changed, in natural order. ``story`` is the text of the column of
-    that name, of those pairs that have one. ``causes`` are None where they were not looked for.
-    ``cells`` are those of ``kept_cells``.
+    ``packages`` are the changed packages in natural order. ``story`` is the text of the column of
+    that name, if the pair has one. ``causes`` is None if causes were not computed. ``cells`` are
+    the result of ``kept_cells``.
     """
 
     pair: Pair
@@ -270,7 +270,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
-    """Compare two contents as far as it is kept."""
+    """Compare two contents and return what is stored of their difference."""
     comparison = Comparison(base.frame, head.frame)
     reasoning = find_reasons(comparison.pairing, base, head, with_ties=False)
     causes = Causes(base, head, reasoning) if len(reasoning.counterparts) else None
@@ -278,7 +278,7 @@ def keep_changes(base: Side, head: Side) -> KeptChanges:
 
 
 def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None) -> KeptChanges:
-    """Return what is kept of a comparison that is not narrowed; None for no causes."""
+    """Return what is stored of a comparison that is not narrowed; ``causes`` may be None."""
     pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
@@ -298,7 +298,7 @@ def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None)
 def comparisons_table(
     made: Iterable[KeptChanges], made_by: str, made_at: datetime | None
 ) -> pa.Table:
-    """Return one row a pair, as the table ``comparisons`` has it."""
+    """Return one row per pair in the form of the table ``comparisons``."""
     every = list(made)
     rows = [
         counts_row(kept.pair, kept.counts)
@@ -315,7 +315,7 @@ def comparisons_table(
         }
         for kept in every
     ]
-    # Of a first revision these are as many as it has specs: no objects are made of them.
+    # For a first revision, these contain an item per spec: no Python objects are created.
     numbers = {
         "new_specs": [_new_specs(kept.rows) for kept in every],
         "removed_specs": [_removed_specs(kept.rows) for kept in every],
@@ -374,7 +374,7 @@ def _hashes(changes: SpecChanges, is_removed: Mask) -> pa.Array:
 
 
 def _values(changes: SpecChanges, is_removed: Mask, name: str) -> pa.Array:
-    """Return a fact of each change: as it is in head where the hash is there."""
+    """Return a fact of each change, from head if head has the hash, else from base."""
     codes = np.empty(len(changes), np.int64)
     texts: list[str] = []
     for frame, rows, mask in _sides(changes, is_removed):

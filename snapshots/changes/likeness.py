@@ -1,8 +1,8 @@
-"""How alike two specs are: by their lists, their versions, and what lies below them.
+"""Similarity of two specs: by their lists, their versions, and their dependencies.
 
-What lies below a spec is a set: a whole number with a bit for each item, a name with a version,
-say. Such sets are made from below: what lies below a spec is what it depends on, and what lies
-below that. Only what the given specs reach is read.
+The set of all direct and indirect dependencies of a spec is represented as an integer with one bit
+per item, such as a name with a version. Sets are computed bottom-up: the set of a spec consists of
+its dependencies and their sets. Only nodes that the given specs reach are visited.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,8 +38,8 @@ def shares(
 ) -> Shares:
     """Return for each two rows the share of items that their lists have in common.
 
-    It is what is common of all that either has, 1 where neither has any. ``left_out`` are not
-    items.
+    The share is the size of the intersection divided by that of the union, and 1 if both lists are
+    empty. Items in ``left_out`` do not count.
     """
     size = len(head.values)
     pairs = base.codes[base_rows].astype(np.int64) * size + head.codes[head_rows]
@@ -56,7 +56,7 @@ def shares(
 def _item_sets(
     column: ListColumn, codes: npt.NDArray[np.int64], left_out: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the items of lists; equal codes share theirs."""
+    """Return the items of lists; equal codes share the same set."""
     distinct, places = np.unique(codes, return_inverse=True)
     sets = [frozenset(column.values[code] or ()) - left_out for code in distinct.tolist()]
     return [sets[place] for place in places.tolist()]
@@ -68,10 +68,10 @@ Places = npt.NDArray[np.int64]
 def version_places(
     base: Frame, base_rows: Rows, head: Frame, head_rows: Rows
 ) -> tuple[Places, Places]:
-    """Return for rows of two frames the place of each one's version in Spack's order.
+    """Return for rows of two frames the position of each row's version in Spack's order.
 
-    The places of two specs of one package are as far apart as their versions are among all distinct
-    ones that the package has in either frame: 0 for the same version, 1 for neighbours.
+    The positions of two specs of one package differ by the distance of their versions among all
+    distinct versions of the package in either frame: 0 for equal versions, 1 for adjacent ones.
     """
     sort_key = SPEC_FACTS["version"].sort_key
     versions = _ranks([base.version, head.version], sort_key)
@@ -81,13 +81,13 @@ def version_places(
         of_package * size + of_version
         for of_package, of_version in zip(packages, versions, strict=True)
     )
-    # The rows of a frame are sorted by package and version, so that equal ones are neighbours.
+    # The rows of a frame are sorted by package and version, so equal ones are adjacent.
     distinct = np.unique(np.concatenate([keys[begins_of_runs(keys)] for keys in (ours, theirs)]))
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 
 
 def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Places]:
-    """Return for each column the rank of each row's value among the distinct values of all."""
+    """Return for each column the rank of each row's value among the values of all columns."""
     values = sorted(set(chain.from_iterable(column.values for column in columns)), key=sort_key)
     ranks = {value: rank for rank, value in enumerate(values)}
     return [
@@ -105,14 +105,14 @@ Sets = list[int]
 
 
 class Below:
-    """What lies below some rows of base and of head: items made of the named columns.
+    """The dependencies of rows of base and head, as sets of items composed of the given columns.
 
-    ``base_numbers`` and ``head_numbers`` have a number for the set of each row: equal sets have the
-    same one.
+    ``base_numbers`` and ``head_numbers`` contain a number for the set of each row, equal for equal
+    sets.
 
-    A spec itself is not below it, unless another one is the same item. A compiler that
-    is not a dependency counts as one of each spec that states it. Of what is not stated the version
-    is None, which is a version like others.
+    The set of a spec does not contain the spec itself, unless one of its dependencies is the same
+    item. A compiler that is not a dependency counts as a dependency of each spec that states it.
+    The version of a dependency whose facts are not stated is None, which is a value like any other.
     """
 
     def __init__(
@@ -132,12 +132,12 @@ class Below:
         _, self._with_number = np.unique(numbers, return_index=True)
 
     def _blocks(self) -> Iterator["_Block"]:
-        """Yield the sets of the rows of base and of head, block by block of what can be in them.
+        """Yield the sets of the rows of base and head, restricted to one block of items at a time.
 
-        So they take little memory while they are made, however much there is.
+        Blocks bound the memory that is used, regardless of the number of items.
         """
         for start in range(0, self._num_items, self._block):
-            bits = [0] * (self._num_items + 1)  # the last one for no compiler
+            bits = [0] * (self._num_items + 1)  # the last one: no compiler
             for item in range(start, min(start + self._block, self._num_items)):
                 bits[item] = 1 << (item - start)
             base, head = self._walks
@@ -147,7 +147,7 @@ class Below:
             yield _Block([*numbers], np.array(codes, np.int64))
 
     def _number(self) -> Numbers:
-        """Return the numbers of all rows' sets; count what is in them, and keep them if small."""
+        """Return the set numbers of all rows; compute the set sizes, and cache small blocks."""
         size = sum(walk.num_rows for walk in self._walks)
         numbers, self._sizes = np.zeros((2, size), np.int64)
         kept, left = list[_Block](), _KEPT_BYTES
@@ -165,9 +165,9 @@ class Below:
         return numbers
 
     def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
-        """Return which share of two sets, given by their numbers, is common.
+        """Return the share that two sets, given by their numbers, have in common.
 
-        It is what is common of all that is in either one, 1 where both are empty.
+        It is the size of the intersection divided by that of the union, and 1 if both are empty.
         """
         size = len(self._with_number)
         pairs, places = np.unique(base * size + head, return_inverse=True)
@@ -182,22 +182,22 @@ class Below:
 
 
 class _Block(msgspec.Struct, frozen=True):
-    """Sets of a part of all items: the distinct ones, and by row which of them it is."""
+    """Sets restricted to a block of items: the distinct sets, and the index of each row's set."""
 
     distinct: Sets
     codes: Numbers
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the sets take."""
+        """Approximate memory used by the sets, in bytes."""
         return sum(map(getsizeof, self.distinct)) + self.codes.nbytes
 
 
 class _Walk:
-    """The part of one side's graph that some rows reach, worked off from below.
+    """The part of one side's graph that some rows reach, in bottom-up order.
 
-    ``items`` has a hash of each node's values in the columns, ``compilers`` those of the compilers
-    that nodes state.
+    ``items`` contains a hash of each node's values in the columns, ``compilers`` hashes of the
+    compilers that nodes state.
     """
 
     def __init__(self, side: Side, rows: Rows, columns: Sequence[str]) -> None:
@@ -217,14 +217,14 @@ class _Walk:
         self.compilers = mixed(*(hashes[nodes[self._stating]] for hashes in compilers(side)))
 
     def number(self, distinct: Fingerprints) -> None:
-        """Give each item its number: its place among all of them."""
+        """Set the number of each item: its index in the sorted array of all distinct items."""
         numbers = np.full(len(self.items), len(distinct), np.int64)
         numbers[self._stating] = np.searchsorted(distinct, self.compilers)
         self._item_of: list[int] = np.searchsorted(distinct, self.items).tolist()
         self._compiler_of: list[int] = numbers.tolist()
 
     def sets(self, bits: Sequence[int]) -> Sets:
-        """Return what lies below each row; ``bits`` has by number what each item counts as."""
+        """Return the set of dependencies of each row; ``bits`` contains the bit of each item."""
         below = [0] * len(self._item_of)
         whole = [0] * len(self._item_of)
         targets, starts = self._targets, self._starts
@@ -241,7 +241,7 @@ class _Walk:
     def _close(
         self, component: Sequence[int], bits: Sequence[int], below: Sets, whole: Sets
     ) -> None:
-        """Enter the sets of nodes that all depend on each other."""
+        """Set the sets of nodes that all depend on each other."""
         items = once = twice = 0
         for node in component:
             items |= bits[self._compiler_of[node]]

@@ -1,7 +1,7 @@
-"""Which concrete specs, such as those of a lock file, a revision holds; what is nearest to others.
+"""Lookup of concrete specs, such as those of a lock file, in a revision, and their nearest specs.
 
-A spec is there where its hash is. Roots, what somebody asked for, are counted apart from what they
-depend on.
+A spec is available if its hash is. Roots, which a user requested, are counted separately from their
+dependencies.
 """
 
 from bisect import bisect_left
@@ -33,13 +33,13 @@ COMPARED = (
     "operating_system",
     "target",
 )
-"""The facts of a missing spec that are compared with the nearest, as they are listed."""
+"""The facts in which a missing spec is compared with the nearest, in the order of listing."""
 
 
 class Wanted:
-    """What somebody wants: each hash once, the roots first, then by name and hash.
+    """Requested specs: each hash once, roots first, then by name and hash.
 
-    A hash that is given twice has the facts of the first, and is a root where it is one anywhere.
+    A hash that is given several times has the facts of the first, and is a root if any of them is.
     """
 
     def __init__(self, specs: Iterable[ConcreteSpec]) -> None:
@@ -59,11 +59,11 @@ class Wanted:
 
     @cached_property
     def hashes(self) -> Hashes:
-        """The hashes, which are all of them whole."""
+        """The hashes, which are all complete."""
         return Hashes("".join(spec.hash for spec in self.specs).encode())
 
     def column(self, name: str) -> Column[object]:
-        """Return a fact of all specs; None where it is not stated, and so not compared."""
+        """Return a fact of all specs; None if it is not stated, and therefore not compared."""
         if name not in self._columns:
             values = [getattr(spec, name) for spec in self.specs]
             codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
@@ -79,9 +79,9 @@ Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
 def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
-    """Return for the needed specs at some places the row that is nearest; -1 where there is none.
+    """Return the row nearest to each requested spec at ``places``; -1 if there is none.
 
-    Only specs of the same package are near. Of these each step keeps those that are most alike:
+    Only specs of the same package are considered. Each step keeps those that are most similar:
 
     1. the architecture: the platform, then the operating system, then the target;
     2. the version, by how many others of the package, in Spack's order, lie between the two;
@@ -89,8 +89,8 @@ def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
     4. the compiler, then its name alone;
     5. the recipe: the hash of the package, then the repository (namespace).
 
-    What is left is decided by the newest version, and last by the hashes. A fact that is not stated
-    is not compared: by it all are alike.
+    Ties are resolved by the newest version, then by the hashes. A fact that is not stated is not
+    compared: all specs are equal in it.
     """
     nearest = np.full(len(places), _ABSENT, np.int32)
     for part, pairs in _pairs(needed, places, frame):
@@ -103,9 +103,9 @@ def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
 
 
 class _Pairs(msgspec.Struct, frozen=True):
-    """Wanted specs, each with rows of its package.
+    """Requested specs, each with the rows of its package.
 
-    ``owners`` number those of ``places``, the places among what is needed; they rise.
+    ``owners`` are indices into ``places``, ascending; ``places`` are indices of requested specs.
     """
 
     needed: Wanted
@@ -116,11 +116,11 @@ class _Pairs(msgspec.Struct, frozen=True):
 
     @property
     def firsts(self) -> npt.NDArray[np.int64]:
-        """The place of the first pair of each owner that has any."""
+        """The index of the first pair of each owner that has any."""
         return np.flatnonzero(begins_of_runs(self.owners))
 
     def where_best(self, scores: Scores) -> "_Pairs":
-        """Return the pairs that have the highest score of all of the same owner."""
+        """Return the pairs with the highest score among those of the same owner."""
         if not len(self.owners):
             return self
         firsts = self.firsts
@@ -130,16 +130,16 @@ class _Pairs(msgspec.Struct, frozen=True):
         return replace(self, owners=self.owners[best], rows=self.rows[best])
 
     def stated(self, name: str) -> tuple[Column[object], Mask]:
-        """Return a fact of what is wanted, and which of the pairs state it."""
+        """Return a fact of the requested specs, and which of the pairs state it."""
         column = self.needed.column(name)
         return column, column.known()[self.of_wanted(column)]
 
     def of_wanted(self, column: Column[object]) -> Rows:
-        """Return the code of each pair's wanted spec in one of its columns."""
+        """Return the code of each pair's requested spec in one of its columns."""
         return column.codes[self.places][self.owners]
 
     def alike(self, name: str) -> Scores:
-        """Return 1 where both have the same value of a fact, else 0."""
+        """Return 1 for pairs with the same value of a fact, else 0."""
         ours, theirs = self.needed.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
         codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
@@ -148,10 +148,10 @@ class _Pairs(msgspec.Struct, frozen=True):
 
 
 def _pairs(needed: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
-    """Yield the pairs of some of the places at a time, with the number of the first of these."""
+    """Yield batches of pairs, each with the index into ``places`` at which it starts."""
     index = frame.package.index
     codes = [index.get(needed.specs[place].name, _ABSENT) for place in places.tolist()]
-    # A package that is not there has no rows.
+    # A package that the frame does not have has no rows.
     starts = np.array([frame.starts[code] if code >= 0 else 0 for code in codes], np.int64)
     stops = np.array([frame.starts[code + 1] if code >= 0 else 0 for code in codes], np.int64)
     sums = np.concatenate(([0], np.cumsum(stops - starts)))
@@ -172,11 +172,11 @@ def _architecture(pairs: _Pairs) -> Scores:
 
 
 def _version(pairs: _Pairs) -> Scores:
-    """Return how near the versions are: 0 for the same, -1 for the next one on either side."""
+    """Return the similarity of the versions: 0 if equal, -1 for the next one on either side."""
     frame, sort_key = pairs.frame, SPEC_FACTS["version"].sort_key
     column, are_stated = pairs.stated("version")
     size, values = len(frame.version.values), frame.version.values
-    # Twice the place from the newest; what the revision lacks is between two of its own.
+    # Twice the position from the newest version; odd if the revision lacks the version.
     places = []
     for value in column.values:
         code = frame.version.index.get(str(value))
@@ -225,9 +225,9 @@ _NO_ITEMS = np.empty(0, np.int32)
 
 
 class Lookup:
-    """What is wanted, against what a revision holds.
+    """Requested specs, looked up in a revision.
 
-    ``rows`` says for each wanted spec the row that has its hash, -1 where it is missing.
+    ``rows`` contains for each requested spec the row that has its hash, -1 if it is missing.
     """
 
     def __init__(self, needed: Wanted, frame: Frame) -> None:
@@ -237,35 +237,36 @@ class Lookup:
 
     @property
     def num_found(self) -> int:
-        """How many of the wanted specs are there."""
+        """Number of requested specs that are available."""
         return int(np.count_nonzero(self.rows >= 0))
 
     @property
     def num_roots_found(self) -> int:
-        """How many of the roots are there."""
+        """Number of roots that are available."""
         return int(np.count_nonzero(self.rows[: self.wanted.num_roots] >= 0))
 
     @property
     def found(self) -> Rows:
-        """The rows of those that are there, roots first, then by name and hash."""
+        """The rows of the available specs, roots first, then by name and hash."""
         return self.rows[self.rows >= 0]
 
     @cached_property
     def missing(self) -> Rows:
-        """The places, among what is wanted, of those that are not there; the roots come first."""
+        """The indices of the missing specs among the requested ones; roots come first."""
         return rows_where(self.rows < 0)
 
     @cached_property
     def nearest(self) -> Rows:
-        """For each that is missing the row that ``nearest_specs`` finds; -1 where there is none."""
+        """For each missing spec the row that ``nearest_specs`` finds; -1 if there is none."""
         return nearest_specs(self.wanted, self.missing, self.frame)
 
     def differences(self, number: int) -> list[FieldChange]:
-        """Return the facts in which the nearest differs from a missing spec.
+        """Return the facts in which the nearest spec differs from a missing one.
 
-        ``number`` counts those that are missing; ``before`` is what was wanted, ``after`` what is
-        there. What is not stated is not compared, nor what the revision's source does not know.
-        Where nothing differs, only hashes of dependencies do, or what is not stated.
+        ``number`` is an index into ``missing``; ``before`` is the requested value, ``after`` that
+        of the nearest spec. Facts that are not stated, or that the revision's source does not
+        provide, are not compared. If none differs, only hashes of dependencies or facts that are
+        not stated do.
         """
         row = int(self.nearest[number])
         if row < 0:

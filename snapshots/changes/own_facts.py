@@ -1,14 +1,15 @@
-"""The facts of a node's own, and where those of two nodes differ.
+"""The own facts of a node, and which of them differ between two nodes.
 
-A spec's hash covers the hashes of all dependencies, so that it says little about the spec itself.
-Its own facts do: the version, the recipe (hash and repository of the package), the variants, the
-architecture, and the shape of the dependencies: their names, types and virtuals, not their hashes.
+The hash of a spec covers the hashes of all its dependencies, so it says little about the spec
+itself. Its own facts do: the version, the recipe (hash and repository of the package), the
+variants, the architecture, and the shape of the dependencies: their names, types and virtual
+packages, but not their hashes.
 
-What one side's source does not state does not differ: that is a fact that is None, the shape where
-the dependencies are not stated, and all of a node outside the cache that the index does not hold.
-The compiler is a fact of its own only where it is not a dependency, as in indexes up to version 7
-and on pages: where no build dependency of either node provides a language. There a spec without any
-compiler differs from one that has one.
+A fact that the source of one side does not state counts as equal: a fact that is None, the shape if
+dependencies are not stated, and all facts of a node outside the cache that the index does not
+contain. The compiler is an own fact only if it is not a dependency, as in indexes up to version 7
+and on pages: if no build dependency of either node provides a language. In that case, a spec
+without any compiler differs from one with a compiler.
 """
 
 from enum import IntFlag
@@ -30,11 +31,11 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Nodes
 
 Facts = npt.NDArray[np.uint16]
-"""The own facts of each of some pairs that differ: a sum of OwnFact."""
+"""The own facts that differ in each of some pairs: a sum of OwnFact."""
 
 
 class OwnFact(IntFlag):
-    """The own facts, in the order in which the first that differs names a cause."""
+    """The own facts, in the order of precedence for naming a cause."""
 
     VERSION = 1
     PACKAGE_HASH = 2
@@ -52,7 +53,7 @@ _MAY_BE_UNKNOWN = OwnFact.PACKAGE_HASH | OwnFact.NAMESPACE
 
 
 def column_name(fact: OwnFact) -> str:
-    """Return the name that a fact has in records and frames."""
+    """Return the name of a fact in records and frames."""
     return str(fact.name).lower()
 
 
@@ -67,9 +68,9 @@ def differing_facts(
     *,
     apart: Apart | None = None,
 ) -> Facts:
-    """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too.
+    """Return which own facts of each pair of nodes differ; rows of a frame are also nodes.
 
-    Of those that are ``apart`` the architecture is left out: there it is no news of any spec.
+    For nodes that are ``apart``, the architecture is omitted, as it differs in all such specs.
     """
     base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
@@ -96,7 +97,7 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
 
 
 def shapes(side: Side, nodes: Nodes) -> Fingerprints:
-    """Return a 64-bit hash of the shape of each node's dependencies, good within this process.
+    """Return a 64-bit hash of the shape of each node's dependencies, valid within this process.
 
     It covers how often each dependency occurs, but not their order.
     """
@@ -118,14 +119,14 @@ def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
 
 
 def _mixed(numbers: Fingerprints) -> Fingerprints:
-    """Return numbers that look random: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
+    """Return well-mixed numbers: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))
 
 
 def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
-    """Return a hash of the value of each node, and a mask: where the value is known."""
+    """Return a hash of each node's value, and a mask of the nodes whose value is known."""
     name = column_name(fact)
     codes = node_codes(side, name)[nodes]
     values = node_fingerprints(side, name)[codes]

@@ -27,10 +27,10 @@ _UNKNOWN = -1
 
 
 class PackageTotals:
-    """Totals over some rows of a frame, rising ones, by package.
+    """Totals by package over some ascending rows of a frame.
 
-    ``codes`` name the packages by their codes in the frame, in any order; -1 is a package that
-    the frame does not have. ``num_specs`` counts the rows of each.
+    ``codes`` are the packages' codes in the frame, in any order; -1 is a package that the frame
+    does not have. ``num_specs`` counts the rows of each.
     """
 
     def __init__(self, frame: Frame, rows: Rows | slice, codes: Codes) -> None:
@@ -40,7 +40,7 @@ class PackageTotals:
             starts = np.searchsorted(of_row, np.arange(len(frame.packages) + 1)).astype(np.int32)
         self._codes = codes
         self._version: Column[str] = frame.version
-        # Rows are sorted by package and version, so equal versions of a package are a run.
+        # Rows are sorted by package and version, so equal versions of a package form a run.
         versions = frame.version.codes[rows]
         runs = np.flatnonzero(begins_of_runs(versions) | begins_of_runs(of_row))
         self._versions = versions[runs]
@@ -51,17 +51,17 @@ class PackageTotals:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the totals take."""
+        """Memory used by the totals, in bytes."""
         arrays = (self._versions, self._begins, self._ends, self.num_specs, self._sizes)
         return sum(array.nbytes for array in arrays)
 
     def size(self, place: int) -> int | None:
-        """Return the sum of the known sizes of a package; None where no size is known."""
+        """Return the sum of the known sizes of a package, in bytes; None if no size is known."""
         size = int(self._sizes[place])
         return None if size == _UNKNOWN else size
 
     def total_size(self) -> int | None:
-        """Return the sum of all known sizes; None where no size is known."""
+        """Return the sum of all known sizes, in bytes; None if no size is known."""
         sizes = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
         return int(sizes.sum()) if len(sizes) else None
 
@@ -75,7 +75,7 @@ class PackageTotals:
         return self._version.values[int(self._versions[self._begins[place]])]
 
     def num_versions(self, places: Codes) -> npt.NDArray[np.integer]:
-        """Return how many versions each of the packages has."""
+        """Return the number of versions of each of the packages."""
         return self._ends[places] - self._begins[places]
 
     def version_fingerprints(self, places: Codes) -> npt.NDArray[np.int64]:
@@ -88,7 +88,7 @@ class PackageTotals:
 
 
 def _sizes(frame: Frame, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int64]:
-    """Return the sum of the known sizes by package; -1 where there are specs but no known size."""
+    """Return the sum of the known sizes by package; -1 if it has specs but no known size."""
     num_specs = np.diff(starts)
     filled = np.flatnonzero(num_specs)
     sums = np.zeros(len(num_specs), np.int64)
@@ -126,8 +126,8 @@ class PackageChangeKind(Enum):
     - CHANGED: The same hashes, other facts about them.
     """
 
-    # One whose newest version fell is downgraded where it fell on an architecture or in a stack
-    # that both have it for; else what went was the architecture or the stack, not the version.
+    # A package is downgraded only if its newest version is lower on an architecture or in a
+    # stack that both sides have; otherwise the architecture or stack was removed, not the version.
     ADDED = "added"
     REMOVED = "removed"
     UPGRADED = "upgraded"
@@ -156,10 +156,10 @@ _KINDS = tuple(PackageChangeKind)
 class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A package that changed.
 
-    Versions are newest first; the newest one before or after is None where there is no spec.
+    Versions are newest first; the newest version before or after is None if there is no spec.
 
-    Sizes are the sums of those that are known, in bytes: None where no size is known, 0 where
-    there is no spec.
+    Sizes are the sums of the known sizes, in bytes: None if no size is known, 0 if there is no
+    spec.
     """
 
     kind: PackageChangeKind
@@ -186,9 +186,9 @@ class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class PackageChanges(ChangeTable[PackageChange]):
-    """A table of changed packages, by name; records are made when they are read.
+    """A table of changed packages, by name; records are created on access.
 
-    The columns are ``places`` (of the names in ``names``), ``kinds`` (codes in the order of
+    The columns are ``places`` (indices into ``names``), ``kinds`` (codes in the order of
     PackageChangeKind) and the numbers of specs that were added, removed and changed.
     """
 
@@ -227,35 +227,35 @@ class PackageChanges(ChangeTable[PackageChange]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the table takes, without the names."""
+        """Approximate memory used by the table, without the names, in bytes."""
         own = self.places.nbytes + self.kinds.nbytes + self._specs.nbytes
         return own + sum(totals.num_bytes for totals in self._totals)
 
     @property
     def num_compared(self) -> int:
-        """How many packages have a compared spec on either side, changed or not."""
+        """Number of packages that have a compared spec on either side, including unchanged ones."""
         before, after = (totals.num_specs > 0 for totals in self._totals)
         return int(np.count_nonzero(before | after))
 
     def total_sizes(self) -> tuple[int | None, int | None]:
-        """Return the sums of the known sizes before and after, of packages that did not change too.
+        """Return the sums of the known sizes before and after, including unchanged packages.
 
-        It is None for a side where no size is known.
+        The sum of a side is None if no size is known.
         """
         before, after = self._totals
         return before.total_size(), after.total_size()
 
     def take(self, numbers: slice | Mask | Rows) -> "PackageChanges":
-        """Return the table of the changes at some places."""
+        """Return the table of the changes at some indices."""
         columns = self.places[numbers], self.kinds[numbers], self._specs[:, numbers]
         return PackageChanges(self.names, self._totals, *columns)
 
     def select(
         self, kinds: Sequence[PackageChangeKind] | None = None, search: str | None = None
     ) -> "PackageChanges":
-        """Return the changes of these kinds, of packages with the text in their name.
+        """Return the changes of the given kinds whose package name contains the text.
 
-        Upper and lower case are the same.
+        The search ignores case.
         """
         mask = self.of_kinds(kinds)
         if search:
@@ -263,7 +263,7 @@ class PackageChanges(ChangeTable[PackageChange]):
         return self if mask.all() else self.take(mask)
 
     def find(self, name: str) -> int | None:
-        """Return the place of a package; None where it is not among the changes."""
+        """Return the index of a package; None if it is not among the changes."""
         (numbers,) = np.nonzero(self.places == self.names.place_of(name))
         return int(numbers[0]) if len(numbers) else None
 
@@ -310,9 +310,9 @@ def _kinds(
 
 
 def _fell_where_both_are(pairing: Pairing, names: CommonNames, places: Codes) -> Mask:
-    """Return which packages fell on an architecture, or in a stack, that both sides have.
+    """Return which packages have a lower newest version on a common architecture or stack.
 
-    To fall is to have a newest version in head that is older than that in base.
+    Only architectures and stacks for which both sides have the package count.
     """
     fell = np.zeros(len(places), np.bool_)
     if not len(places):
@@ -330,10 +330,10 @@ def _fell_where_both_are(pairing: Pairing, names: CommonNames, places: Codes) ->
 def _newest(
     frame: Frame, compared: Rows | slice, codes: Codes
 ) -> tuple[npt.NDArray[np.uint64], Codes, Codes]:
-    """Return where packages are, an architecture or a stack, and their newest versions there.
+    """Return the locations of packages, architectures and stacks, with the newest versions there.
 
-    Each is a hash of the package and where it is, the place of the package in ``codes``, and the
-    code of the version.
+    The result contains a hash of the package and the location, the index of the package in
+    ``codes``, and the code of the version.
     """
     starts, ends = frame.starts[codes], frame.starts[codes + 1]
     rows = places_of_runs(starts.astype(np.int64), ends - starts).astype(np.int32)
@@ -348,13 +348,13 @@ def _newest(
     architectures = row_hashes(frame, rows, ("platform", "operating_system", "target"))
     places = np.concatenate([architectures, stacks[items].astype(np.uint64)])
     every = np.concatenate([np.arange(len(rows)), owners])
-    # Of one package the newest version stands first.
+    # The newest version of a package comes first.
     keys, first = np.unique(mixed(packages[every].astype(np.uint64), places), return_index=True)
     return keys, packages[every[first]], frame.version.codes[rows[every[first]]]
 
 
 def _version_keys(frame: Frame, codes: Codes) -> list[VersionKey]:
-    """Return the versions with some codes as Spack orders them."""
+    """Return the sort keys of the versions with some codes in Spack's order."""
     keys = {code: version_key(frame.version.values[code]) for code in np.unique(codes).tolist()}
     return list(map(keys.__getitem__, codes.tolist()))
 
@@ -365,10 +365,10 @@ def package_kinds(
     came_or_went: Mask,
     newest: Mapping[int, tuple[VersionKey | None, VersionKey | None]],
 ) -> npt.NDArray[np.int8]:
-    """Return the first kind that applies to each of some packages, as codes.
+    """Return the codes of the first kind that applies to each of some packages.
 
-    ``came_or_went`` marks those with added or removed specs. ``newest`` has the newest version
-    before and after of those whose versions differ, by their numbers.
+    ``came_or_went`` marks packages with added or removed specs. ``newest`` contains the newest
+    version before and after of packages whose versions differ, by their numbers.
     """
     codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
     kinds = np.where(came_or_went, *codes).astype(np.int8)
@@ -383,7 +383,7 @@ def package_kinds(
 
 
 def _versions_differ(before: PackageTotals, after: PackageTotals, places: Codes) -> Mask:
-    """Return which of the packages, all with a version on both sides, have other versions."""
+    """Return which of the packages, which have versions on both sides, have different versions."""
     num_versions = before.num_versions(places)
     differ: Mask = num_versions != after.num_versions(places)
     # Both sides are sorted, newest first, so equal sets are equal lists.

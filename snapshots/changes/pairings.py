@@ -1,8 +1,8 @@
-"""Which hashes two frames share, and which facts about them differ.
+"""Which hashes two frames share, and which of their facts differ.
 
 Hashes are the stable key. A hash that only head has was added, one that only base has was removed,
-and one that both have persists; it has changed if a fact about it differs. Everything else that a
-comparison says follows from this.
+and one that both have persists; a persisting hash changed if any of its facts differs. All other
+results of a comparison follow from this.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,15 +25,15 @@ Record = TypeVar("Record")
 
 @cache
 def code_of(member: Enum) -> int:
-    """Return the code of a member of an enumeration, such as a kind: its place there."""
+    """Return the code of a member of an enumeration: its index in the order of definition."""
     return list(type(member)).index(member)
 
 
 class Records(Sequence[Record]):
-    """Records that are made from columns when they are read."""
+    """Records that are created from columns on access."""
 
     def _record(self, place: int) -> Record:
-        """Return the record at a place."""
+        """Return the record at an index."""
         raise NotImplementedError
 
     def take(self, places: Any) -> Any:
@@ -44,7 +44,7 @@ class Records(Sequence[Record]):
         return map(self._record, range(len(self)))
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or what ``take`` returns of a slice."""
+        """Return the record at an index, or the result of ``take`` for a slice."""
         if isinstance(place, slice):
             return self.take(place)
         return self._record(range(len(self))[place])
@@ -59,19 +59,19 @@ class ChangeTable(Records[Record]):
         return len(self.kinds)
 
     def count(self, kind: Enum) -> int:
-        """Return how many of the changes are of a kind."""
+        """Return the number of changes of a kind."""
         return int(np.count_nonzero(self.kinds == code_of(kind)))
 
     def of_kinds(self, kinds: Iterable[Enum] | None) -> Mask:
-        """Return which of the changes are of some kinds; all of them for None."""
+        """Return a mask of the changes of some kinds; all changes for None."""
         if kinds is None:
             return np.ones(len(self), np.bool_)
         return np.isin(self.kinds, list(map(code_of, kinds)))
 
     def ordered(self, field: Enum, *, descending: bool = False) -> Self:
-        """Return the changes by kind if that is the field, else in the order of the table.
+        """Return the changes sorted by kind if that is the field, else in the order of the table.
 
-        Kinds are in the order of their enumeration; ``descending`` reverses all of it.
+        Kinds are in the order of their enumeration; ``descending`` reverses the entire order.
         """
         if field.value == "kind":
             places = np.argsort(self.kinds, kind="stable").astype(np.int32)
@@ -81,17 +81,17 @@ class ChangeTable(Records[Record]):
 
 
 class CommonNames:
-    """The distinct names that two frames have, in natural order.
+    """The distinct names of two frames, in natural order.
 
-    ``from_base`` and ``from_head`` give the place of each name of a frame in this order, or -1
-    where it is left out; ``in_base`` and ``in_head`` give the place of each of these names in the
-    frame's own list, or -1 where the frame has no such name.
+    ``from_base`` and ``from_head`` contain the index in this order of each name of a frame, or -1
+    if it is left out; ``in_base`` and ``in_head`` contain the index of each of these names in the
+    frame's own list, or -1 if the frame does not have the name.
     """
 
     def __init__(
         self, base: Sequence[str], head: Sequence[str], left_out: frozenset[str] = frozenset()
     ) -> None:
-        # Each list is nearly in order: as one after the other they are sorted faster than as a set.
+        # Each list is nearly sorted: sorting their concatenation is faster than sorting a set.
         every = dict.fromkeys((*base, *head))
         self.names = natural_order(name for name in every if name not in left_out)
         self._places = {name: place for place, name in enumerate(self.names)}
@@ -103,21 +103,21 @@ class CommonNames:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the names take; the texts are mostly those of the frames."""
+        """Approximate memory used, in bytes; most of the texts are shared with the frames."""
         maps = (self.from_base, self.in_base, self.from_head, self.in_head)
         return sum(array.nbytes for array in maps) + 160 * len(self.names)
 
     def place_of(self, name: str) -> int:
-        """Return the place of a name; -1 where neither frame has it."""
+        """Return the index of a name; -1 if neither frame has it."""
         return self._places.get(name, -1)
 
     def with_text(self, text: str) -> Mask:
-        """Return a mask over the names: those with a text in them, in upper or lower case."""
+        """Return a mask of the names that contain a text, ignoring case."""
         lower = text.lower()
         return np.fromiter((lower in name.lower() for name in self.names), np.bool_, len(self))
 
     def by_text(self) -> Codes:
-        """Return the rank of each name in the plain order of texts."""
+        """Return the rank of each name in plain text order."""
         ranks = np.empty(len(self), np.int32)
         ranks[[self._places[name] for name in sorted(self._places)]] = np.arange(len(self))
         return ranks
@@ -131,13 +131,13 @@ class CommonNames:
 
 
 FACTS = [fact.name for fact in SPEC_FACTS.values() if fact.is_compared]
-"""The facts that are compared, in the order in which they are listed."""
+"""The compared facts, in the order of listing."""
 
 _SOMETIMES_KNOWN = {name for name in FACTS if SPEC_FACTS[name].may_be_unknown}
 
 
 class RowPairs(msgspec.Struct, frozen=True):
-    """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` are of one."""
+    """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` have one hash."""
 
     base: Frame
     base_rows: Rows
@@ -146,7 +146,7 @@ class RowPairs(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How many hashes there are."""
+        """Number of hashes."""
         return len(self.base_rows)
 
     @property
@@ -160,12 +160,12 @@ class RowPairs(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the rows take, without the frames."""
+        """Memory used by the rows, without the frames, in bytes."""
         return self.base_rows.nbytes + self.head_rows.nbytes
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A fact about a hash that differs; the values are as JSON would have them."""
+    """A fact about a hash that differs; the values are in their JSON form."""
 
     path: str
     before: Any
@@ -173,7 +173,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def tells_stacks(frame: Frame) -> bool:
-    """Return whether a source states stacks: a spec has one besides root, or there are no specs."""
+    """Return whether a source states stacks: it has one other than root, or it has no specs."""
     return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
 
 
@@ -190,7 +190,7 @@ def changed(pairs: RowPairs) -> Mask:
 
 
 def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
-    """Return for each pair the facts that differ, by name."""
+    """Return for each pair the differing facts, by name."""
     changes: list[list[FieldChange]] = [[] for _ in range(pairs.size)]
     if not changes:
         return changes
@@ -203,7 +203,7 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
 
 
 def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
-    """Return how many hashes differ in each fact: a row a fact, a column a package of head."""
+    """Return how many hashes differ in each fact: a row per fact, a column per package of head."""
     packages, size = pairs.head.package.codes[pairs.head_rows], len(pairs.head.package.values)
     counts = np.empty((len(FACTS), size), np.int32)
     for number, name in enumerate(FACTS):
@@ -212,7 +212,7 @@ def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
 
 
 def _differs(name: str, pairs: RowPairs) -> Mask:
-    """Return where a fact differs; one that a source may not know only where both sides know it."""
+    """Return where a fact differs; a fact that may be unknown must be known on both sides."""
     base, base_rows, head, head_rows = pairs.base, pairs.base_rows, pairs.head, pairs.head_rows
     before, after = getattr(base, name), getattr(head, name)
     if name == "stacks":
@@ -247,17 +247,17 @@ def _unequal(
 
 
 def _as_json(name: str, value: Any) -> Any:
-    """Return a value as JSON has it; root is left out of stacks."""
+    """Return a value in its JSON form; root is left out of stacks."""
     if name == "stacks":
         return [stack for stack in value if stack != ROOT_STACK]
     return list(value) if isinstance(value, tuple) else value
 
 
 class Pairing(msgspec.Struct, frozen=True, kw_only=True):
-    """The hashes that were added, removed, persist or changed, as rising rows of two frames.
+    """The hashes that were added, removed, persist or changed, as ascending rows of two frames.
 
-    ``base_rows`` and ``head_rows`` are the rows that are compared: all, unless the pairing is
-    narrowed. ``removed`` are rows of base, ``added`` rows of head.
+    ``base_rows`` and ``head_rows`` are the compared rows: all rows, unless the pairing is narrowed.
+    ``removed`` are rows of base, ``added`` rows of head.
     """
 
     base: Frame
@@ -271,7 +271,7 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the rows take, without the frames."""
+        """Memory used by the rows, without the frames, in bytes."""
         arrays = (self.base_rows, self.head_rows, self.removed, self.added)
         rows = sum(array.nbytes for array in arrays if not isinstance(array, slice))
         return rows + self.persisting.num_bytes + self.changed.num_bytes
@@ -279,7 +279,7 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
         """Return the pairing of the rows that the masks over both frames mark.
 
-        A hash that persists keeps both of its rows where one of them is marked.
+        A persisting hash keeps both of its rows if one of them is marked.
         """
         base_rows, head_rows = self.persisting.base_rows, self.persisting.head_rows
         either = base_mask[base_rows] | head_mask[head_rows]
@@ -288,9 +288,9 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
         return self.within(in_base, in_head)
 
     def within(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
-        """Return the pairing as if both frames held nothing but the rows that the masks mark.
+        """Return the pairing as if both frames contained only the rows that the masks mark.
 
-        A hash that persists and is marked on one side alone was removed, or added.
+        A persisting hash that is marked on only one side counts as removed or added.
         """
         in_base = _among(base_mask, self.base_rows)
         in_head = _among(head_mask, self.head_rows)
@@ -331,7 +331,7 @@ def pair(base: Frame, head: Frame) -> Pairing:
 
 
 def _among(mask: Mask, rows: Rows | slice) -> Mask:
-    """Return a mask over all rows of a frame: those among ``rows`` that a mask marks."""
+    """Return a mask over all rows of a frame: the rows in ``rows`` that are also marked."""
     compared = np.zeros(len(mask), np.bool_)
     compared[rows] = True
     return compared & mask

@@ -1,7 +1,8 @@
-"""What has to be built for lock files that nobody has built yet, and why.
+"""Plans: the specs of lock files that have yet to be built, and why.
 
-The lock files of some stacks are the head of a comparison. Its base is what a revision has of these
-stacks, and what it has of the lock files by hash in any stack: that need not be built.
+The lock files of some stacks are the head of a comparison. Its base consists of the specs of a
+revision in these stacks, and of those in any stack whose hash is in a lock file: these need not be
+built.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ from snapshots.tables import rows_of_stacks
 
 
 class StackLock(msgspec.Struct, frozen=True):
-    """The specs that a lock file has for a stack, or for none, external ones apart."""
+    """The specs of a lock file for a stack, or for none; external specs are listed separately."""
 
     stack: str | None
     specs: Sequence[Spec]
@@ -47,10 +48,10 @@ class StackLock(msgspec.Struct, frozen=True):
 
 
 class StackPlan(msgspec.Struct, frozen=True):
-    """What a plan comes to in one stack; ``downgrades`` are packages whose newest version fell.
+    """The plan for one stack; ``downgrades`` are packages whose newest version in head is lower.
 
-    Of ``num_to_build`` some are rebuilt, some replace others, and some are new; ``num_gone`` specs
-    of base have no place in the stack any more. Coverage is None where base does not list stacks.
+    The ``num_to_build`` specs are rebuilt, replace others, or are new; ``num_gone`` specs of base
+    in the stack are removed without a replacement. Coverage is None if base does not list stacks.
     """
 
     stack: str
@@ -70,12 +71,11 @@ class StackPlan(msgspec.Struct, frozen=True):
 
 
 class Plan:
-    """What of lock files is in a revision, what has to be built, and why.
+    """The specs of lock files that a revision has, those that have to be built, and why.
 
-    ``base`` is what the content of the revision is known by, ``rows`` are its rows, with all
-    columns of ``SPEC_ROWS``; ``known_stacks`` are its stacks. A hash that is in several lock files
-    is one spec, in all of their stacks. Where a lock file is of no stack, all of the revision is
-    compared.
+    ``base`` identifies the content of the revision, ``rows`` are its rows, with all columns of
+    ``SPEC_ROWS``; ``known_stacks`` are its stacks. A hash in several lock files is one spec, in all
+    of their stacks. If a lock file has no stack, the entire revision is compared.
     """
 
     def __init__(self, base: str, rows: pa.Table, locks: Sequence[StackLock]) -> None:
@@ -89,7 +89,7 @@ class Plan:
         hashes = pa.array(self.head.frame.hashes.texts, pa.string())
         self.known_stacks = _stacks(rows)
         stacks = self.stacks if self.known_stacks and None not in named else None
-        # Answers are kept by the digests of frames, so that another plan must have another one.
+        # Results are cached by the digests of frames, so each plan needs a distinct digest.
         names = "\0".join((base, self.content.digest, *(stacks or ())))
         own = sha256(names.encode()).hexdigest()
         self.base = side_of(rows_of_stacks(rows, stacks, hashes), own)
@@ -102,27 +102,27 @@ class Plan:
 
     @property
     def to_build(self) -> Rows:
-        """The rows of head that the revision does not have, rising."""
+        """The rows of head that the revision does not have, ascending."""
         return self.comparison.pairing.added
 
     @property
     def num_specs(self) -> int:
-        """How many specs the lock files have, external ones left out."""
+        """Number of specs in the lock files, without external ones."""
         return len(self.head.frame)
 
     @property
     def num_reused(self) -> int:
-        """How many of them the revision has, in whatever stack."""
+        """Number of these specs that the revision has, in any stack."""
         return self.num_specs - len(self.to_build)
 
     @property
     def num_external(self) -> int:
-        """How many specs are external, so that nobody builds them."""
+        """Number of external specs, which are not built."""
         return len(set[str]().union(*self._external.values()))
 
     @property
     def size_label(self) -> str:
-        """The class of the number of specs to build."""
+        """The size class of the number of specs to build."""
         return size_label(len(self.to_build))
 
     @cached_property
@@ -132,16 +132,16 @@ class Plan:
 
     @cached_property
     def downgrades(self) -> list[PackageChange]:
-        """The packages whose newest version falls."""
+        """The packages whose newest version in head is lower."""
         return _downgrades(self.comparison)
 
     def unknown_stacks(self) -> list[str]:
-        """Return the stacks that the revision does not have, where it tells any."""
+        """Return the stacks that the revision does not have; none if it states no stacks."""
         known = self.known_stacks
         return [name for name in self.stacks if known and name not in known]
 
     def of_stacks(self, costs: FrameCosts | None) -> list[StackPlan]:
-        """Return what the plan comes to in each stack; ``costs`` are those of head."""
+        """Return the plan for each stack; ``costs`` are those of head."""
         return [self._of_stack(stack, costs) for stack in self.stacks]
 
     def _of_stack(self, stack: str, costs: FrameCosts | None) -> StackPlan:
@@ -181,7 +181,7 @@ class Plan:
 
 
 def side_of(rows: pa.Table, digest: str) -> Side:
-    """Return a side of some rows, which have all columns of ``SPEC_ROWS``."""
+    """Return a side of rows that have all columns of ``SPEC_ROWS``."""
     frame = Frame(rows, digest)
     return Side(frame, DependencyGraph(rows, frame.hashes))
 
@@ -205,7 +205,7 @@ def _content(locks: Iterable[StackLock]) -> Content:
 
 
 def _stacks(rows: pa.Table) -> frozenset[str]:
-    """Return the stacks that rows tell, other than root."""
+    """Return the stacks of rows, without root."""
     stacks = pc.unique(rows["stacks"].combine_chunks().flatten()).to_pylist()
     return frozenset(stacks) - {ROOT_STACK}
 

@@ -17,7 +17,7 @@ from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
 Codes = npt.NDArray[np.int8]
-"""Reasons by their places in SpecChangeReason; -1 for none."""
+"""Reasons by their index in SpecChangeReason; -1 for none."""
 
 _NONE = -1
 
@@ -72,7 +72,7 @@ NEW_REASONS = (
     SpecChangeReason.NEW_TARGET,
     SpecChangeReason.NEW_BUILD,
 )
-"""The reasons of added specs that replaced no other, by what base lacks."""
+"""The reasons of added specs that replaced no other spec, by what base lacks."""
 
 _GONE_REASONS = (
     SpecChangeReason.PACKAGE_GONE,
@@ -81,15 +81,16 @@ _GONE_REASONS = (
     SpecChangeReason.TARGET_GONE,
     SpecChangeReason.BUILD_GONE,
 )
-"""The same reasons of removed specs, by what head lacks."""
+"""The corresponding reasons of removed specs, by what head lacks."""
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """What replaced what between two contents, and why specs were added and removed.
+    """The counterparts between two contents, and the reasons of added and removed specs.
 
-    ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
+    ``differing`` are the differing own facts of each pair of counterparts. ``of_base`` are the
     reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``apart``
-    marks the nodes of the two whose architecture is not a fact, as ``find_apart`` returns them.
+    marks the nodes of both sides whose architecture is not an own fact, as returned by
+    ``find_apart``.
     """
 
     counterparts: Counterparts
@@ -100,14 +101,14 @@ class Reasoning(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the counterparts and the codes take."""
+        """Memory used by the counterparts and codes, in bytes."""
         own = self.of_base.nbytes + self.of_head.nbytes
         return self.counterparts.num_bytes + own + sum(mask.nbytes for mask in self.apart or ())
 
     def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
         """Return the reason of each change, as the code of a SpecChangeReason.
 
-        ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
+        ``returned`` is a mask over the rows of head whose hash was in an earlier revision.
         """
         of_head = self.of_head
         if returned is not None:
@@ -123,9 +124,9 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 
 def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = True) -> Reasoning:
-    """Find counterparts and reasons for a pairing that is not narrowed, of the two sides.
+    """Find counterparts and reasons for a pairing of the two sides that is not narrowed.
 
-    ``with_ties`` is that of ``find_counterparts``.
+    ``with_ties`` is passed to ``find_counterparts``.
     """
     removed, added = pairing.removed, pairing.added
     apart = find_apart(base, head)
@@ -144,10 +145,10 @@ def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = 
 
 
 def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChangeReason]) -> Codes:
-    """Return the reasons of rows of which the other frame lacks something."""
+    """Return the reasons of rows by the first fact that the other frame lacks."""
     package, stack, version, target, build = map(code_of, reasons)
     codes = np.full(len(rows), build, np.int8)
-    # What applies first is entered last, over what was entered before.
+    # Reasons with precedence are assigned last and overwrite the others.
     architecture = ("name", "platform", "operating_system", "target")
     codes[~_has(frame, rows, other, architecture)] = target
     codes[~_has(frame, rows, other, ("name", "version"))] = version
@@ -157,15 +158,15 @@ def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChang
 
 
 def _has(frame: Frame, rows: Rows, other: Frame, names: tuple[str, ...]) -> Mask:
-    """Return which of the rows agree in some facts with any row of the other frame."""
+    """Return which of the rows equal any row of the other frame in some facts."""
     theirs = row_hashes(other, slice(None), names)
     return np.isin(row_hashes(frame, rows, names), theirs[begins_of_runs(theirs)])
 
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
-    """Return which of the lists of stacks have some besides root, but none that the other has.
+    """Return which lists of stacks have stacks other than root, but none that the other frame has.
 
-    There is none such where the other's source states no stacks.
+    None are returned if the source of the other frame does not state stacks.
     """
     theirs, states_any = frozenset(other.stacks.items), tells_stacks(other)
 

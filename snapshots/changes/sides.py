@@ -1,8 +1,8 @@
-"""One of the two contents that are compared, and columns over all nodes of its graph.
+"""A side of a comparison: one of its two contents, and columns over all nodes of its graph.
 
-The nodes are the rows of the frame and, after them, what is outside the cache. Facts are
-compared across two sides by 64-bit hashes, which are good within this process: equal values have
-equal ones, and two that differ share one by chance in one of some 10^19 pairs.
+The nodes are the rows of the frame followed by the specs outside the cache. Facts are compared
+across two sides by 64-bit hashes, which are valid within this process: equal values have equal
+hashes, and two different values share one by chance in one of about 10^19 pairs.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from snapshots.spack.names import ROOT_STACK
 
 
 class Side(msgspec.Struct, frozen=True):
-    """A content's rows and its dependency graph; ``graph.is_known`` is False if none is stated."""
+    """A content's rows and dependency graph; ``graph.is_known`` is False if it states no edges."""
 
     frame: Frame
     graph: DependencyGraph
@@ -31,22 +31,22 @@ Fingerprints = npt.NDArray[np.uint64]
 
 
 def frame_row(side: Side, node: int) -> tuple[Frame, int]:
-    """Return the frame that holds what is known of a node, and its row there."""
+    """Return the frame that contains the facts of a node, and its row there."""
     outside = node - side.graph.num_rows
     return (side.frame, node) if outside < 0 else (side.graph.outside, outside)
 
 
 def node_codes(side: Side, name: str) -> Codes:
-    """Return the code of each node in a column; those outside the cache have the higher codes."""
+    """Return the code of each node in a column; nodes outside the cache have the higher codes."""
     inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
     higher = outside.codes.astype(np.int32) + len(inside.values)
     return np.concatenate((inside.codes, higher))
 
 
 def node_fingerprints(side: Side, name: str) -> Fingerprints:
-    """Return a 64-bit hash for each of those codes, equal for equal values.
+    """Return a 64-bit hash for each of these codes, equal for equal values.
 
-    It is good within this process. Two values share one by chance in one of some 10^19 pairs.
+    It is valid within this process. Two values share one by chance in one of about 10^19 pairs.
     """
     columns = getattr(side.frame, name), getattr(side.graph.outside, name)
     values: Fingerprints = np.concatenate([column.fingerprints for column in columns]).astype(
@@ -62,33 +62,33 @@ def node_values(side: Side, name: str, nodes: Nodes) -> list[Any]:
 
 
 def node_texts(side: Side, nodes: Nodes) -> list[str]:
-    """Return the hash of each of some nodes."""
+    """Return the hash of each of some nodes as text."""
     return texts_of(_words(side, nodes))
 
 
 def known_values(side: Side, name: str) -> Mask:
-    """Return for each of those codes whether the value is known."""
+    """Return for each of these codes whether the value is known."""
     columns = getattr(side.frame, name), getattr(side.graph.outside, name)
     mask: Mask = np.concatenate([column.known() for column in columns])
     return mask
 
 
 def is_stated(side: Side) -> Mask:
-    """Return which of the nodes the source states: rows, and some of those outside the cache."""
+    """Return a mask of the nodes that the source states: all rows, and some outside the cache."""
     rows = np.ones(side.graph.num_rows, np.bool_)
     mask: Mask = np.concatenate((rows, side.graph.stated))
     return mask
 
 
 def hash_keys(side: Side) -> Fingerprints:
-    """Return the beginning of each node's hash as a number; they sort as the hashes do."""
+    """Return the beginning of each node's hash as a number; they sort like the hashes."""
     return np.concatenate((side.frame.hashes.keys, side.graph.outside.hashes.keys))
 
 
 def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
     """Return for each pair of nodes whether they have the same hash."""
     equal: Mask = hash_keys(base)[base_nodes] == hash_keys(head)[head_nodes]
-    # Whether the whole hashes are equal matters only where their beginnings are.
+    # The complete hashes need to be compared only if their beginnings are equal.
     pairs = np.flatnonzero(equal)
     before, after = _words(base, base_nodes[pairs]), _words(head, head_nodes[pairs])
     equal[pairs] = (before == after).all(axis=1)
@@ -96,7 +96,7 @@ def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> M
 
 
 def _words(side: Side, nodes: Nodes) -> Fingerprints:
-    """Return the hashes of nodes as four numbers each."""
+    """Return the hash of each node as four numbers."""
     words = np.empty((len(nodes), WIDTH // 8), np.uint64)
     is_row = nodes < side.graph.num_rows
     words[is_row] = side.frame.hashes.words_at(nodes[is_row])
@@ -126,10 +126,10 @@ def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
 
 
 def stating_compilers(side: Side) -> Mask:
-    """Return a mask over the nodes: those with a compiler that is not one of their dependencies.
+    """Return a mask of the nodes with a compiler that is not one of their dependencies.
 
-    So it is on cache pages and in indexes up to version 7. What depends on a provider of a language
-    is built by that.
+    This is the case on cache pages and in indexes up to version 7. A node that depends on a
+    provider of a language is built by this provider.
     """
     mask = known_values(side, "compiler")[node_codes(side, "compiler")]
     mask[side.graph.sources[side.graph.edges_to_compilers]] = False
@@ -140,14 +140,14 @@ _ARCHITECTURE = ("platform", "operating_system", "target")
 
 
 Apart = tuple[Mask, Mask]
-"""The nodes of base, and of head, that are for an architecture of this side alone."""
+"""The nodes of base, and of head, whose architecture only their side has."""
 
 
 def find_apart(base: Side, head: Side) -> Apart | None:
-    """Return which nodes of two sides are for an architecture that no spec of the other is for.
+    """Return the nodes of two sides whose architecture no spec of the other side has.
 
-    None where one of the two has no such nodes, or both have a stack other than root. So it is
-    between the caches of two machines: what they are for differs as a whole.
+    None if one of the sides has no such nodes, or if both have a common stack other than root.
+    Nodes are apart between the caches of two machines, which differ as a whole.
     """
     sides = base, head
     ours, theirs = ({*side.frame.stacks.items} - {ROOT_STACK} for side in sides)
@@ -162,7 +162,7 @@ def find_apart(base: Side, head: Side) -> Apart | None:
 
 
 def are_apart(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
-    """Return for each pair of nodes whether both are for an architecture of their side alone."""
+    """Return for each pair of nodes whether only their own side has the architecture of each."""
     if apart is None:
         return np.zeros(len(base_nodes), np.bool_)
     mask: Mask = apart[0][base_nodes] & apart[1][head_nodes]

@@ -1,7 +1,7 @@
-"""Two specs beside each other, of any two contents: what differs, why, and what they share.
+"""Comparison of two specs of any two contents: differences, causes, and shared dependencies.
 
-What differs of their own, and the causes below, are those of counterparts. Of what lies below them,
-nodes of one hash are shared; the others pair by name as the edges of two nodes do.
+Differing own facts, and the causes below, are those of counterparts. Among the dependencies, nodes
+with the same hash are shared; the others are paired by name like the edges of two nodes.
 """
 
 from collections import Counter
@@ -33,21 +33,21 @@ Document = dict[str, Any]
 VARIANTS, DEPENDENCIES = map(column_name, (OwnFact.VARIANTS, OwnFact.DEPENDENCIES))
 
 BELOW, HASHES = "below", "hashes"
-"""Parts of a document: what differs of packages below themselves, and the hashes of all of them."""
+"""Keys of a document: differing own facts of dependencies, and the hashes of all dependencies."""
 
 PATH_SEPARATOR = "/"
-"""What parts the names of a path in a document; none of them has it."""
+"""The separator of the names of a path in a document; none of the names contains it."""
 
 
 MOST_NESTED = 5_000
-"""Of so many nodes below, the nearest, a document has what differs; real specs reach some 400."""
+"""Maximum number of dependencies, nearest first, in a document; real specs reach about 400."""
 
 
 class ChangedDependency(msgspec.Struct, frozen=True):
-    """A direct dependency with another hash, type or virtual, or of one spec alone.
+    """A direct dependency with another hash, type or virtual package, or of only one spec.
 
-    ``path`` leads from it down to its main cause. It is empty where both specs have the same hash,
-    or one lacks it.
+    ``path`` leads from it down to its main cause. It is empty if both specs depend on the same
+    hash, or if one of them does not have the dependency.
     """
 
     name: str
@@ -57,10 +57,10 @@ class ChangedDependency(msgspec.Struct, frozen=True):
 
 
 class Below(msgspec.Struct, frozen=True):
-    """What two specs reach over any edge, themselves left out, as nodes of the two graphs.
+    """All nodes that two specs reach over any edge, without themselves.
 
-    ``shared`` are the nodes of base whose hash both reach. ``differing`` are those of one package
-    with two hashes, ``only_base`` and ``only_head`` what is left of either.
+    ``shared`` are the nodes of base whose hash both reach. ``differing`` are pairs of nodes of one
+    package with different hashes, ``only_base`` and ``only_head`` the remaining nodes of each.
     """
 
     shared: Nodes
@@ -70,10 +70,10 @@ class Below(msgspec.Struct, frozen=True):
 
 
 class SpecPair:
-    """Two specs, as rows of two contents, which may be one content.
+    """Two specs, as rows of two contents, which may be the same content.
 
-    ``names`` are those of their packages; all pairs are of base and head. ``each_level`` hands the
-    levels of walks through the graphs on, and may end them by an error.
+    ``names`` are the names of their packages; all pairs are of base and head. ``each_level`` passes
+    on the levels of walks through the graphs, and may end a walk with an error.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class SpecPair:
 
     @property
     def are_known(self) -> bool:
-        """Whether the sources of both state their dependencies."""
+        """Whether the sources of both specs state their dependencies."""
         sides = zip(self.sides, self.rows, strict=True)
         return all(side.graph.known_nodes[row] for side, row in sides)
 
-    # -- of their own
+    # -- own facts
 
     @cached_property
     def _own_changes(self) -> list[FieldChange]:
@@ -101,9 +101,9 @@ class SpecPair:
 
     @property
     def facts(self) -> list[FieldChange]:
-        """The own facts that differ, but variants and dependencies; the name of the package first.
+        """The differing own facts without variants and dependencies; the package name first.
 
-        What either source does not state does not differ.
+        A fact that either source does not state does not differ.
         """
         name = [FieldChange("name", *self.names)] if self.names[0] != self.names[1] else []
         lists = (VARIANTS, DEPENDENCIES)
@@ -115,7 +115,7 @@ class SpecPair:
         changes = (change for change in self._own_changes if change.path == VARIANTS)
         return next(changes, FieldChange(VARIANTS, [], []))
 
-    # -- dependencies, and why
+    # -- dependencies and causes
 
     @cached_property
     def _edges(self) -> PairedEdges:
@@ -125,9 +125,10 @@ class SpecPair:
 
     @cached_property
     def explanation(self) -> Explanation:
-        """Why the hashes differ; of two packages, why those of the dependencies do that both have.
+        """The causes of the different hashes.
 
-        Two specs of one hash have no causes.
+        For two packages, these are the causes of the different hashes of their common dependencies.
+        Two specs with the same hash have no causes.
         """
         before, after = self.names
         is_led = before == after or any(old.hash != new.hash for old, new in self._edges.both)
@@ -137,7 +138,7 @@ class SpecPair:
 
     @cached_property
     def dependencies(self) -> list[ChangedDependency]:
-        """The direct dependencies that differ, by name; none where they are not known of both."""
+        """The direct dependencies that differ, by name; none if those of a spec are unknown."""
         if not self.are_known:
             return []
         edges, causes = self._edges, self.explanation.causes
@@ -153,7 +154,7 @@ class SpecPair:
 
     @cached_property
     def paths(self) -> list[Sequence[CauseStep]]:
-        """A shortest way from the two specs to each cause, in the order of the causes."""
+        """A shortest path from the two specs to each cause, in the order of the causes."""
         causes = self.explanation.causes
         by_cause = causes.paths_to_all(self.rows[1])
         return [by_cause[number] for number in range(len(causes))]
@@ -162,13 +163,13 @@ class SpecPair:
 
     @cached_property
     def below(self) -> Below:
-        """What both reach: what they share, and what stands beside what."""
+        """The nodes that both specs reach: shared ones, pairs that differ, and the others."""
         base, head = nodes = [
             side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
         ]
         keys = [hash_keys(side)[of_side] for side, of_side in zip(self.sides, nodes, strict=True)]
-        # No two nodes of a side have one hash; two beginnings of hashes may be equal.
+        # The hashes of a side's nodes are distinct, but their beginnings may be equal.
         _, ours, theirs = np.intersect1d(keys[0], keys[1], return_indices=True)
         equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])
         shared = ours[equal], theirs[equal]
@@ -191,11 +192,12 @@ class SpecPair:
 
     @cached_property
     def documents(self) -> tuple[Document, Document]:
-        """The two specs as documents, without what is equal in both, or stated of one alone.
+        """The two specs as documents, without values that are equal or that only one source states.
 
-        A document has the facts of the spec by name, ``variants`` by name, and ``dependencies``,
-        their types and virtuals, by package. ``below`` has the same of each package that the spec
-        reaches, and ``hashes`` the hash of each. The second node of one package is ``NAME#2``.
+        A document contains the facts of the spec by name, ``variants`` by name, and
+        ``dependencies``, their types and virtual packages, by package. ``below`` contains the same
+        for each package that the spec reaches, and ``hashes`` the hash of each. The second node of
+        a package is named ``NAME#2``.
         """
         base, head = _documents([FieldChange("name", *self.names), *self._own_changes])
         below = self._nearest_below
@@ -213,7 +215,7 @@ class SpecPair:
         return base, head
 
     def _own_below(self, names: Sequence[str]) -> tuple[Document, Document]:
-        """Return what differs of each pair below itself, by its name."""
+        """Return the differing own facts of each pair of dependencies, by name."""
         pairs = self._nearest_below.differing
         nodes = np.array([(old.node, new.node) for old, new in pairs], np.int64).reshape(-1, 2)
         facts = differing_facts(*self.sides, *nodes.T).tolist()
@@ -226,10 +228,10 @@ class SpecPair:
 
     @cached_property
     def _deepdiff(self) -> "DeepDiff":
-        # Late: to import it takes longer than to compare.
+        # Deferred: importing it takes longer than comparing.
         from deepdiff import DeepDiff
 
-        # Of hundreds of hashes, one a name, it would take longer than of all else.
+        # Hundreds of hashes, one per name, would take longer than everything else.
         base, head = (
             {name: value for name, value in document.items() if name != HASHES}
             for document in self.documents
@@ -246,7 +248,7 @@ class SpecPair:
 
     @property
     def difference(self) -> Document:
-        """The nested difference of the two documents, as the JSON of deepdiff has it."""
+        """The nested difference of the two documents, in deepdiff's JSON form."""
         difference: Document = self._deepdiff.to_dict()
         for change in difference.get("type_changes", {}).values():
             change["old_type"] = change["old_type"].__name__
@@ -264,11 +266,11 @@ class SpecPair:
 
     @property
     def nested_changes(self) -> list[FieldChange]:
-        """The nested difference as a list, by path, as in ``below/zlib-ng/version``.
+        """The nested difference as a list sorted by path, for example ``below/zlib-ng/version``.
 
-        What only one document has is None in the other.
+        A value that only one document has is None in the other.
         """
-        # Late: to import it takes longer than to compare.
+        # Deferred: importing it takes longer than comparing.
         from deepdiff.helper import notpresent
 
         changes = [
@@ -287,7 +289,7 @@ class SpecPair:
 
 
 def variant_changes(variants: FieldChange) -> list[FieldChange]:
-    """Return variants that differ one by one, by name; the paths are those of a document."""
+    """Return one change per differing variant, by name; the paths are those of a document."""
     before, after = (dict(map(variant_parts, side)) for side in (variants.before, variants.after))
     return [
         FieldChange(PATH_SEPARATOR.join((VARIANTS, name)), before.get(name), after.get(name))
@@ -298,7 +300,7 @@ def variant_changes(variants: FieldChange) -> list[FieldChange]:
 def changes_below(
     changes: Iterable[FieldChange],
 ) -> Iterator[tuple[str, list[tuple[Sequence[str], FieldChange]]]]:
-    """Yield the nested changes of each package below itself, with the rest of their paths."""
+    """Yield the nested changes of each dependency, with the rest of their paths."""
     split = ((change.path.split(PATH_SEPARATOR), change) for change in changes)
     below = [(names[1], (names[2:], change)) for names, change in split if names[0] == BELOW]
     for name, inside in groupby(below, key=itemgetter(0)):
@@ -314,14 +316,14 @@ def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[st
 
 
 def _ends(side: Side, nodes: Nodes) -> list[EdgeEnd]:
-    """Return nodes as the ends of edges that have nothing of their own."""
+    """Return nodes as the ends of edges without types and virtual packages."""
     names, versions = (node_values(side, name, nodes) for name in ("package", "version"))
     numbered = zip(names, node_texts(side, nodes), versions, nodes.tolist(), strict=True)
     return [EdgeEnd(name, 0, (), text, version, node) for name, text, version, node in numbered]
 
 
 def _documents(changes: Iterable[FieldChange]) -> tuple[Document, Document]:
-    """Return both sides of changes as documents, without what is equal."""
+    """Return both sides of changes as documents, without equal values."""
     base: Document = {}
     head: Document = {}
     for change in changes:
@@ -332,13 +334,13 @@ def _documents(changes: Iterable[FieldChange]) -> tuple[Document, Document]:
 
 
 def _facts_at(side: Side, node: int) -> Document:
-    """Return all own facts of a node that are known."""
+    """Return all known own facts of a node."""
     facts = ((column_name(fact), fact_value(side, node, fact)) for fact in OwnFact)
     return {name: _nested(name, value) for name, value in facts if value is not None}
 
 
 def _nested(name: str, value: Any) -> Any:
-    """Return the value of a fact as a document has it: variants and dependencies by their names."""
+    """Return the value of a fact in a document: variants and dependencies are keyed by name."""
     if name == VARIANTS:
         return dict(map(variant_parts, value))
     if name == DEPENDENCIES:
@@ -349,7 +351,7 @@ def _nested(name: str, value: Any) -> Any:
 
 
 def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> Iterator[str]:
-    """Yield each name; the second of one, others counted, as ``NAME#2``, and so on."""
+    """Yield distinct names: a second occurrence, including ``others``, is ``NAME#2``, and so on."""
     counts = Counter(name.partition("#")[0] for name in others)
     for name in names:
         counts[name] += 1

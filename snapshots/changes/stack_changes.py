@@ -1,4 +1,4 @@
-"""The stacks that changed, as columns: which specs and packages each gained and lost."""
+"""The stacks that changed, as columns: the specs and packages that each gained and lost."""
 
 from enum import Enum
 from functools import cached_property
@@ -35,7 +35,7 @@ _KINDS = tuple(StackChangeKind)
 
 
 class StackChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that was added, removed, or has other specs than it had."""
+    """A stack that was added, removed, or has other specs than before."""
 
     kind: StackChangeKind
     name: str
@@ -50,9 +50,9 @@ class StackChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StackChanges(ChangeTable[StackChange]):
-    """A table of changed stacks in natural order; records are made when they are read.
+    """A table of changed stacks in natural order; records are created on access.
 
-    ``num_stacks`` counts the stacks of base and of head, changed or not.
+    ``num_stacks`` contains the numbers of stacks of base and of head, including unchanged ones.
     """
 
     def __init__(self, pairing: Pairing, stacks: CommonNames, packages: CommonNames) -> None:
@@ -63,7 +63,7 @@ class StackChanges(ChangeTable[StackChange]):
         size_before = _sizes(base, pairing.base_rows, stacks.in_base, num_before)
         size_after = _sizes(head, pairing.head_rows, stacks.in_head, num_after)
         self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
-        # A hash that persists and that a stack has on one side alone has other stacks: it changed.
+        # A persisting hash that a stack has on only one side has other stacks, so it changed.
         places = np.arange(changed.size)
         left, joined = (
             np.bincount(members // max(changed.size, 1), minlength=len(stacks))
@@ -75,7 +75,7 @@ class StackChanges(ChangeTable[StackChange]):
         added = _num_specs(head, pairing.added, stacks.in_head) + joined
         removed = _num_specs(base, pairing.removed, stacks.in_base) + left
         differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
-        # What a source does not state was neither added nor removed.
+        # If a source does not state stacks, none was added or removed.
         self._places = rows_where(differ & pairing.persisting.tell_stacks)
         kinds = np.full(len(stacks), code_of(StackChangeKind.CHANGED), np.int8)
         kinds[num_before == 0] = code_of(StackChangeKind.ADDED)
@@ -105,7 +105,7 @@ class StackChanges(ChangeTable[StackChange]):
 
     @cached_property
     def _packages_of_one_side(self) -> tuple[Numbers, Numbers]:
-        """The packages that stacks have in base alone, and in head alone, as ``_members``."""
+        """The packages that stacks have only in base, and only in head, encoded by ``_members``."""
         pairing, stacks, packages = self._pairing, self._stacks, self._packages
         sides = (
             (pairing.base, pairing.base_rows, stacks.from_base, packages.from_base),
@@ -119,28 +119,28 @@ class StackChanges(ChangeTable[StackChange]):
         )
 
     def _names(self, members: Numbers, place: int) -> tuple[str, ...]:
-        """Return the packages of a stack."""
+        """Return the names of the packages of a stack."""
         size = len(self._packages)
         start, stop = np.searchsorted(members, (place * size, (place + 1) * size)).tolist()
         places = (members[start:stop] - place * size).tolist()
         return tuple(map(self._packages.names.__getitem__, places))
 
     def find(self, name: str) -> int | None:
-        """Return the place of a stack; None where it is not among the changes."""
+        """Return the index of a stack; None if it is not among the changes."""
         (numbers,) = np.nonzero(self._places == self._stacks.place_of(name))
         return int(numbers[0]) if len(numbers) else None
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the table takes, without the names."""
+        """Approximate memory used by the table, without the names, in bytes."""
         lists = vars(self).get("_packages_of_one_side", ())
         return sum(array.nbytes for array in (self._places, self.kinds, self._numbers, *lists))
 
 
 def _num_specs(frame: Frame, rows: Rows | slice, places: Codes) -> Numbers:
-    """Return how many of the rows each stack has.
+    """Return the number of rows in each stack.
 
-    ``places`` are those of the stacks in the frame, -1 for one that it does not have.
+    ``places`` are the indices of the stacks in the frame, -1 for stacks that it does not have.
     """
     column = frame.stacks
     of_lists = np.bincount(column.codes[rows], minlength=len(column.values))
@@ -149,7 +149,7 @@ def _num_specs(frame: Frame, rows: Rows | slice, places: Codes) -> Numbers:
 
 
 def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) -> Numbers:
-    """Return the sums of the known sizes; -1 where a stack has specs but no known size."""
+    """Return the sums of the known sizes; -1 if a stack has specs but no known size."""
     column, sizes = frame.stacks, frame.size.numbers[rows]
     of_lists = np.zeros(len(column.values), np.int64)
     np.add.at(of_lists, column.codes[rows], np.maximum(sizes, 0))
@@ -164,7 +164,10 @@ def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) 
 def _members(
     frame: Frame, rows: Rows | slice, places: Codes, numbers: npt.NDArray[Any], size: int
 ) -> Numbers:
-    """Return each stack with the numbers of its rows, below ``size``, as one number, rising."""
+    """Return stacks with the numbers of their rows, each pair as one number, ascending.
+
+    The numbers are below ``size``.
+    """
     column, num_lists = frame.stacks, len(frame.stacks.values)
     keys = numbers.astype(np.int64) * num_lists + column.codes[rows]
     pairs, _ = distinct_below(num_lists * size, keys)
@@ -176,7 +179,7 @@ def _members(
 
 
 def _members_of_one_side(base: Numbers, head: Numbers) -> tuple[Numbers, Numbers]:
-    """Return what only base has, and what only head has."""
+    """Return the members that only base has, and those that only head has."""
     return (
         np.setdiff1d(base, head, assume_unique=True),
         np.setdiff1d(head, base, assume_unique=True),
@@ -184,6 +187,6 @@ def _members_of_one_side(base: Numbers, head: Numbers) -> tuple[Numbers, Numbers
 
 
 def common_stacks(pairing: Pairing) -> CommonNames:
-    """Return the names of the stacks of both sides; root, the union of all others, is left out."""
+    """Return the names of the stacks of both sides, without root, the union of all others."""
     base, head = pairing.base.stacks.items, pairing.head.stacks.items
     return CommonNames(base, head, left_out=frozenset({ROOT_STACK}))

@@ -1,9 +1,9 @@
-"""Why something is built twice: the twins of a revision, and what tells them apart.
+"""The twins of a revision, specs that are built twice, and the causes of their different hashes.
 
-Specs are *twins* where name, version, variants and architecture are equal and hashes are not. Of a
-group of twins the *first* is the one that most specs of the revision reach, then the one in most
-stacks, then that with the smallest hash. Each other one is compared with it as a counterpart is: so
-the causes add up to the number of specs that are built again.
+Specs are *twins* if name, version, variants and architecture are equal and hashes are not. The
+*first* of a group of twins is the one that most specs of the revision reach, then the one in most
+stacks, then the one with the smallest hash. Each of the others is compared with the first as its
+counterpart, so the numbers of specs by cause add up to the number of specs built again.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from snapshots.frames.graphs import FromBelow
 from snapshots.spack.names import ROOT_STACK
 
 ALIKE = ("name", "version", "variants", "platform", "operating_system", "target")
-"""The facts that twins have in common."""
+"""The facts that are equal for twins."""
 
 _NONE = -1
 _FEW = 32
-"""What reaches so few rows is found row by row in less time than to put the graph in order."""
+"""Up to this many rows, dependents are counted row by row: faster than ordering the graph."""
 
 
 class TwinGroup(msgspec.Struct, frozen=True):
@@ -35,11 +35,11 @@ class TwinGroup(msgspec.Struct, frozen=True):
 
 
 class Twins(Records[TwinGroup]):
-    """The groups of twins among some rows of a revision, marked by a mask, or among all.
+    """The groups of twins among the rows of a revision, or among those that a mask marks.
 
-    The groups whose other specs most specs reach come first, then by package, version and hash.
-    ``explanation`` says why the others are not the first: to it they are added specs, and the first
-    of its group is the counterpart of each.
+    The groups are sorted by the number of specs that reach their other specs, in descending order,
+    then by package, version and hash. ``explanation`` contains the causes of the others' hashes: it
+    treats them as added specs, and the first of their group as the counterpart of each.
     """
 
     def __init__(self, side: Side, mask: Mask | None = None) -> None:
@@ -72,32 +72,32 @@ class Twins(Records[TwinGroup]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory is kept, the frame and its graph included."""
+        """Approximate memory used, including the frame and its graph, in bytes."""
         arrays = (self._starts, self._sizes, self._rows, self._group_of)
         return self.explanation.num_bytes + sum(array.nbytes for array in arrays)
 
     @property
     def others(self) -> Rows:
-        """The rows of all twins but the first of each group, rising."""
+        """The rows of all twins except the first of each group, ascending."""
         return self.explanation.counterparts.head_rows
 
     def find(self, digest: str) -> int | None:
-        """Return the place of the group whose first has a hash; None where there is none."""
+        """Return the index of the group whose first spec has a hash; None if there is none."""
         row = self._side.frame.hashes.find(digest)
         place = _NONE if row is None else int(self._group_of[row])
         is_first = place != _NONE and int(self._rows[self._starts[place]]) == row
         return place if is_first else None
 
     def causes_of(self, group: TwinGroup) -> list[int]:
-        """Return the numbers of the causes why the others are not the first, in their order."""
+        """Return the numbers of the causes of a group's other specs, in order."""
         numbers = self.explanation.causes.involved_in(group.rows[1:]).numbers
         return sorted(set(numbers.tolist()))
 
     def saved(self, groups: Sequence[TwinGroup]) -> list[Rows]:
-        """Return for each group the specs that would be one with another if its twins were one.
+        """Return for each group the specs that would not be built if its twins were one spec.
 
-        They are its own but the first, and those twins above it that differ from the first of their
-        group in nothing else.
+        These are the twins of the group except the first, and those dependents of them that are
+        twins and differ from the first of their own group in nothing else.
         """
         causes = self.explanation.causes
         numbers = causes.pairs_of(self._group_of)
@@ -119,7 +119,7 @@ class Twins(Records[TwinGroup]):
 
 
 def _with_twins(side: Side, mask: Mask | None) -> tuple[Rows, Numbers]:
-    """Return the rows that have twins among the marked ones, rising, and a number of each group."""
+    """Return the marked rows that have twins, ascending, and a group number for each."""
     frame = side.frame
     rows = np.arange(len(frame), dtype=np.int32) if mask is None else rows_where(mask)
     _, keys, counts = np.unique(
@@ -130,7 +130,7 @@ def _with_twins(side: Side, mask: Mask | None) -> tuple[Rows, Numbers]:
 
 
 def _count_dependents(side: Side, rows: Rows) -> Numbers:
-    """Return how many specs of the revision reach each row over any edge, itself left out."""
+    """Return how many other specs of the revision reach each row over any edge."""
     graph = side.graph
     is_needed = np.zeros(graph.num_nodes, np.bool_)
     is_needed[graph.targets] = True
@@ -150,7 +150,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
 
 
 def _first_first(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Numbers:
-    """Return the order of twins: group by group, in each the first, then the others by hash."""
+    """Return the order of twins by group: the first of each, then the others by hash."""
     frame = side.frame
     stacks = frame.stacks
     num_stacks = np.fromiter(

@@ -1,6 +1,6 @@
-"""The words for causes, reasons and kinds of changes, wherever people read them.
+"""Phrases for causes, reasons and kinds of changes.
 
-Terminal, notes, feeds and pages take them from here; JSON and GraphQL have the values of the enums.
+Terminal output, notes, feeds and pages use them; JSON and GraphQL use the values of the enums.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ from snapshots.texts import in_words, short_hash, single_value
 
 
 class CausePhrases(msgspec.Struct, frozen=True):
-    """How a cause is worded: as a line of its own, as a noun, and as a clause ("... changed").
+    """The phrases for a cause: as a title, as a noun, and as a clause ("... changed").
 
-    Phrases are templates, see ``filled``. Without a clause, the noun and "changed" make one.
+    Phrases are templates for ``filled``. Without a clause, the noun and "changed" form one.
     """
 
     title: str
@@ -97,11 +97,11 @@ def cause_phrases(kind: CauseKind, before: str | None, after: str | None) -> Cau
 def filled(
     template: str, package: str | None, before: str | None, after: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a template, each with the name of its field; our own words have none.
+    """Yield the parts of a template, each with the name of its field; literal text has none.
 
-    Fields are ``package``, ``before`` and ``after``, or ``old`` and ``new`` where these are names
-    of packages; what follows a colon stands for None. ``step`` is what there was and what there is,
-    as far as there is and was something; ``in_brackets`` is the same in brackets.
+    Fields are ``package``, ``before`` and ``after``, or ``old`` and ``new`` if these are names of
+    packages; the text after a colon replaces None. ``step`` is the value before and after, as far
+    as they exist; ``in_brackets`` is the same in brackets.
     """
     step = "now {after}" if before is None else "{before} → {after}"
     if after is None:
@@ -116,9 +116,9 @@ def filled(
 
 
 def tie_text(tie: Tie, verb: str) -> str:
-    """Return what is not known of a tie: 1 of 2 was rebuilt; which is not known.
+    """Return a phrase for the open question of a tie: 1 of 2 was rebuilt; which is not known.
 
-    ``verb`` is a participle: what became of the specs.
+    ``verb`` is a participle that states what happened to the specs.
     """
     number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
     if number == most:
@@ -151,7 +151,7 @@ _OF_TWINS = {
 
 
 def without_direction(cause: CauseName) -> CauseName:
-    """Return a cause as it is of twins, of which neither comes first: one name for both ways."""
+    """Return a cause of twins, neither of which comes first: one name for both directions."""
     if cause.kind in _DEPENDENCIES:
         name = cause.after if cause.before is None else cause.before
         both = name if cause.before == cause.after else None
@@ -193,7 +193,7 @@ PACKAGE_KINDS = {
     PackageChangeKind.REBUILT: "rebuilt",
     PackageChangeKind.CHANGED: "other facts",
 }
-"""What became of a package. With other versions the newest is the same."""
+"""What happened to a package. With "other versions", the newest version is the same."""
 
 
 # -- specs
@@ -216,7 +216,7 @@ _COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
     SpecChangeReason.BUILD_GONE: ("build less", "builds less"),
     SpecChangeReason.FACTS: ("with other facts", "with other facts"),
 }
-"""What follows the number of specs that have a reason: of one, and of several."""
+"""The text after the number of specs that have a reason: singular and plural."""
 
 
 def counted_reasons(kind: SpecChangeKind, reasons: Mapping[SpecChangeReason, int]) -> str:
@@ -235,13 +235,13 @@ def _kind_of(reason: SpecChangeReason) -> SpecChangeKind:
     return SpecChangeKind.REMOVED if is_gone else SpecChangeKind.ADDED
 
 
-# -- what differs of two specs
+# -- differences of two specs
 
 
 def difference_phrase(names: Sequence[str], change: FieldChange) -> str:
-    """Return what differs of a spec in words: version 2.8.1 → 2.8.2, +mpi → ~mpi.
+    """Return a phrase for a difference of a spec: version 2.8.1 → 2.8.2, +mpi → ~mpi.
 
-    ``names`` are those of the path within the spec; without any it is only below one of two.
+    ``names`` is the path within the spec; if it is empty, only one of the two specs reaches it.
     """
     before, after = change.before, change.after
     match names:
@@ -259,14 +259,14 @@ def difference_phrase(names: Sequence[str], change: FieldChange) -> str:
 
 
 def arrow(before: object, after: object) -> str:
-    """Return what became of what, in one line; nothing is a word where one of both is missing."""
+    """Return the change of a value in one line; a missing value is written as a word."""
     return " → ".join(
         "nothing" if value is None else single_value(value) for value in (before, after)
     )
 
 
 def variant_text(name: str, value: bool | str | None) -> str | None:
-    """Return a variant as Spack writes it: +mpi, ~mpi, api=v2; None where there is none."""
+    """Return a variant in Spack's notation: +mpi, ~mpi, api=v2; None if there is none."""
     if value is None:
         return None
     return f"{'+' if value else '~'}{name}" if isinstance(value, bool) else f"{name}={value}"

@@ -1,7 +1,7 @@
-"""What the specs that use candidates say of which of them replaced which.
+"""Votes of dependents on which candidates are counterparts.
 
-Two counterparts vote for two candidates that they depend on, each for the same name. Where one of
-the two depends on several specs of that name, it says nothing of them.
+Two counterparts vote for two candidates that they depend on by the same name. If one of the two
+depends on several specs of a name, it does not vote on them.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ _NONE = -1
 
 
 class Votes(msgspec.Struct, frozen=True):
-    """The pairs of candidates that have votes, in the order of their places, and how many."""
+    """The pairs of candidates that have votes, sorted by index, and the number of votes of each."""
 
     base: Places
     head: Places
     counts: Places
 
     def is_same_as(self, other: "Votes") -> bool:
-        """Tell whether the same pairs have as many votes."""
+        """Return whether the same pairs have the same numbers of votes."""
         both = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
         return all(np.array_equal(ours, theirs) for ours, theirs in both)
 
@@ -34,9 +34,10 @@ class Votes(msgspec.Struct, frozen=True):
 def count_votes(
     candidates: Sequence[Candidates], free: Sequence[Mask], rows: Sequence[Rows]
 ) -> Votes:
-    """Return the votes of pairs of rows for candidates that are free.
+    """Return the votes of pairs of rows for free candidates.
 
-    Each argument is that of base and that of head; the rows are counterparts, in the same order.
+    Each argument contains that of base and that of head; the rows are counterparts in the same
+    order.
     """
     base, head = map(_Uses, candidates, free, rows)
     _, ours, theirs = np.intersect1d(base.keys, head.keys, assume_unique=True, return_indices=True)
@@ -47,9 +48,9 @@ def count_votes(
 
 
 class _Uses:
-    """The free candidates that rows of one side depend on by a name that stands once in the row.
+    """The free candidates on which rows of one side depend by a name that is unique in the row.
 
-    ``keys`` are a hash of the number of the row and the name, ``places`` the candidates.
+    ``keys`` are hashes of the row number and the name, ``places`` the indices of the candidates.
     """
 
     def __init__(self, candidates: Candidates, free: Mask, rows: Rows) -> None:
