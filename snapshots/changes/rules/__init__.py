@@ -1,1 +1,1 @@
-"""Rules that a comparison, or one revision, is judged by: records, their file, and the verdict."""
+"""Rules for comparisons and revisions: records, rule files, and the verdict."""

@@ -1,10 +1,10 @@
-"""What rules are judged over, and what they can count of it.
+"""The scope of rules, and the counts that they can limit.
 
-A rule is about all of a comparison, or about some specs. One that is narrowed is judged as if both
-revisions held nothing but the specs that it is about. So what left a stack is gone for the users of
-the stack, although other stacks still have it. What a rule can limit are the counts of a
-comparison's summary, and the sizes of what was added and removed. Each measure has its whole: what
-base has of the same, which a percentage is of.
+A rule is about an entire comparison, or about the specs in its scope. A rule with a scope is
+evaluated as if both revisions contained only the specs in scope: a spec that left a stack is
+removed for the users of the stack, although other stacks may still have it. Rules can limit the
+counts of a comparison's summary, and the sizes of added and removed specs. The whole of each
+measure, to which a percentage refers, is the corresponding count of base.
 """
 
 import re
@@ -42,49 +42,49 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
 BY_COMMIT = "specs-rebuilt-by-commit"
-"""The measure of what one commit of the recipes rebuilt."""
+"""The measure of the specs that a single commit of the recipes rebuilt."""
 
 
 class CommitRebuild(msgspec.Struct, frozen=True):
-    """A commit of the recipes, in words, and the causes that are changes of its own recipes."""
+    """A commit of the recipes, as a phrase, and the causes that are changes of its own recipes."""
 
     commit: str
     causes: Sequence[int]
 
 
 MostRebuilt = Callable[[Sequence[CauseCount]], CommitRebuild | None]
-"""Returns the commit that explains most specs of some causes; None where none explains any.
+"""Returns the commit that explains the most specs of some causes; None if none explains any.
 
-Raises InvalidArgument where the commits are not known.
+Raises InvalidArgument if the commits are not known.
 """
 
 
 def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
-    """Raise InvalidArgument: of what is not published yet no commits are known."""
+    """Raise InvalidArgument: no commits are known for revisions that are not published yet."""
     raise commits_unknown("the commits of the recipes are known only of published revisions")
 
 
 def commits_unknown(reason: str | None) -> InvalidArgument:
-    """Return the fault of commits that are not known."""
+    """Return the error for commits that are not known."""
     return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
 
 
 NO_MASK: Mask = np.zeros(0, np.bool_)
-"""The mask over a base that there is not."""
+"""The mask over a missing base."""
 
 
 class Searched(msgspec.Struct, frozen=True):
-    """A revision that is searched; ``load`` returns its graph where a query needs it."""
+    """A revision to search; ``load`` returns its graph, if a query needs it."""
 
     frame: Frame
     load: Callable[[], DependencyGraph]
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What rules are judged on: head, and what changed from base where there is one.
+    """The input of rules: head, and the changes from base if there is a base.
 
-    ``elsewhere`` returns the names of packages of other revisions. ``explain`` and ``most_rebuilt``
-    are asked for what they explain only by rules that need it.
+    ``elsewhere`` returns the package names of other revisions. ``explain`` and ``most_rebuilt`` are
+    called only for rules that need their result.
     """
 
     base: Searched | None
@@ -95,10 +95,10 @@ class Judged(msgspec.Struct, frozen=True):
     most_rebuilt: MostRebuilt = no_commits
 
     def find(self, query: str) -> tuple[Mask, Mask]:
-        """Return masks over base, empty where there is none, and head: what a query matches.
+        """Return masks over base, empty without a base, and head of the specs that match a query.
 
-        Where nothing matches on either side it raises UnknownPackage for any unknown name: with a
-        typing error behind ``^``, too, a rule would hold whatever is published.
+        If nothing matches on either side, raise UnknownPackage for any unknown name: with a
+        misspelled name, also after ``^``, a rule would hold regardless of what is published.
         """
         base, head, parsed = self.base, self.head, queries.read(query)
         before = NO_MASK if base is None else queries.select(base.frame, parsed, base.load)
@@ -116,7 +116,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 class RuleSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """Which specs a rule is about: those that meet all of it. None and empty set no condition.
+    """The scope of a rule: the specs that meet all conditions; None and empty are no condition.
 
     ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
     """
@@ -127,14 +127,14 @@ class RuleSubject(msgspec.Struct, frozen=True, kw_only=True):
     except_: tuple[str, ...] = ()
 
     def packages_meant(self, names: Sequence[str]) -> Mask:
-        """Return which of some packages the rule is about, by their names."""
+        """Return which of some packages are in scope, by name."""
         meant = _fitting(names, self.package) if self.package else np.ones(len(names), np.bool_)
         return meant & ~_fitting(names, self.except_)
 
 
 def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
-    """Return which names fit one of the globs."""
-    # fnmatchcase keeps too few patterns for rules of hundreds.
+    """Return which names match one of the globs."""
+    # The cache of fnmatchcase is too small for rules with hundreds of globs.
     fits = [re.compile(translate(glob)).match for glob in globs if _GLOB.search(glob)]
     plain = frozenset(globs)
     return np.fromiter(
@@ -143,9 +143,9 @@ def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
 
 
 class Scope:
-    """The specs of head that a rule is about, and where there is a base those of base.
+    """The specs of head that are in the scope of a rule, and, if there is a base, those of base.
 
-    What follows from the difference of both raises TypeError where there is no base.
+    Results that require the difference of both raise TypeError if there is no base.
     """
 
     def __init__(self, judged: Judged, only: RuleSubject) -> None:
@@ -157,7 +157,7 @@ class Scope:
 
     @cached_property
     def masks(self) -> tuple[Mask, Mask]:
-        """The rows of base, none where there is no base, and of head that the rule is about."""
+        """The rows in scope of base, empty without a base, and of head."""
         before = NO_MASK if self.base is None else _meeting(self.base, self.only)
         after = _meeting(self.head, self.only)
         if self.only.matching is None:
@@ -166,14 +166,14 @@ class Scope:
         return before & in_base, after & in_head
 
     def find(self, query: str) -> tuple[Mask, Mask]:
-        """Return those of the rows that a query in Spack's language means."""
+        """Return the rows in scope that match a query in Spack's language."""
         in_base, in_head = self._judged.find(query)
         return self.masks[0] & in_base, self.masks[1] & in_head
 
     def holes(self) -> tuple[DependencyGraph, Holes]:
-        """Return what the specs of head that the rule is about lack, and the graph of head.
+        """Return the holes of the specs of head in scope, and the graph of head.
 
-        Raises InvalidArgument where the source of head states the dependencies of none of them.
+        Raises InvalidArgument if the source of head states the dependencies of none of them.
         """
         graph, rows = self._judged.head.load(), self.masks[1]
         known = graph.known[rows] if rows.any() else graph.known
@@ -183,41 +183,41 @@ class Scope:
         return graph, Holes(graph, rows)
 
     def twins(self) -> Twins:
-        """Return which of the specs of head that the rule is about are built more than once."""
+        """Return the twins among the specs of head in scope."""
         return Twins(Side(self.head, self._judged.head.load()), self.masks[1])
 
     # -- the difference from base
 
     @property
     def _whole(self) -> Comparison:
-        """What changed, whatever the rule is about."""
+        """The changes of all specs, regardless of the scope."""
         if self._judged.comparison is None:
             raise TypeError("judged without a base")
         return self._judged.comparison
 
     @cached_property
     def comparison(self) -> Comparison:
-        """What changed, of these specs alone."""
+        """The changes of the specs in scope."""
         if self.only == RuleSubject():
             return self._whole
         pairing = self._whole.pairing.within(*self.masks)
         return Comparison(self._whole.base, self._whole.head, pairing)
 
     def explain(self) -> Explanation:
-        """Return why what changed did so, in scope or not."""
+        """Return the explanation of all changes, regardless of the scope."""
         if self._judged.explain is None:
             raise TypeError("a comparison is judged without what explains it")
         return self._judged.explain()
 
     def most_rebuilt(self, counts: Sequence[CauseCount]) -> CommitRebuild | None:
-        """Return the commit that rebuilt most; raises InvalidArgument where none are known."""
+        """Return the commit that rebuilt most specs; raise InvalidArgument if none are known."""
         return self._judged.most_rebuilt(counts)
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
-        """The dimensions of cells where a rule does not name any.
+        """The dimensions of cells if a rule does not name any.
 
-        Stacks are among them where one side alone states them: then no cell can be judged.
+        Stacks are included if only one side states them: then no cell can be evaluated.
         """
         if self._who_tells_no_stacks():
             return (CoverageDimension.STACK, CoverageDimension.TARGET)
@@ -226,41 +226,41 @@ class Scope:
     def _who_tells_no_stacks(self) -> str | None:
         return silent_side(self._whole.base, self._whole.head)
 
-    # -- what base has: the wholes of percentages
+    # -- counts of base, to which percentages refer
 
     @cached_property
     def base_rows(self) -> Rows:
-        """The rows of base that the rule is about."""
+        """The rows of base that are in scope."""
         return rows_where(self.masks[0])
 
     @property
     def num_specs(self) -> int:
-        """How many specs base has."""
+        """Number of specs of base in scope."""
         return len(self.base_rows)
 
     @property
     def num_packages(self) -> int:
-        """How many packages base has."""
+        """Number of packages of base in scope."""
         return int(np.count_nonzero(self._whole.base.packages_having(self.masks[0])))
 
     @property
     def num_stacks(self) -> int:
-        """How many stacks base has."""
+        """Number of stacks of base in scope."""
         before, _ = self.comparison.stacks.num_stacks
         return before if self.only.stack is None else min(before, 1)
 
     def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
-        """Return how many cells base has."""
-        if self.only.stack is not None:  # all of the specs are in it, and it alone counts
+        """Return the number of cells of base in scope."""
+        if self.only.stack is not None:  # all specs in scope are in it, and no other counts
             dimensions = [
                 dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
             ]
         return len(cells_of(self._whole.base, self.base_rows, dimensions).packages)
 
-    # -- what changed, but of no stack that the rule is not about
+    # -- changes, without those of stacks out of scope
 
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
-        """Return the stacks that changed so; raises InvalidArgument where one side states none."""
+        """Return the stacks that changed by kind; raise InvalidArgument if one side states none."""
         if who := self._who_tells_no_stacks():
             raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
         changes = (change for change in self.comparison.stacks if change.kind is kind)
@@ -275,7 +275,7 @@ class Scope:
         return self._cells[dimensions]
 
     def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
-        """Raise InvalidArgument where a side does not state a dimension, so that no cell counts."""
+        """Raise InvalidArgument if a side does not state a dimension, so that no cell counts."""
         for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
             for dimension in unstated(frame, dimensions):
                 name = dimension.value.replace("_", "-")
@@ -284,7 +284,7 @@ class Scope:
     def lost_for_query(
         self, query: str, dimensions: tuple[CoverageDimension, ...]
     ) -> CoverageChanges:
-        """Return the cells of specs that a query means which head has no longer.
+        """Return the lost cells of the specs that match a query.
 
         Raises as ``require_told`` does.
         """
@@ -294,7 +294,7 @@ class Scope:
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
-    """Return which of two revisions states no stacks, where the other one does; else None."""
+    """Return which of two revisions states no stacks although the other does; None otherwise."""
     base_states, head_states = tells_stacks(base), tells_stacks(head)
     if base_states == head_states:
         return None
@@ -302,16 +302,16 @@ def silent_side(base: Frame, head: Frame) -> str | None:
 
 
 def _meeting(frame: Frame, only: RuleSubject) -> Mask:
-    """Return the rows of a frame that a rule is about, by stack and package."""
+    """Return the rows of a frame that are in scope, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """How much there is of something, and of how much in base; None for what is unknown.
+    """A measured amount, and the corresponding amount of base; None for unknown ones.
 
-    ``changes`` are the specs that were counted, where specs were. ``num_unknown`` of them have no
-    size. ``by`` is what they are counted for, in words.
+    ``changes`` are the counted specs, if specs were counted; the size of ``num_unknown`` of them is
+    not known. ``by`` is the commit for which they are counted, as a phrase.
     """
 
     amount: int | None
@@ -322,9 +322,9 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A way to count; ``noun`` is what is counted, ``happened`` what became of it.
+    """A way to count; ``noun`` names the counted objects, ``happened`` what happened to them.
 
-    One that is ``of_head`` needs no base: it is taken of head alone.
+    A measure that is ``of_head`` needs no base: it depends on head alone.
     """
 
     noun: str
@@ -358,7 +358,7 @@ def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
 
 
 def _rebuilt_by_commit(scope: Scope) -> Measured:
-    """Return the specs whose main causes are changes of the recipes that one commit touched."""
+    """Return the specs whose main causes are recipe changes of the commit that rebuilt most."""
     changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
     most = scope.most_rebuilt(causes.counted(changes.after))
     numbers = [] if most is None else list(most.causes)
@@ -423,10 +423,10 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
 
 
 MEASURES: Mapping[str, Measure] = dict(_all_measures())
-"""The measures by the names that a file has for them: those of the summary, with dashes."""
+"""The measures by their names in rule files: those of the summary, with dashes."""
 
 
 def rows_of(changes: SpecChanges) -> tuple[Frame, Rows]:
-    """Return the frame and the rows of changes of one kind: of head, unless they were removed."""
+    """Return the frame and the rows of changes of one kind: of base if removed, else of head."""
     is_removed = bool(len(changes)) and int(changes.after[0]) < 0
     return (changes.base, changes.before) if is_removed else (changes.head, changes.after)

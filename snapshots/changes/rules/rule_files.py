@@ -1,7 +1,7 @@
-"""A file of rules, in TOML: read whole, and every fault with its line and key.
+"""Rule files in TOML: all faults are reported, each with its line and key.
 
-``tomllib`` reports no lines of what it reads. Of a text that it accepts, a line that begins like a
-key or the head of a table is one, unless it is in a text of several lines.
+``tomllib`` does not report the lines of keys. In a text that it accepts, a line that starts like a
+key or a table header is one, unless it is inside a multi-line string.
 """
 
 import re
@@ -21,21 +21,21 @@ _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
 _STATEMENT = re.compile(
     rf"[ \t]*(?P<head>\[\[?)?[ \t]*(?P<names>{_PART}(?:[ \t]*\.[ \t]*{_PART})*+)[ \t]*(?(head)\]|=)"
 )
-"""The begin of a line that sets a key, or is the head of a table."""
+"""The start of a line that sets a key, or that is a table header."""
 
 _UP_TO_TEXT = re.compile(
     r"""(?:[^"'#]|"(?!"")(?:[^"\\]|\\.)*+"|'(?!'')[^']*+')*+(?P<opens>\"{3}|'{3})?"""
 )
-"""What comes before a text of several lines, and the quotes that open it, if there is one."""
+"""The text before a multi-line string, and the quotes that open it, if there is one."""
 
 Place = tuple[int, str | None]
-"""The number of a table of an array of tables, -1 for none, and a key in it; None for its head."""
+"""The index of a table in an array of tables, -1 for none, and a key; None for its header."""
 
 
 def lines_of(text: str, array: str) -> dict[Place, int]:
-    """Return the line, from 1, of each table of an array of tables and of each key in it.
+    """Return the line, from 1, of each table in an array of tables and of each of its keys.
 
-    The keys outside the array have the number -1. The text must be TOML.
+    Keys outside the array have the index -1. The text must be valid TOML.
     """
     places: dict[Place, int] = {}
     number, outside, quotes = -1, True, ""
@@ -56,7 +56,7 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
 
 
 def _left_open(line: str, quotes: str) -> str:
-    """Return the quotes of the text that goes on after a line, and went on before it; or none."""
+    """Return the quotes of the string that is open after a line; ``quotes`` was open before it."""
     position = 0
     while True:
         if quotes:
@@ -71,21 +71,21 @@ def _left_open(line: str, quotes: str) -> str:
 
 
 LARGEST_FILE = 1 << 20
-"""How many bytes a file of rules may have."""
+"""Maximum size of a rule file in bytes."""
 
 _ARRAY = "rule"
 _DEEP_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}"""
 )
-"""A key of very many parts, which takes the reader of TOML time by the square of them."""
+"""A key with very many parts, for which the TOML parser takes quadratic time."""
 
 _ERROR_PLACE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
 def read_rules(location: str) -> list[Rule]:
-    """Return the rules of a file; lock files are read as seen from it.
+    """Return the rules of a file; paths of lock files are relative to it.
 
-    Raises RulesError with everything that is wrong.
+    Raises RulesError with all faults.
     """
     try:
         data = read_regular(location, LARGEST_FILE)
@@ -99,16 +99,16 @@ def read_rules(location: str) -> list[Rule]:
 
 
 def parse_rules(text: str, location: str) -> list[Rule]:
-    """Return the rules of a text; ``location`` names it, and lock files are as seen from there.
+    """Return the rules of a text; paths of lock files are relative to ``location``, its name.
 
-    Raises RulesError with everything that is wrong.
+    Raises RulesError with all faults.
     """
     if deep := _DEEP_KEY.search(text):
         line = text.count("\n", 0, deep.start()) + 1
         raise RulesError([SourceError(location, "nests too deeply", line=line)])
     try:
         document = tomllib.loads(text)
-    except ValueError as error:  # TOML's own, and that of a number with thousands of digits
+    except ValueError as error:  # a TOML error, or a number with thousands of digits
         raise RulesError([_syntax_error(text, location, error)]) from None
     except RecursionError:
         raise RulesError([SourceError(location, "nests too deeply")]) from None
@@ -123,7 +123,7 @@ def _syntax_error(text: str, location: str, error: ValueError) -> SourceError:
 
 
 class _File:
-    """The document of a file of rules, with the lines of its keys."""
+    """The document of a rule file, with the lines of its keys."""
 
     def __init__(
         self, location: str, document: Mapping[str, Any], lines: Mapping[Place, int]
@@ -133,7 +133,7 @@ class _File:
         self._lines = lines
 
     def rules(self) -> list[Rule]:
-        """Return the rules; raises RulesError with everything that is wrong."""
+        """Return the rules; raises RulesError with all faults."""
         errors = list(self._outside())
         tables = self._document.get(_ARRAY, [])
         rules: list[Rule] = []
@@ -153,14 +153,14 @@ class _File:
         return rules
 
     def _outside(self) -> Iterator[SourceError]:
-        """Yield the errors of keys that are in no rule."""
+        """Yield the errors of keys outside of rules."""
         for key in self._document:
             if key != _ARRAY:
                 reason = "is outside of a rule: a file of rules contains only [[rule]]"
                 yield self._error(-1, key, reason)
 
     def _read(self, tables: Sequence[Mapping[str, Any]], rules: list[Rule]) -> list[SourceError]:
-        """Read each rule into a list; return the errors."""
+        """Append each rule to ``rules``; return the errors."""
         errors: list[SourceError] = []
         for number, table in enumerate(tables):
             try:
@@ -180,7 +180,7 @@ class _File:
                 seen.add(name)
 
     def _covered(self, path: str) -> Sequence[ConcreteSpec]:
-        """Return what the lock file at a path asks for; raises ValueError for what is none."""
+        """Return the specs of a lock file; raise ValueError if it cannot be read."""
         try:
             lock = lock_files.read(str(Path(self._location).parent / path))
         except SourceError as error:
@@ -191,6 +191,6 @@ class _File:
         return SourceError(self._location, reason, line=self._line(number, key), key=key)
 
     def _line(self, number: int, key: str | None) -> int:
-        """Return the line of a key, else that of its rule, else the first."""
+        """Return the line of a key, or else of its rule, or else the first line."""
         places = ((number, key), (number, None), (-1, key), (-1, _ARRAY))
         return next((self._lines[place] for place in places if place in self._lines), 1)

@@ -1,8 +1,9 @@
-"""Rules: what each kind may hold, what it means, and the verdict on a comparison or a revision.
+"""Rules: the keys and meaning of each kind, and the verdict on a comparison or a revision.
 
-Each kind of rule is a record whose described fields are the keys of a file, and which judges. From
-the same records follow how files and requests are read, the JSON schema, and GraphQL's input. The
-verdict is pure, and always the same; docs/gates.md defines what each rule means.
+Each kind of rule is a record whose fields with a description are the keys of a rule file, and which
+evaluates itself. Reading of files and requests, the JSON schema, and the GraphQL input are derived
+from these records. The verdict is a pure function of its input; docs/gates.md defines the meaning
+of each rule.
 """
 
 import re
@@ -71,11 +72,11 @@ SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 _AMOUNT = rf"^([0-9]{{1,15}}|{_NUMBER} ?(%|{'|'.join(SIZES)}))$"
 _UP_TO_ALL = r"^([0-9]{1,15}|(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%)$"
-"""How amounts are written in texts, as regular expressions that are valid in JSON Schema, too."""
+"""Regular expressions for amounts in texts, also valid in JSON Schema."""
 
 
 class AmountUnit(Enum):
-    """What an amount counts: things one by one, hundredths of all of them, or bytes."""
+    """The unit of an amount: a count, a percentage of the whole, or bytes."""
 
     NUMBER = "number"
     PERCENTAGE = "percentage"
@@ -83,20 +84,20 @@ class AmountUnit(Enum):
 
 
 class Amount(msgspec.Struct, frozen=True):
-    """An amount, exactly as it was written; ``text`` is for people."""
+    """An amount, exactly as written; ``text`` is for messages."""
 
     value: Decimal
     unit: AmountUnit
     text: str
 
     def share_of(self, whole: int) -> Fraction:
-        """Return how much of a whole the amount is: a percentage of it, else the value itself."""
+        """Return the amount as a number: a percentage is applied to the whole."""
         value = Fraction(self.value)
         return value * whole / 100 if self.unit is AmountUnit.PERCENTAGE else value
 
 
 def read_amount(value: int | str) -> Amount:
-    """Return a number or a text of a valid form as an amount."""
+    """Parse an amount from a number or a text of a valid form."""
     match = re.fullmatch(r"([0-9.]+) ?(.*)", str(value))
     if match is None:
         raise ValueError(f"{quoted(str(value))} is not an amount")
@@ -108,29 +109,29 @@ def read_amount(value: int | str) -> Amount:
     return Amount(Decimal(number), AmountUnit.NUMBER, f"{int(number):,}")
 
 
-# -- what the keys of rules hold
+# -- the values of keys
 
 
 LONGEST_TEXT = 200
-"""How many characters a name or glob may have."""
+"""Maximum number of characters of a name or glob."""
 
 LONGEST_PATH = 4_096
-"""How many characters a path may have."""
+"""Maximum number of characters of a path."""
 
 MOST_GLOBS = 500
-"""How many globs a list may have."""
+"""Maximum number of globs in a list."""
 
 DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in CoverageDimension}
-"""The dimensions of coverage as files and the command line name them."""
+"""The dimensions of coverage by their names in rule files and on the command line."""
 
 
 class SpecQuery(str):
-    """A query in Spack's language; raises ValueError for what is none."""
+    """A query in Spack's language; raises ValueError for an invalid one."""
 
     __slots__ = ()
 
     def __new__(cls, text: object) -> "SpecQuery":
-        """Return a text that Spack's language can be read from."""
+        """Return a text that is valid in Spack's language."""
         if not isinstance(text, str) or not text:
             raise ValueError(f"{shown(text)} is not a query in Spack's language, as hdf5+mpi is")
         try:
@@ -155,12 +156,12 @@ class PackageQuery(SpecQuery):
 
 
 class Dimensions(tuple[CoverageDimension, ...]):
-    """Dimensions of coverage, each once; raises ValueError for names that are none."""
+    """Distinct dimensions of coverage; raises ValueError for unknown names."""
 
     __slots__ = ()
 
     def __new__(cls, names: object) -> "Dimensions":
-        """Return the dimensions that a list names."""
+        """Return the dimensions named by a list."""
         if not isinstance(names, list) or not names:
             raise ValueError(f"{shown(names)} is not a list of {', '.join(DIMENSIONS)}")
         for name in names:
@@ -172,7 +173,7 @@ class Dimensions(tuple[CoverageDimension, ...]):
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: a text in quotes, a number, else its kind in TOML's terms."""
+    """Return a value for a message: a quoted text, a number, or else its type in TOML's terms."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -220,7 +221,7 @@ def _about(description: str) -> Meta:
 
 
 def _not(form: str, **bounds: Any) -> Meta:
-    """Return the bounds of a value, with what one is that does not meet them."""
+    """Return the bounds of a value, with the error message for values outside them."""
     return Meta(extra={"not": form}, **bounds)
 
 
@@ -265,10 +266,10 @@ _Matching = Annotated[SpecQuery, _about("Only specs that this query in Spack's l
 
 
 class Breach(msgspec.Struct, frozen=True, gc=False):
-    """What breaks a rule, in one line for people.
+    """A breach of a rule, with a message of one line.
 
-    ``rows`` are the specs that it is about, as rows of ``frame``: of base, or of head where they
-    came. ``missing`` is the hash of a spec that is in neither.
+    ``rows`` are the affected specs, as rows of ``frame``: of base, or of head for added ones.
+    ``missing`` is the hash of a spec that is in neither.
     """
 
     message: str
@@ -279,11 +280,11 @@ class Breach(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def num_specs(self) -> int:
-        """How many specs the breach is about."""
+        """Number of specs that the breach affects."""
         return int(self.missing is not None) if self.rows is None else len(self.rows)
 
     def hashes(self) -> list[str]:
-        """Return the hashes of the specs that the breach is about."""
+        """Return the hashes of the specs that the breach affects."""
         if self.missing is not None:
             return [self.missing]
         if self.frame is None or self.rows is None:
@@ -292,7 +293,7 @@ class Breach(msgspec.Struct, frozen=True, gc=False):
 
 
 class Breaches(Records[Breach]):
-    """Breaches that are made when they are read."""
+    """Breaches that are created on access."""
 
     def __init__(self, size: int, make: Callable[[int], Breach]) -> None:
         self._size = size
@@ -306,7 +307,7 @@ class Breaches(Records[Breach]):
 
 
 class RuleResult(msgspec.Struct, frozen=True):
-    """What became of a rule; ``message`` says in one line what was found."""
+    """The result of a rule; ``message`` summarizes it in one line."""
 
     rule: "Rule"
     message: str
@@ -320,7 +321,7 @@ class RuleResult(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of all rules, in their order."""
+    """The results of all rules, in their order."""
 
     results: tuple[RuleResult, ...]
 
@@ -330,16 +331,16 @@ class Verdict(msgspec.Struct, frozen=True):
         return not self.broken(RuleLevel.ERROR)
 
     def broken(self, level: RuleLevel) -> list[RuleResult]:
-        """Return what became of the broken rules of a level."""
+        """Return the results of the broken rules of a level."""
         return [
             result for result in self.results if not result.passed and result.rule.level is level
         ]
 
 
 def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
-    """Return a breach for each of some lost cells, of which base has the rows that a mask marks.
+    """Return a breach for each lost cell; ``in_base`` marks the rows of base that count.
 
-    ``what`` says what is missing there; ``{package}`` in it is the cell's.
+    ``what`` describes what is missing; ``{package}`` in it is replaced by the cell's package.
     """
 
     def breach(place: int) -> Breach:
@@ -358,7 +359,7 @@ def _named(dimension: CoverageDimension, value: str) -> str:
 
 
 def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
-    """Return the rows of base in a cell."""
+    """Return the marked rows of base in a cell."""
     own = cells.base.rows_of(cells.package(place)) or slice(0, 0)
     mask = in_base[own].copy()
     values = zip(cells.dimensions, cells.values(place), strict=True)
@@ -396,7 +397,7 @@ def _packages_downgraded(scope: Scope) -> Breaches:
 
 
 def _versions_removed(scope: Scope) -> Breaches:
-    """Return the versions that base has of a package and head has not, in base's order."""
+    """Return a breach for each version of a package that only base has, in base's order."""
     base, head = scope.comparison.base, scope.comparison.head
     in_base, in_head = scope.masks
     rows = rows_where(in_base)
@@ -442,9 +443,9 @@ def _specs_removed(scope: Scope) -> Breaches:
 
 
 def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
-    """Return what the specs of head lack to be installed, each with the specs that need it.
+    """Return the holes in the scope, each with the specs that need it.
 
-    Of specs whose dependencies are not known, the message says how many there are.
+    The message states the number of specs whose dependencies are not known.
     """
     graph, holes = scope.holes()
 
@@ -461,7 +462,7 @@ def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
 
 
 def _rows_of(scope: Scope, package: str) -> Rows:
-    """Return the rows of a package of base that the rule is about."""
+    """Return the rows of a package of base that are in scope."""
     own = scope.comparison.base.rows_of(package) or slice(0, 0)
     rows: Rows = rows_where(scope.masks[0][own]) + np.int32(own.start)
     return rows
@@ -474,14 +475,14 @@ _FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
     Forbidden.STACK_REMOVED: ("stack", "removed", _stacks_removed),
     Forbidden.SPEC_REMOVED: ("spec", "removed", _specs_removed),
 }
-"""What is counted, what happened to it, and what finds the breaches."""
+"""The counted objects, what happened to them, and the function that finds the breaches."""
 
 
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
 
 
 def _share(measured: Measured, limit: Amount, side: str) -> str:
-    """Return a count as a percentage of what a side has, where the limit is one."""
+    """Return a count as a percentage of what a side has, if the limit is a percentage."""
     if limit.unit is not AmountUnit.PERCENTAGE or measured.amount is None:
         return ""
     whole = measured.whole or 0
@@ -498,7 +499,7 @@ def _limit_breach(message: str, measured: Measured) -> Breach:
 
 
 def _missing_breach(lookup: Lookup, place: int) -> Breach:
-    """Return that a wanted spec is missing, and how what is nearest to it differs."""
+    """Return a breach for a missing spec that describes how the nearest spec differs."""
     spec = lookup.wanted.specs[place]
     message = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)} is missing"
     number = int(np.searchsorted(lookup.missing, place))
@@ -516,10 +517,10 @@ def _missing_breach(lookup: Lookup, place: int) -> Breach:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """What every kind of rule has: a described field is a key of a file, others are not.
+    """Base class of the kinds of rules: fields with a description are the keys of a rule file.
 
-    ``line`` is that of the rule's begin in its file, None where it is from no file. ``key`` is the
-    one that a kind is known by.
+    ``line`` is the line of the file at which the rule begins; None if it is not from a file.
+    ``key`` is the key that identifies the kind.
     """
 
     key: ClassVar[str]
@@ -532,7 +533,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
     @property
     def only(self) -> RuleSubject:
-        """The specs that the rule is about."""
+        """The scope of the rule."""
         values = {name: getattr(self, name, UNSET) for name in RuleSubject.__struct_fields__}
         for name in ("package", "except_"):
             if isinstance(values[name], str):
@@ -541,19 +542,19 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
     @property
     def needs_base(self) -> bool:
-        """Whether the rule says nothing of one revision alone."""
+        """Whether the rule cannot be evaluated for a single revision."""
         return True
 
     def faults(self) -> "Iterator[Fault]":
-        """Yield the values that do not go with each other."""
+        """Yield the faults of values that contradict each other."""
         yield from ()
 
     def loaded(self, load: "Load") -> "Rule":  # noqa: ARG002 - for kinds that name something
-        """Return the rule with what it names; raises BadRule where that cannot be read."""
+        """Return the rule with the files that it names loaded; raise BadRule if that fails."""
         return self
 
     def judge(self, scope: Scope) -> "RuleResult":
-        """Return what becomes of the rule; raises CachelogError where it cannot be judged."""
+        """Return the result of the rule; raise CachelogError if it cannot be evaluated."""
         raise NotImplementedError
 
 
@@ -575,17 +576,17 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
     @property
     def needs_base(self) -> bool:
-        """Whether it is about what happened; a hole is one of head alone."""
+        """Whether the rule is about changes; holes are a property of head alone."""
         return self.forbid is not Forbidden.HOLE
 
     def faults(self) -> "Iterator[Fault]":
-        """Yield that only lost coverage has dimensions."""
+        """Yield a fault if dimensions are given for anything but lost coverage."""
         if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
             name = quoted(Forbidden.COVERAGE_LOST.value)
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
     def judge(self, scope: Scope) -> "RuleResult":
-        """Return how much of the kind happened or is there, in words, and all of it."""
+        """Return the number of forbidden changes or holes as a message, and each as a breach."""
         if self.forbid is Forbidden.HOLE:
             return _hole_result(self, scope)
         if self.forbid is Forbidden.COVERAGE_LOST:
@@ -612,14 +613,14 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
     @property
     def needs_base(self) -> bool:
-        """Whether it is required for each of what base has."""
+        """Whether a match is required for each combination that base has."""
         return bool(self.for_each)
 
     def judge(self, scope: Scope) -> "RuleResult":
-        """Return the breaches: nothing matches, or nothing in a cell that base had."""
+        """Return the breaches: no match in head, or none in a cell in which base has one."""
         try:
             before, after = scope.find(self.require)
-        except UnknownPackage as error:  # neither side has it, whatever it is
+        except UnknownPackage as error:  # neither side has a spec with one of the names
             return RuleResult(self, str(error), (Breach(str(error)),))
         matches = int(after.sum())
         if self.for_each and scope.base is not None:
@@ -657,20 +658,20 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
 
     @property
     def needs_base(self) -> bool:
-        """Whether what is counted happened between base and head."""
+        """Whether the measure counts changes between base and head."""
         return not MEASURES[self.limit].of_head
 
     def faults(self) -> "Iterator[Fault]":
-        """Yield that a count is limited by a size."""
+        """Yield a fault if a count is limited by a size."""
         limit = read_amount(self.at_most)
         if limit.unit is AmountUnit.BYTES and not MEASURES[self.limit].is_size:
             reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
             yield Fault("at-most", f'{reason} or a percentage ("5 %")')
 
     def judge(self, scope: Scope) -> "RuleResult":
-        """Return what was counted, in one line, and the breach where it is too much.
+        """Return the count as a message, and a breach if it exceeds the limit.
 
-        What cannot be counted is too much.
+        A count that is unknown exceeds any limit.
         """
         measure, limit = MEASURES[self.limit], read_amount(self.at_most)
         measured = measure.take(scope)
@@ -715,7 +716,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
 
     @property
     def needs_base(self) -> bool:
-        """Only head is looked at."""
+        """Always False: only head is evaluated."""
         return False
 
     def loaded(self, load: "Load") -> "Rule":
@@ -726,9 +727,9 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
             raise BadRule([Fault("cover", str(error))]) from None
 
     def judge(self, scope: Scope) -> "RuleResult":
-        """Return what is there in words, and the specs that are missing where too few are.
+        """Return the coverage as a message; if too many specs are missing, they are breaches.
 
-        Those are missing that head does not have in the stack that the rule is about.
+        Specs that head does not have in the stack of the rule are missing.
         """
         is_meant = scope.only.packages_meant([spec.name for spec in self.specs])
         lookup = Lookup(Wanted(compress(self.specs, is_meant.tolist())), scope.head)
@@ -755,14 +756,14 @@ KINDS: Mapping[str, type[Rule]] = {kind.key: kind for kind in (Forbid, Require, 
 """The kinds of rules by their key; each rule has one kind."""
 
 Load = Callable[[str], Iterable[ConcreteSpec]]
-"""Reads the specs that ``cover`` names; raises ValueError with what is wrong."""
+"""Reads the specs that ``cover`` names; raises ValueError with the reason if it cannot."""
 
 
 # -- reading
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a rule; ``key`` is None where it is not one of its keys."""
+    """A fault of a rule; ``key`` is None if it does not concern a single key."""
 
     key: str | None
     reason: str
@@ -777,7 +778,7 @@ class BadRule(Exception):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A key of a kind of rules: the field that it is, and what it holds."""
+    """A key of a kind of rules: its field and the type of its values."""
 
     name: str
     field: str
@@ -787,7 +788,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 def _keys_of(kind: type[Rule]) -> dict[str, Key]:
-    """Return the keys of a kind by their names: its described fields."""
+    """Return the keys of a kind by name: its fields with a description."""
     keys = {}
     for field in msgspec.structs.fields(kind):
         hint = get_args(field.type)[0] if get_origin(field.type) is Union else field.type
@@ -810,11 +811,11 @@ KEYS: Mapping[str, Key] = {
     for kind in KINDS
     if name in KEYS_OF[kind]
 }
-"""All keys of rules: those of all first, then those of one kind, then those of several."""
+"""All keys of rules: ``name`` and ``level``, then the keys of one kind, then those of several."""
 
 
 def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None) -> Rule:
-    """Return the rule that some keys with values are; raises BadRule with everything wrong."""
+    """Return the rule defined by keys and values; raise BadRule with all faults."""
     kinds = [key for key in KINDS if key in values]
     faults = [_unknown(name) for name in values if name not in KEYS]
     if len(kinds) > 1 or not (kinds or faults):
@@ -853,7 +854,7 @@ def _unknown(key: str) -> Fault:
 
 
 def _reason(value: Any, hint: Any, error: ValidationError) -> str:
-    """Return why a value is not what its key holds: what the key says of others, else the error."""
+    """Return why a value is invalid: the message of its key if it has one, else the error."""
     form = _form(hint)
     return str(error) if form is None else f"{shown(value)} is {form}"
 
@@ -869,7 +870,7 @@ def _form(hint: Any) -> str | None:
 
 
 MOST_RULES = 500
-"""How many rules a file may have."""
+"""Maximum number of rules in a file."""
 
 SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
 """The schema as it is committed and published with the package."""
@@ -882,11 +883,10 @@ Check = Callable[[], None]
 
 
 def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) -> Verdict:
-    """Return the verdict of rules on a comparison, or on head alone where there is no base.
+    """Return the verdict of rules on a comparison, or on head alone without a base.
 
     ``check`` is called before each rule, and may raise. Raises RuleUnusable for a rule that needs a
-    base where there is none, is about a stack that neither side has, or asks what cannot be
-    answered.
+    missing base, is about a stack that neither side has, or cannot be evaluated.
     """
     scopes: dict[RuleSubject, Scope] = {}
     results = []
@@ -914,7 +914,7 @@ def _judge_one(rule: Rule, scope: Scope) -> RuleResult:
 
 
 def _about_nothing(scope: Scope) -> str:
-    """Return a remark where a narrowed rule is about no spec at all."""
+    """Return a remark if the scope of a rule contains no spec."""
     before, after = scope.masks
     if scope.only == RuleSubject() or after.any() or before.any():
         return ""
@@ -922,9 +922,9 @@ def _about_nothing(scope: Scope) -> str:
 
 
 def _require_stack(rule: Rule, judged: Judged) -> None:
-    """Raise RuleUnusable for a stack that neither side has: a typing error would pass.
+    """Raise RuleUnusable for a stack that neither side has: a misspelled name would pass.
 
-    Likewise where one side states no stacks: what became of this one is unknown.
+    Also raise it if one side states no stacks: whether the stack changed is then unknown.
     """
     stack, comparison = rule.only.stack, judged.comparison
     base = None if comparison is None else comparison.base
@@ -942,7 +942,7 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
 
 
 def _translated(rule: Rule, key: str, error: CachelogError) -> CachelogError:
-    """Return the error of a rule for one of its query; that of the catalog is none."""
+    """Return an error of a query as that of its rule; errors of the catalog are not translated."""
     if isinstance(error, CatalogError):
         return error
     return RuleUnusable(rule.name, key, str(error).partition("\n")[0], line=rule.line)
