@@ -330,7 +330,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] not in ("GET", "HEAD"):
-            await _told(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
+            await _text_response(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
             return
         try:
             self.allowances.count_request(scope)
@@ -394,19 +394,19 @@ def _after(query_string: bytes) -> str | None:
 def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> ASGIApp:
     """Return the response with the reason, in one line, why there is no feed."""
     if isinstance(error, NoSuchFeed):
-        return _told(str(error), 404)
+        return _text_response(str(error), 404)
     if isinstance(error, BadRequest):
         scope[CODE] = error.code
         more = {name.decode(): value.decode() for name, value in error.headers}
-        return _told(error.message, error.status, more)
+        return _text_response(error.message, error.status, more)
     scope[CODE] = CODES.get(type(error), CODES[CatalogError])
     text = str(error)
     if not isinstance(error, IncompleteHistory):
         _log.error("%s", visible(text))
         text = "the catalog cannot be read at the moment"  # without the catalog's location
-    return _told(text, 503, {"retry-after": str(RETRY_SECONDS)})
+    return _text_response(text, 503, {"retry-after": str(RETRY_SECONDS)})
 
 
-def _told(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:
+def _text_response(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:
     more = {"cache-control": "no-store", **(headers or {})}
     return PlainTextResponse(f"{bounded(text, _LONGEST_TEXT)}\n", status, more)

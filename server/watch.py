@@ -75,7 +75,7 @@ class CatalogWatch:
     async def running(self) -> AsyncIterator[None]:
         """Check once immediately, and then regularly until the context ends."""
         await asyncio.to_thread(self.look)
-        self._tell()
+        self._notify()
         task = asyncio.create_task(self._look_again())
         try:
             yield
@@ -129,9 +129,9 @@ class CatalogWatch:
         while True:
             await asyncio.sleep(self._seconds)
             await asyncio.to_thread(self.look)
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         arrived, self._arrived = self._arrived, []
         self.publications.tell(arrived, self._arrivals.order)
 

@@ -124,7 +124,10 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         specs = self.comparison.specs
         reasons = self.why.reasons(specs, self._returned).tolist()
         of_specs = (self.why.counterpart_rows, self.why.head_rows, self.why.main_causes)
-        numbers = ((None if it < 0 else it for it in column(specs).tolist()) for column in of_specs)
+        numbers = (
+            (None if value < 0 else value for value in column(specs).tolist())
+            for column in of_specs
+        )
         columns = (*numbers, self.why.why_ambiguous(specs))
         return tuple(
             ReportedChange(change, REASONS[reason], counterpart, head_row, cause, why_ambiguous)

@@ -150,7 +150,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         source_text = listings.source_text(source)
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
-        how_large = "" if revision.total_size is None else f", {size(revision.total_size)}"
+        size_text = "" if revision.total_size is None else f", {size(revision.total_size)}"
         yield styles.digest(f"revision {revision.digest}")
         yield from labelled(
             [
@@ -160,7 +160,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("Last seen", "" if confirmed_at == revision.taken_at else minute(confirmed_at)),
                 ("Published at", minute(revision.published_at)),
                 ("Source", f"{source_text}{version}{synthetic}, read by {source.importer}"),
-                ("Holds", listings.holds(revision) + how_large),
+                ("Holds", listings.holds(revision) + size_text),
                 ("Hashes", listings.proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
@@ -237,11 +237,11 @@ class ShownPackage(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal output."""
         timeline, newest = self.timeline, self.timeline.entries[0]
-        how_large = "" if self.total_size is None else f", {size(self.total_size)}"
+        size_text = "" if self.total_size is None else f", {size(self.total_size)}"
         yield styles.name(f"{timeline.name} in {title(self.revision)}")
         yield from labelled(
             [
-                ("Holds", counted(self.num_specs, "spec") + how_large),
+                ("Holds", counted(self.num_specs, "spec") + size_text),
                 ("Versions", _with_counts(self.versions)),
                 ("Stacks", _with_counts(self.stacks)),
                 *_facet_labels(self.facets),

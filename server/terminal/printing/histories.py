@@ -244,7 +244,7 @@ def _series_entry(
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
     """Return the sort key of a package: the number of changes; a mere rebuild comes last."""
-    return sum(_three(package)), package.kind is not PackageChangeKind.REBUILT
+    return sum(_by_kind(package)), package.kind is not PackageChangeKind.REBUILT
 
 
 # -- a package
@@ -451,14 +451,14 @@ def _span_entries(
 # -- lines of entries
 
 
-def _three(counts: SpecCounts) -> tuple[int, int, int]:
+def _by_kind(counts: SpecCounts) -> tuple[int, int, int]:
     """Return the numbers of specs in the order of SpecChangeKind."""
     return counts.specs_added, counts.specs_removed, counts.specs_changed
 
 
 def counts_text(counts: SpecCounts) -> str:
     """Return the numbers of specs added, removed and changed, such as '+12 -3 =1'."""
-    parts = zip(SIGNS.values(), _three(counts), strict=True)
+    parts = zip(SIGNS.values(), _by_kind(counts), strict=True)
     return (
         " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
         or "unchanged"
@@ -475,9 +475,9 @@ def _head(revision: RevisionInfo) -> Iterator[str]:
 
 def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) -> Iterator[str]:
     """Yield a line for each kind of change that occurred, with its reasons."""
-    if not any(_three(counts)):
+    if not any(_by_kind(counts)):
         yield f"{_INDENT}nothing changed"
-    for kind, count in zip(SpecChangeKind, _three(counts), strict=True):
+    for kind, count in zip(SpecChangeKind, _by_kind(counts), strict=True):
         sign, style = SIGNS[kind]
         if count:
             text = f"{_INDENT}{sign} {count:,} {kind.value}"
@@ -491,7 +491,7 @@ def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
 
     The words are omitted if they do not fit beside the shortest bars.
     """
-    totals = [sum(_three(package)) for package in packages]
+    totals = [sum(_by_kind(package)) for package in packages]
     texts = list(map(_headline, packages))
     widest = max(len(package.name) for package in packages)
     digits = max(len(f"{total:,}") for total in totals)
@@ -516,7 +516,7 @@ def _headline(package: PackageCounts) -> str:
 
 def _bar(package: PackageCounts, scale: float) -> str:
     """Return one sign per change or per several; each kind that occurs has at least one."""
-    parts = zip(SIGNS.values(), _three(package), strict=True)
+    parts = zip(SIGNS.values(), _by_kind(package), strict=True)
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
     )

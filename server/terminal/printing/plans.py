@@ -182,7 +182,7 @@ def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator
     yield from table(planned.stack_plans, _columns(planned))
     yield from comparisons.rebuilds_lines(planned)
     for change in planned.plan.downgrades:
-        yield from wrapped(f"downgraded: {styles.name(change.name)} {_fall(change)}")
+        yield from wrapped(f"downgraded: {styles.name(change.name)} {_downgrade_text(change)}")
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
     yield from comparisons.coverage_cell_lines(cells[:_MOST_LISTED])
     if len(cells) > _MOST_LISTED:
@@ -213,7 +213,9 @@ def _columns(planned: Planned) -> list[TableColumn]:
 
 def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
     """Return the Markdown comment for a pull request."""
-    broken = [] if report is None else [it for it in report.verdict.results if not it.passed]
+    broken = (
+        [] if report is None else [result for result in report.verdict.results if not result.passed]
+    )
     rules = [
         RuleLine(
             result.rule.name,
@@ -237,7 +239,7 @@ def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> It
     yield verdicts.annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
     for stack in planned.stack_plans:
         lines = [
-            f"downgraded: {change.name} {_fall(change)}"
+            f"downgraded: {change.name} {_downgrade_text(change)}"
             for change in stack.downgrades[:_MOST_LISTED]
         ]
         if stack.coverage_lost:
@@ -250,7 +252,7 @@ def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> It
         yield from verdicts.annotations(report)
 
 
-def _fall(change: PackageChange) -> str:
+def _downgrade_text(change: PackageChange) -> str:
     return f"{change.newest_before} → {change.newest_after}"
 
 

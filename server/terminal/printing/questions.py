@@ -514,9 +514,9 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
         return None
     explanation = opened.library.explanations.get((pair.base.content, pair.head.content))
     mask = None if place.stack is None else explanation.head.frame.in_stack(place.stack)
-    came_to = impact.outcome(explanation, packages, mask)
-    names = [explanation.causes.name_of(number) for number in came_to.causes]
-    return LaterChange(pair.base, pair.head, names, came_to.num_specs)
+    outcome = impact.outcome(explanation, packages, mask)
+    names = [explanation.causes.name_of(number) for number in outcome.causes]
+    return LaterChange(pair.base, pair.head, names, outcome.num_specs)
 
 
 # -- the largest

@@ -36,7 +36,7 @@ FORMAT = 1
 """The version of the document."""
 
 _INDENT = " " * 6
-_WAY = " → "
+_ARROW = " → "
 _MOST_NAMED = 5
 
 
@@ -231,7 +231,7 @@ def _because(path: Sequence[CauseStep]) -> str:
     if not between:
         return "of its own"
     *between, end = between
-    through = f" through {_way_text(between)}" if between else ""
+    through = f" through {_path_text(between)}" if between else ""
     return f"because of {end.name}{through}"
 
 
@@ -240,8 +240,8 @@ def _edge_text(end: EdgeEnd) -> str:
     return f"({', '.join(types_of(end.types))}{virtuals})"
 
 
-def _way_text(path: Sequence[CauseStep]) -> str:
-    return _WAY.join(step.name for step in path)
+def _path_text(path: Sequence[CauseStep]) -> str:
+    return _ARROW.join(step.name for step in path)
 
 
 def _cause_lines(pair: SpecPair) -> Iterator[str]:
@@ -254,7 +254,7 @@ def _cause_lines(pair: SpecPair) -> Iterator[str]:
     rows = list(enumerate(pair.paths))
     columns = [
         TableColumn("  cause", 0, lambda row: f"  {cause_title(causes.name_of(row[0]))}"),
-        TableColumn("way to it", 1, lambda row: _way_text(row[1])),
+        TableColumn("way to it", 1, lambda row: _path_text(row[1])),
     ]
     yield from table(rows, columns)
     for number in range(len(causes)):
