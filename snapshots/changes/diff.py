@@ -45,9 +45,9 @@ class SpecChangeKind(Enum):
 
 
 class SpecChangeField(Enum):
-    """What changed hashes can be ordered by.
+    """The fields by which changed hashes can be ordered.
 
-    Equal ones stand by package and hash.
+    Ties are ordered by package and hash.
 
     - PACKAGE: By package and hash.
     - KIND: By how they changed, in the order of SpecChangeKind.

@@ -147,7 +147,7 @@ class Below:
             yield _Block([*numbers], np.array(codes, np.int64))
 
     def _number(self) -> Numbers:
-        """Return the set numbers of all rows; compute the set sizes, and cache small blocks."""
+        """Return the set numbers of all rows; compute the sizes of sets, and cache small blocks."""
         size = sum(walk.num_rows for walk in self._walks)
         numbers, self._sizes = np.zeros((2, size), np.int64)
         kept, left = list[_Block](), _KEPT_BYTES

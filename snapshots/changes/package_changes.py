@@ -138,9 +138,9 @@ class PackageChangeKind(Enum):
 
 
 class PackageChangeField(Enum):
-    """What changed packages can be ordered by.
+    """The fields by which changed packages can be ordered.
 
-    Equal ones stand by name.
+    Ties are ordered by name.
 
     - NAME: By name.
     - KIND: By what happened to them, in the order of PackageChangeKind.
@@ -290,7 +290,7 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
     specs = np.stack([counts[places] for counts in (added, removed, changed)])
     kinds = _kinds(before, after, places, rebuilt=(specs[0] + specs[1]) > 0)
     downgraded = np.flatnonzero(kinds == code_of(PackageChangeKind.DOWNGRADED))
-    elsewhere = downgraded[~_fell_where_both_are(pairing, names, places[downgraded])]
+    elsewhere = downgraded[~_are_downgraded(pairing, names, places[downgraded])]
     kinds[elsewhere] = code_of(PackageChangeKind.VERSIONS_CHANGED)
     return PackageChanges(names, (before, after), places, kinds, specs)
 
@@ -309,7 +309,7 @@ def _kinds(
     return package_kinds(is_before, is_after, rebuilt, newest)
 
 
-def _fell_where_both_are(pairing: Pairing, names: CommonNames, places: Codes) -> Mask:
+def _are_downgraded(pairing: Pairing, names: CommonNames, places: Codes) -> Mask:
     """Return which packages have a lower newest version on a common architecture or stack.
 
     Only architectures and stacks for which both sides have the package count.

@@ -46,7 +46,7 @@ class Twins(Records[TwinGroup]):
         self._side = side
         rows, keys = _with_twins(side, mask)
         reach = _count_dependents(side, rows)
-        order = _first_first(side, rows, keys, reach)
+        order = _order_by_group(side, rows, keys, reach)
         rows, reach = rows[order], reach[order]
         starts = np.flatnonzero(np.r_[True, keys[order][1:] != keys[order][:-1]][: len(rows)])
         sizes = np.diff(np.append(starts, len(rows)))
@@ -149,7 +149,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
     return counts
 
 
-def _first_first(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Numbers:
+def _order_by_group(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Numbers:
     """Return the order of twins by group: the first of each, then the others by hash."""
     frame = side.frame
     stacks = frame.stacks

@@ -158,8 +158,8 @@ class Scope:
     @cached_property
     def masks(self) -> tuple[Mask, Mask]:
         """The rows in scope of base, empty without a base, and of head."""
-        before = NO_MASK if self.base is None else _meeting(self.base, self.only)
-        after = _meeting(self.head, self.only)
+        before = NO_MASK if self.base is None else _rows_in_scope(self.base, self.only)
+        after = _rows_in_scope(self.head, self.only)
         if self.only.matching is None:
             return before, after
         in_base, in_head = self._judged.find(self.only.matching)
@@ -219,11 +219,11 @@ class Scope:
 
         Stacks are included if only one side states them: then no cell can be evaluated.
         """
-        if self._who_tells_no_stacks():
+        if self._silent_side():
             return (CoverageDimension.STACK, CoverageDimension.TARGET)
         return tuple(usual_dimensions(self._whole))
 
-    def _who_tells_no_stacks(self) -> str | None:
+    def _silent_side(self) -> str | None:
         return silent_side(self._whole.base, self._whole.head)
 
     # -- counts of base, to which percentages refer
@@ -261,7 +261,7 @@ class Scope:
 
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
         """Return the stacks that changed by kind; raise InvalidArgument if one side states none."""
-        if who := self._who_tells_no_stacks():
+        if who := self._silent_side():
             raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
         changes = (change for change in self.comparison.stacks if change.kind is kind)
         return [change for change in changes if self.only.stack in (None, change.name)]
@@ -301,7 +301,7 @@ def silent_side(base: Frame, head: Frame) -> str | None:
     return "head" if base_states else "base"
 
 
-def _meeting(frame: Frame, only: RuleSubject) -> Mask:
+def _rows_in_scope(frame: Frame, only: RuleSubject) -> Mask:
     """Return the rows of a frame that are in scope, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
@@ -382,8 +382,8 @@ def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
     rows = changes.after if is_added else changes.before
     sizes = (changes.head if is_added else changes.base).size.numbers[rows]
     num_unknown = int(np.count_nonzero(sizes < 0))
-    is_told = num_unknown < len(rows) or not len(rows)
-    count = int(np.maximum(sizes, 0).sum()) if is_told else None
+    is_known = num_unknown < len(rows) or not len(rows)
+    count = int(np.maximum(sizes, 0).sum()) if is_known else None
     whole, _ = scope.comparison.packages.total_sizes()
     return Measured(count, whole, changes, num_unknown)
 

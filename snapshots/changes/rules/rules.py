@@ -370,16 +370,16 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
 
 
 def _packages_removed(scope: Scope) -> Breaches:
-    gone = scope.comparison.packages.select([PackageChangeKind.REMOVED])
+    removed = scope.comparison.packages.select([PackageChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
-        change = gone[number]
+        change = removed[number]
         rows = _rows_of(scope, change.name)
         versions = ", ".join(change.versions_before)
         message = f"{change.name} is gone: base has {counted(len(rows), 'spec')} of {versions}"
         return Breach(message, change.name, scope.comparison.base, rows)
 
-    return Breaches(len(gone), breach)
+    return Breaches(len(removed), breach)
 
 
 def _packages_downgraded(scope: Scope) -> Breaches:
@@ -418,28 +418,28 @@ def _versions_removed(scope: Scope) -> Breaches:
 
 
 def _stacks_removed(scope: Scope) -> Breaches:
-    gone = scope.stacks(StackChangeKind.REMOVED)
+    removed = scope.stacks(StackChangeKind.REMOVED)
 
     def breach(number: int) -> Breach:
-        change, base = gone[number], scope.comparison.base
+        change, base = removed[number], scope.comparison.base
         rows = rows_where(scope.masks[0] & base.in_stack(change.name))
         message = f"the stack {change.name} is gone: base has {counted(len(rows), 'spec')} of it"
         return Breach(message, None, base, rows)
 
-    return Breaches(len(gone), breach)
+    return Breaches(len(removed), breach)
 
 
 def _specs_removed(scope: Scope) -> Breaches:
-    gone = scope.comparison.specs.select([SpecChangeKind.REMOVED])
+    removed = scope.comparison.specs.select([SpecChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
-        frame, rows = gone.base, gone.before[number : number + 1]
+        frame, rows = removed.base, removed.before[number : number + 1]
         spec = frame.spec(int(rows[0]))
         name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
         message = f"{name} is gone: {spec.short}"
         return Breach(message, spec.name, frame, rows)
 
-    return Breaches(len(gone), breach)
+    return Breaches(len(removed), breach)
 
 
 def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
@@ -910,10 +910,10 @@ def _judge_one(rule: Rule, scope: Scope) -> RuleResult:
         result = rule.judge(scope)
     except CachelogError as error:
         raise _translated(rule, key, error) from None
-    return replace(result, message=result.message + _about_nothing(scope))
+    return replace(result, message=result.message + _empty_scope_note(scope))
 
 
-def _about_nothing(scope: Scope) -> str:
+def _empty_scope_note(scope: Scope) -> str:
     """Return a remark if the scope of a rule contains no spec."""
     before, after = scope.masks
     if scope.only == RuleSubject() or after.any() or before.any():
