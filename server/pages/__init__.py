@@ -1,5 +1,5 @@
-"""The pages people look at: each is one GraphQL document, run in process, and a template.
+"""The HTML pages: each is a GraphQL document, executed in this process, and a template.
 
-``routes`` lists them. A page is added by a document in ``queries``, a template in ``templates``
-and one line in that list; the variables that the document declares are the page's parameters.
+``routes`` lists them. To add a page, add a document to ``queries``, a template to ``templates`` and
+an entry to that list; the variables that the document declares are the page's parameters.
 """

@@ -1,6 +1,6 @@
-"""Addresses of pages: the routes, what a request's address says, and links to other pages.
+"""URLs of pages: the routes, the parameters of a request's URL, and links to other pages.
 
-All links are relative, so that they hold behind every proxy and below every prefix.
+All links are relative, so that they work behind any proxy and below any prefix.
 """
 
 import re
@@ -14,46 +14,45 @@ from starlette.types import Scope
 from server.asgi.errors import BadRequest
 
 _DEEPEST = 50
-"""How many slashes of a path links go back: no page's has more, but anybody's may."""
+"""Maximum number of levels that a relative link goes up; no page is deeper than this."""
 
 _NAME = re.compile(r"\{(\w+)\}")
 _AROUND = " \t\r\n/"
-"""What people paste around a name: Spack writes a hash with a slash before it."""
+"""Characters stripped from a name in a form: Spack, for example, writes a hash after a slash."""
 
 Query = Mapping[str, Iterable[str]]
 
 
 class Address:
-    """Where a page is: its path, and the parameters of its query that count."""
+    """The URL of a page: its path, and the parameters of its query that the page uses."""
 
     is_live, has_server = True, True
-    """Whether a server answers the forms of the page, and whether there is one at all."""
+    """Whether a server answers the forms of the page, and whether there is any server."""
 
     search_index = ""
-    """The file, from the root on, that the search box looks into where no server does."""
+    """Without a server, the file that the search box uses, relative to the root; else empty."""
 
     def __init__(self, path: str, query: Query) -> None:
         self.path = path
         self.query = {name: list(values) for name, values in query.items()}
-        # Of the path as the browser has it: a slash within a name is not one that parts names.
+        # The browser's form of the path counts: an escaped slash within a name is no separator.
         self.root = "../" * min(path.count("/") - 1, _DEEPEST) or "./"
 
     def to(self, *names: str, **parameters: Any) -> str:
-        """Return the link to another page: the names of its path, and what its query says."""
+        """Return the link to another page, from the names in its path and its query parameters."""
         return self._link(path_of(*names), query_string(parameters))
 
     def same_at(self, *names: str, **changes: Any) -> str:
-        """Return the link to what this page shows at another path: its digests, say.
+        """Return the link to another path for this view, for example with digests instead of tags.
 
-        All that the address says is kept but for the changes.
+        The query parameters are retained, except for the changes.
         """
         return self.to(*names, **(self.query | changes))
 
     def here(self, **changes: Any) -> str:
-        """Return the link to this page with some parameters changed; None takes one away.
+        """Return the link to this page with some parameters changed; None removes one.
 
-        A page within a list belongs to the list as it was: it begins anew where anything else
-        changes.
+        The cursor of a list is dropped, because any other change starts the list again.
         """
         kept = {
             name: values for name, values in self.query.items() if name not in ("after", "before")
@@ -61,34 +60,34 @@ class Address:
         return self._link(self.path, query_string(kept | changes), is_here=True)
 
     def absolute(self, link: str, public_url: str) -> str:
-        """Return a link of this page as one that holds anywhere, if the URL is known."""
+        """Return an absolute URL for a link of this page; the link itself without a public URL."""
         return public_url + link.removeprefix(self.root) if public_url else link
 
     def _link(self, path: str, query: str, *, is_here: bool = False) -> str:
-        """Return the link to a path and a query; with ``is_here`` it is this page's own path."""
+        """Return the link to a path and a query; ``is_here`` means that it is this page's path."""
         return query or "?" if is_here else self.root + path.removeprefix("/") + query
 
     def without(self, name: str, value: str) -> str:
-        """Return the link to this page without one of the values of a parameter."""
+        """Return the link to this page with one value of a parameter removed."""
         return self.here(**{name: [other for other in self.query.get(name, ()) if other != value]})
 
     def having(self, name: str, value: str) -> str:
-        """Return the link to this page with one more value of a parameter."""
+        """Return the link to this page with a value of a parameter added."""
         return self.here(**{name: [*self.query.get(name, ()), value]})
 
     def has(self, name: str, value: str | None = None) -> bool:
-        """Tell whether the address gives a parameter, or gives it this value."""
+        """Return whether the query has a parameter, or has it with this value."""
         values = self.query.get(name, ())
         return bool(values) if value is None else value in values
 
     def one(self, name: str) -> str:
-        """Return what the address gives a parameter last; an empty text where it does not."""
+        """Return the last value of a parameter; an empty string if there is none."""
         values = self.query.get(name)
         return values[-1] if values else ""
 
 
 def query_string(parameters: Mapping[str, Any]) -> str:
-    """Return a query with its question mark; nothing for parameters that say nothing."""
+    """Return a query string with its question mark; an empty string without any values."""
     pairs = []
     for name, value in parameters.items():
         values = [value] if isinstance(value, str | int) else value or ()
@@ -97,14 +96,14 @@ def query_string(parameters: Mapping[str, Any]) -> str:
 
 
 def path_of(*names: str) -> str:
-    """Return the path of a page from the names in it."""
+    """Return the path of a page that consists of these names."""
     return "/" + "/".join(quote(name, safe="@~:") for name in names)
 
 
 def path_filled(pattern: str, parameters: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the path that a pattern stands for, ``/hash/{hash}`` say; None where a name lacks.
+    """Return a pattern, such as ``/hash/{hash}``, with its names replaced by parameters.
 
-    ``given`` is what an address gives, name by name; of several values the last counts.
+    Of several values of a parameter, the last one is used. Returns None if a value is missing.
     """
     names = _NAME.findall(pattern)
     values = {name: parameters[name][-1].strip(_AROUND) for name in names if parameters.get(name)}
@@ -118,22 +117,19 @@ _MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 8_192, 8_192, 200
 
 
 def raw_path(scope: Scope) -> str:
-    """Return the path of a request as it was sent; of one for ``*`` what is not a page's, too."""
+    """Return the unescaped path of a request; for a target such as ``*``, a path of no page."""
     raw: bytes | None = scope.get("raw_path")
     path: str = scope["path"] if raw is None else raw.decode("latin-1")
     return path if path.startswith("/") else f"/{path}"
 
 
 def bare_address(scope: Scope) -> Address:
-    """Return where a request is for, without what its query says."""
+    """Return the address of a request without its query."""
     return Address(raw_path(scope), {})
 
 
 def without_slash(scope: Scope) -> str | None:
-    """Return the link that leads from an address to the one without the slash at its end.
-
-    None for an address that has none too many.
-    """
+    """Return the link to the same URL without its trailing slash; None if it has none."""
     path = raw_path(scope)
     if path == "/" or not path.endswith("/"):
         return None
@@ -142,9 +138,9 @@ def without_slash(scope: Scope) -> str | None:
 
 
 def given(scope: Scope) -> dict[str, list[str]]:
-    """Return what an address gives: in its path and in its query, of which the path counts.
+    """Return the parameters in a request's query and path; those in the path take precedence.
 
-    Raises BadRequest where either is longer than any that pages make.
+    Raises BadRequest if either is longer than in any link of a page.
     """
     query: bytes = scope["query_string"]
     for what, length, most in (
@@ -166,18 +162,18 @@ def given(scope: Scope) -> dict[str, list[str]]:
 
 _ESCAPED_SLASH = re.compile("%2f", re.IGNORECASE)
 _STAND_IN = "\ud800"
-"""A surrogate alone, which no text in UTF-8 has."""
+"""A lone surrogate, which does not occur in valid UTF-8."""
 
 
 class PageRoute(Route):
-    """A route where a slash that is escaped belongs to a name, and does not end it.
+    """A route in which an escaped slash is part of a name.
 
-    Servers unescape all of a path before they hand it on; this reads it as it was sent. A slash at
-    the end is one too many: the page's endpoint leads to the address without it.
+    Servers unescape the entire path of a scope, so the raw path is matched instead. A trailing
+    slash is ignored: the page's endpoint redirects to the URL without it.
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Tell whether the route is that of a request, with the names in its path."""
+        """Return whether the route matches a request, and the scope with the names in its path."""
         if scope["type"] != "http":
             return super().matches(scope)
         path = unquote(_ESCAPED_SLASH.sub(_STAND_IN, raw_path(scope))).removesuffix("/") or "/"

@@ -1,4 +1,4 @@
-"""Lines and bars for charts that are drawn without a script: the paths of SVG."""
+"""Lines and bars of charts as SVG paths, which are drawn without a script."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
@@ -6,16 +6,16 @@ from itertools import groupby, pairwise
 import msgspec
 
 MOST_POINTS = 120
-"""How many points or bars are drawn at most: more cannot be told apart."""
+"""Maximum number of points or bars in a chart; more could not be distinguished."""
 
 Place = tuple[int, int]
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A line in a box of ``width`` and ``height``, with what can be said of it in words.
+    """A line in a box of ``width`` and ``height``, with the values that describe it in words.
 
-    ``path`` goes from the lowest to the highest value: the scale does not begin at 0, so there is
-    no area to fill below it. The box begins at its upper left.
+    The scale of ``path`` ranges from the lowest to the highest value; it does not begin at 0, so
+    the area below the line is not filled. The origin of the box is its upper left corner.
     """
 
     path: str
@@ -28,9 +28,9 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Bars(msgspec.Struct, frozen=True):
-    """Bars from the middle of a box, up for what came and down for what went.
+    """Bars that start at the middle of a box: up for additions, and down for removals.
 
-    ``most_up`` and ``most_down`` are the largest of the values.
+    ``most_up`` and ``most_down`` are the largest values.
     """
 
     up: str
@@ -48,10 +48,10 @@ def line(
     height: int,
     times: Sequence[int] = (),
 ) -> Line | None:
-    """Return the line through values, with gaps for those that are not known.
+    """Return the line through values, with gaps for unknown ones.
 
-    They stand as far from each other as their ``times``, or evenly. None where fewer than two
-    are known: that is not a line.
+    The points are spaced in proportion to ``times``, or evenly. Returns None if fewer than two
+    values are known.
     """
     numbers = [value for value in values if value is not None]
     if len(numbers) < 2:
@@ -70,9 +70,9 @@ def line(
 def bars(
     up: Sequence[int], down: Sequence[int], *, width: int, height: int, times: Sequence[int] = ()
 ) -> Bars | None:
-    """Return bars for what came and went; None where nothing did.
+    """Return the bars of additions and removals; None if there are none.
 
-    Where there are too many to be told apart, each stands for the largest of some neighbours.
+    If there are too many to be distinguished, each bar shows the maximum of several neighbors.
     """
     most = max([*up, *down], default=0)
     if not most:
@@ -93,20 +93,20 @@ def bars(
 
 
 def _across(times: Sequence[int], width: int) -> Callable[[int], int]:
-    """Return what tells where a point stands from left to right, by its number."""
+    """Return a function from the number of a point to its x coordinate."""
     first, span = times[0], (times[-1] - times[0]) or 1
     return lambda number: round((times[number] - first) / span * width)
 
 
 def _thinned(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
-    """Yield some of the values with their numbers: evenly chosen, the last one among them."""
+    """Yield evenly selected values with their numbers, including the last one."""
     step = -(-len(values) // MOST_POINTS)
     numbers = range((len(values) - 1) % step, len(values), step)
     return ((number, values[number]) for number in numbers)
 
 
 def _largest(values: Sequence[int]) -> Iterator[int]:
-    """Yield where the largest value of each few neighbours is, where there is any."""
+    """Yield the number of the largest value in each group of neighbors, unless it is 0."""
     step = -(-len(values) // MOST_POINTS)
     for start in range(0, len(values), step):
         some = range(start, min(start + step, len(values)))
@@ -118,16 +118,16 @@ def _largest(values: Sequence[int]) -> Iterator[int]:
 def _runs(
     points: Iterator[tuple[int, int | None]], place: Callable[[int, int], Place]
 ) -> Iterator[list[Place]]:
-    """Yield the places of neighbours that are all known."""
+    """Yield the coordinates of each run of known values."""
     for is_known, some in groupby(points, key=lambda point: point[1] is not None):
         if is_known:
             yield [place(number, value) for number, value in some if value is not None]
 
 
 def _drawn(places: Sequence[Place]) -> str:
-    """Return a line in the language of SVG's paths, each step by its length: that is shorter.
+    """Return a line as an SVG path, in relative coordinates because they are shorter.
 
-    A single point is a short dash.
+    A single point becomes a short dash.
     """
     (x, y), *_ = places
     steps = [(to[0] - start[0], to[1] - start[1]) for start, to in pairwise(places)] or [(1, 0)]

@@ -1,6 +1,6 @@
-"""``/check``: what of a lock file is in a build cache, and ``/check/plan``: what has to be built.
+"""``/check``: the specs of a lock file in a build cache; ``/check/plan``: those to be built.
 
-What is sent is read, and never kept.
+Lock files are parsed in memory and never stored.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -37,14 +37,14 @@ PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
 PLAN = Page("/check/plan", "plan")
 
 BODIES = 8
-"""A lock file spells out what a request tells in an eighth of its bytes."""
+"""Factor on the maximum size of a body: a lock file has eight times the bytes of a request."""
 
 _KEPT_TEXT = 64 << 10
 _KEPT_BAD_TEXT = 1 << 20
-"""Texts of so many bytes stand in the form again: for the next question, and to be mended."""
+"""Maximum sizes of texts that the form repeats, in bytes: of valid and of invalid lock files."""
 
 _BYTES_READ = 16
-"""How many bytes of a lock file are read for a unit of cost."""
+"""Number of bytes of a lock file per unit of cost."""
 
 _PLANNED = (
     "hash",
@@ -56,33 +56,33 @@ _PLANNED = (
     "target",
     "package_hash",
 )
-"""The facts of specs that plans look at."""
+"""The facts of specs that plans use."""
 
 _LONGEST_NAME = 100
 _LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
 _USUAL_BASE = "develop"
 LISTED = 500, 200, 70
-"""So many missing specs are looked at for a page, as many of these as a request may cost."""
+"""Numbers of missing specs to query for a page; the first that a request's cost allows is used."""
 
 _PART = 400
-"""Of so many specs at once a table says what is missing."""
+"""Number of specs per request for a table of missing specs."""
 
 LONGEST_ADDRESS = 7_900
-"""How long the query of an address to share may be; links to CSV are a little longer."""
+"""Maximum length of the query string of a URL to share; links to CSV are slightly longer."""
 
 _SHARED = {"roots": True, "specs": False}
-"""The parameters of such an address, and whether the specs in them are roots."""
+"""The parameters of such a URL, and whether their specs are roots."""
 
 
 Specs = TypeVar("Specs")
 
 
 class CheckForm(msgspec.Struct, frozen=True):
-    """What a form asks: the lock file's ``data`` and what it is called, and where to look.
+    """The fields of a form: the ``data`` and ``name`` of a lock file, and the revision to search.
 
-    ``ref`` is empty where all tags are to be searched for the best. ``stack`` is that of a plan;
-    empty for all of a revision. With ``is_table`` what is missing is asked for as CSV.
+    If ``ref`` is empty, the best revision of all tags is used. ``stack`` restricts a plan to a
+    stack; empty for all stacks. With ``is_table``, the missing specs are requested as CSV.
     """
 
     data: bytes
@@ -92,14 +92,14 @@ class CheckForm(msgspec.Struct, frozen=True):
     is_table: bool = False
 
     def text(self, most: int) -> str:
-        """Return the lock file as text for the form; nothing where it has more bytes."""
+        """Return the lock file as text for the form; empty if it has more bytes than ``most``."""
         return self.data.decode("utf-8", "replace") if len(self.data) <= most else ""
 
 
 class CheckEndpoint:
-    """Answers GET and HEAD with the form, and POST with what it was sent and what is there of it.
+    """Serves the form by GET and HEAD, and the result for a lock file by POST.
 
-    A body may have ``BODIES`` times the bytes of others, and counts as they do.
+    A body may have ``BODIES`` times the usual maximum size, and is counted as usual.
     """
 
     form = FORM
@@ -121,7 +121,7 @@ class CheckEndpoint:
         await self._context.answer(making, scope, receive, send)
 
     async def _sent(self, scope: Scope, receive: Receive) -> Response | None:
-        """Answer a form that is sent."""
+        """Answer a submitted form."""
         incoming = self._incoming
         with incoming.place(scope) as place:
             self._context.allowances.count_request(scope)
@@ -131,13 +131,13 @@ class CheckEndpoint:
             return await unless_gone(receive, self._answer(scope, self._checked(scope, content)))
 
     async def _shared(self, scope: Scope, receive: Receive) -> Response | None:
-        """Answer an address that has the names and hashes of a lock file."""
+        """Answer a URL that contains names and hashes of specs."""
         self._context.allowances.count_request(scope)
         making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
         return await unless_gone(receive, self._answer(scope, making))
 
     async def _answer(self, scope: Scope, making: Awaitable[Response]) -> Response:
-        """Return what is made, or the form again with what is wrong, and with what it had."""
+        """Return the response; for invalid input, the form with its values and a message."""
         try:
             return await making
         except Unreadable as error:
@@ -146,7 +146,7 @@ class CheckEndpoint:
             answered = await self._context.asker.ask(self.form.document, variables, scope)
             data = {
                 "tags": None,
-                **answered.data,  # an answer that was refused has none
+                **answered.data,  # empty if the document was refused
                 "text": form.text(_KEPT_BAD_TEXT),
                 "problem": bounded(error.message, 1_000),
                 "stack": form.stack,
@@ -154,7 +154,7 @@ class CheckEndpoint:
             return await self._page(self.form, scope, form.ref, data, variables, [], error.status)
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
-        """Return the page for a form that was sent."""
+        """Return the page for a submitted form."""
         form, (locked, specs) = await self._read(scope, content, _specs_to_find)
         shown = {"writer": locked.writer, "groups": locked.groups, "left_out": locked.left_out}
         return await self._looked_up(scope, form, specs, shown)
@@ -162,9 +162,10 @@ class CheckEndpoint:
     async def _read(
         self, scope: Scope, content: bytes, specs_of: Callable[[CheckForm], Specs]
     ) -> tuple[CheckForm, Specs]:
-        """Return what a form asks, and what ``specs_of`` reads from it.
+        """Return a submitted form, and the result of ``specs_of`` for it.
 
-        Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
+        Raises BadRequest for an invalid form, and Unreadable for an invalid lock file, with the
+        position of the error.
         """
         self._context.allowances.charge(scope, len(content) // _BYTES_READ)
         content_type: bytes = dict(scope["headers"]).get(b"content-type", b"")
@@ -185,9 +186,9 @@ class CheckEndpoint:
         specs: list[dict[str, Any]],
         shown: Mapping[str, Any],
     ) -> Response:
-        """Return the page, or the table, for some specs; ``shown`` is what the page adds."""
+        """Return the page or table for some specs; ``shown`` is additional data for the page."""
         asker = self._context.asker
-        # Asked for itself, since each question may cost so much.
+        # A separate request, because the limit on cost applies to each one.
         covering = await asker.ask(document("check_covering"), {"specs": specs}, scope)
         variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
         if form.is_table:
@@ -213,7 +214,7 @@ class CheckEndpoint:
     async def _answered(
         self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
     ) -> Answered:
-        """Return the answer for a page; raises Unreadable where it lacks the subject."""
+        """Return the answer for a page; raise Unreadable if it lacks the subject."""
         answered = await self._context.asker.ask(page.document, variables, scope)
         if not answered.data.get(subject):
             raise Unreadable(_first_error(answered), form)
@@ -222,7 +223,7 @@ class CheckEndpoint:
     async def _all_missing(
         self, scope: Scope, form: CheckForm, variables: Mapping[str, Any]
     ) -> list[Mapping[str, Any]]:
-        """Return all that is missing: of a part of the specs at a time, as a request may cost."""
+        """Return all missing specs; they are queried in parts, because of the limit on cost."""
         specs = sorted(
             variables["specs"],
             key=lambda spec: (not spec.get("isRoot", False), spec["name"], spec["hash"]),
@@ -246,7 +247,7 @@ class CheckEndpoint:
     ) -> Response:
         address = Address(raw_path(scope), {"ref": [ref]} if ref else {})
         shown = {**variables}
-        if "specs" in shown:  # all of them are too long for an address
+        if "specs" in shown:  # all of them would be too long for a URL
             shown["specs"] = shown["specs"][:_SPECS_SHOWN]
         body = await self._context.lanes.light.run(
             lambda: self._context.renderer.page(
@@ -257,12 +258,12 @@ class CheckEndpoint:
 
 
 class PlanEndpoint(CheckEndpoint):
-    """Answers likewise with what has to be built of a lock file, compared with a revision."""
+    """Serves the form and result of plans: the specs that have to be built, given a revision."""
 
     form = PLAN_FORM
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
-        """Return the page for a form that was sent."""
+        """Return the page for a submitted form."""
         form, specs = await self._read(scope, content, _specs_to_plan)
         variables = {"base": form.ref or _USUAL_BASE, "specs": specs}
         if form.stack:
@@ -273,19 +274,19 @@ class PlanEndpoint(CheckEndpoint):
 
 
 def _form_again(form: CheckForm) -> dict[str, Any]:
-    """Return what the form on a page of results has, to be sent again."""
+    """Return the values of the form on a page of results, so that it can be submitted again."""
     return {"text": form.text(_KEPT_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
 
 
 def is_shared(scope: Scope) -> bool:
-    """Tell whether an address has specs of a lock file."""
+    """Return whether a request's URL contains specs of a lock file."""
     return any(f"{name}=".encode() in scope["query_string"] for name in _SHARED)
 
 
 def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
-    """Return what an address asks, as ``address_of`` writes it, and the specs as GraphQL has them.
+    """Return the form and the specs, as GraphQL input, of a URL that ``address_of`` created.
 
-    Raises Unreadable where something in it is not NAME-HASH.
+    Raises Unreadable if a value is not NAME-HASH.
     """
     parameters = given(scope)
     ref = parameters.get("ref", [""])[-1].strip()
@@ -302,13 +303,10 @@ def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
 
 
 def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
-    """Return the parameters of an address that has specs, by name and hash alone.
-
-    None where they are too long for one.
-    """
+    """Return URL parameters that contain the names and hashes of specs; None if too long."""
     parts = {
         key: " ".join(
-            f"{spec['name']}-{spec['hash']}"  # no sign that is escaped
+            f"{spec['name']}-{spec['hash']}"  # only characters that need no escaping
             for spec in specs
             if spec.get("isRoot", False) is is_root
         )
@@ -337,7 +335,7 @@ _MISSING_COLUMNS = tuple(
 
 
 def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
-    """Return what is missing as a file, a line for each spec."""
+    """Return the missing specs as a CSV file."""
     rows = [
         {
             **spec,
@@ -354,7 +352,7 @@ def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
 
 
 class Unreadable(BadRequest):
-    """A lock file that cannot be checked, and what its form had."""
+    """Raised for a lock file that cannot be checked, with its form."""
 
     def __init__(self, message: str, form: CheckForm) -> None:
         super().__init__(message, code="BAD_USER_INPUT")
@@ -362,13 +360,13 @@ class Unreadable(BadRequest):
 
 
 def _specs_to_find(form: CheckForm) -> tuple[LockFile, list[dict[str, Any]]]:
-    """Return the lock file of a form, and its specs as GraphQL looks them up."""
+    """Return the lock file of a form, and its specs as GraphQL input for lookups."""
     locked = lock_files.parse(form.data, form.name)
     return locked, [_known_facts(spec, ConcreteSpec.__struct_fields__) for spec in locked.specs]
 
 
 def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
-    """Return the specs of the lock file of a form, as GraphQL plans them."""
+    """Return the specs of the lock file of a form, as GraphQL input for plans."""
     locked = lock_files.parse_content(form.data, form.name).content
     stack = {"stack": form.stack} if form.stack else {}
     built = [_known_facts(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
@@ -377,7 +375,7 @@ def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
 
 
 def _known_facts(spec: ConcreteSpec | Spec, names: Iterable[str]) -> dict[str, Any]:
-    """Return some facts of a spec as GraphQL takes them; what is not told is left out."""
+    """Return facts of a spec as GraphQL input, without unknown ones."""
     values = ((name, getattr(spec, name)) for name in names)
     return {_in_graphql(name): value for name, value in values if value is not None}
 
@@ -386,7 +384,7 @@ _in_graphql = cache(to_camel_case)
 
 
 def _dependencies(spec: Spec) -> dict[str, Any]:
-    """Return the dependencies of a spec as GraphQL takes them; nothing where they are not told."""
+    """Return the dependencies of a spec as GraphQL input; empty if they are unknown."""
     if spec.dependencies is None:
         return {}
     edges = [
@@ -402,7 +400,7 @@ def _dependencies(spec: Spec) -> dict[str, Any]:
 
 
 def _form_of(form: Mapping[str, Field]) -> CheckForm:
-    """Return what a form asks. Raises BadRequest where it has no lock file."""
+    """Return the parsed fields of a form; raise BadRequest if it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
     if len(ref) > _LONGEST_REF:
@@ -424,7 +422,7 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
 
 
 def _best(covering: Answered, form: CheckForm) -> str:
-    """Return the revision that has most. Raises Unreadable where there is none."""
+    """Return the digest of the revision with most of the specs; raise Unreadable if none."""
     if not (best := covering.data.get("bestCovering")):
         raise Unreadable(_first_error(covering), form)
     digest: str = best[0]["revision"]["digest"]
@@ -432,5 +430,5 @@ def _best(covering: Answered, form: CheckForm) -> str:
 
 
 def _first_error(answered: Answered) -> str:
-    """Return why there is no answer."""
+    """Return the reason why an answer has no data."""
     return answered.errors[0]["message"] if answered.errors else "The catalog is empty."

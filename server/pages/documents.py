@@ -16,23 +16,23 @@ from server.graphql.execution import Execution
 from server.graphql.requests import GraphQLRequest, Weight
 
 Parameters = Mapping[str, Sequence[str]]
-"""What an address says, name by name, each value as it stands there."""
+"""The parameters of a URL by name, with all their values as text."""
 
 PAGE_LENGTH = 50
-"""How many rows of a table a page shows."""
+"""Number of rows of a table on one page."""
 
 _SPREAD = re.compile(r"\.\.\.(\w+)")
 _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 
 IS_PAGE = "isPage"
-"""The variable that leaves a page's table alone in its document where it is false: an export."""
+"""A variable of documents; if it is false, only the page's table is queried, for an export."""
 
 HAS_COSTS = "hasCosts"
-"""The variable that adds what building takes. Costs can change, so that no answer with them is
-permanent: without any they are not asked for."""
+"""A variable of documents that adds build costs. Because costs can change, no answer with them is
+permanent; it is therefore only true if the catalog has any."""
 
 _NOT_ADDRESSED = ("first", "last", IS_PAGE, HAS_COSTS)
-"""Variables that are not in the address: the sizes follow from the direction that a reader goes."""
+"""Variables that are not in the URL; ``first`` and ``last`` follow from the paging direction."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -42,9 +42,9 @@ class Parameter(msgspec.Struct, frozen=True):
     is_list: bool
 
     def value(self, texts: Sequence[str]) -> Any:
-        """Return what an address gives, as the type has it.
+        """Return the values in a URL, converted to the type.
 
-        A text that does not fit its type stays a text, and GraphQL says what is wrong with it.
+        A text that does not match the type is unchanged, so that GraphQL reports the error.
         """
         values = [self._scalar(text) for text in texts]
         return values if self.is_list else values[-1]
@@ -72,10 +72,10 @@ class PageDocument:
         }
 
     def known(self, address: Parameters) -> dict[str, list[str]]:
-        """Return the part of an address that the document has parameters for.
+        """Return the parameters of a URL that the document declares.
 
-        They stand in the document's order, without those that say nothing: a form that is sent
-        names all of its fields. So the same view has one address, and one key in memory.
+        They are in the document's order, and empty ones, which submitted forms contain, are
+        removed. The same view therefore has one URL and one key in the cache.
         """
         return {
             name: values
@@ -85,29 +85,29 @@ class PageDocument:
         }
 
     def variables(self, parameters: Parameters) -> dict[str, Any]:
-        """Return the variables for what ``known`` gave."""
+        """Return the variables for parameters returned by ``known``."""
         values = {name: self.parameters[name].value(texts) for name, texts in parameters.items()}
         if "first" in self.parameters:
             values["last" if "before" in parameters else "first"] = PAGE_LENGTH
         return values
 
     def question(self, variables: Mapping[str, Any]) -> dict[str, str]:
-        """Return the parameters with which GraphiQL shows the document, filled in."""
+        """Return the URL parameters with which GraphiQL opens the document and its variables."""
         shown = orjson.dumps(variables, option=orjson.OPT_INDENT_2).decode()
         return {"query": self.text, "variables": shown}
 
 
 @cache
 def document(name: str) -> PageDocument:
-    """Return the document that is kept as ``queries/NAME.graphql``.
+    """Return the document ``queries/NAME.graphql``.
 
-    Fragments that it spreads and does not have follow: they are ``fragments/NAME.graphql``.
+    Fragments that it spreads but does not define are appended from ``fragments/NAME.graphql``.
     """
     return PageDocument(name, _with_fragments(_text(f"queries/{name}.graphql")))
 
 
 def _with_fragments(text: str) -> str:
-    """Return a document with the fragments that it lacks, and with those that they lack."""
+    """Return a document with its missing fragments added, recursively."""
     lacking = sorted({*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)})
     if not lacking:
         return text
@@ -125,9 +125,9 @@ def _parameter(declared: TypeNode) -> Parameter:
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """What a document was answered with.
+    """The answer to a document.
 
-    ``is_good`` tells that there are no errors, ``is_permanent`` that the answer stays true.
+    ``is_good`` means that there are no errors, ``is_permanent`` that the answer can never change.
     """
 
     data: Mapping[str, Any]
@@ -136,9 +136,9 @@ class Answered(msgspec.Struct, frozen=True):
     is_permanent: bool
 
     def error_of(self, subject: str) -> Mapping[str, Any] | None:
-        """Return why an answer lacks its subject, named with dots; None where no error says it.
+        """Return the error that explains why the subject (a dotted path) is missing, if any.
 
-        Other parts may have failed too. Where all of the answer is gone, the first error says why.
+        Errors of other parts are ignored, unless the answer has no data at all.
         """
         root = subject.partition(".")[0]
         of_root = (
@@ -148,14 +148,14 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class PageQuestion(msgspec.Struct, frozen=True):
-    """What is going to be asked, and how much work it is."""
+    """A request to be executed, and its weight."""
 
     request: GraphQLRequest
     weight: Weight
 
 
 class Asker(msgspec.Struct, frozen=True):
-    """Asks the catalog what pages show, within the limits that the API's requests have."""
+    """Executes the documents of pages, within the same limits as requests to the API."""
 
     execution: Execution
     lanes: Lanes
@@ -164,13 +164,13 @@ class Asker(msgspec.Struct, frozen=True):
     async def ask(
         self, document: PageDocument, variables: Mapping[str, Any], scope: Any
     ) -> Answered:
-        """Return what a document is answered with; raises as ``weighed`` does."""
+        """Return the answer to a document; raise the same errors as ``weighed``."""
         return await self.answered(await self.weighed(document.text, variables, scope))
 
     async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> PageQuestion:
-        """Return a question that is charged to the client whose request has this ``scope``.
+        """Return a request whose cost is charged to the client of ``scope``.
 
-        Raises BadRequest where there is no room, or the client may not ask for so much.
+        Raises BadRequest if the server is overloaded, or the client has used up its cost.
         """
         request = GraphQLRequest(text, dict(variables), None)
         weight, units = await self._weigh(request)
@@ -178,18 +178,18 @@ class Asker(msgspec.Struct, frozen=True):
         return PageQuestion(request, weight)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
-        """Tell whether a document costs no more than one request may."""
+        """Return whether the cost of a document is within the limit of a request."""
         _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
         return units <= self.execution.api.limits.max_cost
 
     async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
         if self.execution.api.is_weighed(*request.cost_arguments()):
             return self.execution.weigh(request)
-        # Parsing takes long, for the first who asks.
+        # The first request for a document has to parse it, which takes long.
         return await self.lanes.reading.run(lambda: self.execution.weigh(request))
 
     async def answered(self, question: PageQuestion) -> Answered:
-        """Return what a question is answered with; raises BadRequest where there is no room."""
+        """Return the answer to a weighed request; raise BadRequest if the server is overloaded."""
         executed = await self.execution.execute(question.request, question.weight)
         answer = orjson.loads(executed.body)
         return Answered(

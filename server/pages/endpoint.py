@@ -1,4 +1,4 @@
-"""Sends pages: asked, rendered and kept as the API's answers are."""
+"""Endpoints of pages, which are executed, rendered and cached like responses of the API."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -41,16 +41,16 @@ from server.pages.routes import Page
 from snapshots.catalog.catalog import Catalog
 
 _PERMANENT = b"public, max-age=604800, immutable"
-"""For a week: what a page says stays true for ever, how it looks is a later version's to change."""
+"""Cache-Control of permanent pages: a week, because later versions may change their layout."""
 
 _ALLOW = b"GET, HEAD"
 
 
 class PageContext(msgspec.Struct, frozen=True, eq=False):
-    """What all pages have in common.
+    """The state that all page endpoints share.
 
-    Pages are kept among the other ``responses``. Requests for one that is not kept wait for the
-    same making.
+    Pages are cached with the other ``responses``. Concurrent requests for a page that is not cached
+    share one computation in ``makings``.
     """
 
     catalog: Catalog
@@ -67,7 +67,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def error_pages(self) -> ErrorPages:
-        """The pages of errors."""
+        """The error pages."""
         return ErrorPages(self.renderer)
 
     async def answer(
@@ -77,18 +77,18 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         receive: Receive,
         send: Send,
     ) -> None:
-        """Send what ``making`` returns, or the page of the error that it raises.
+        """Send the result of ``making``, or an error page if it raises an error.
 
-        None stands for a client that left.
+        None means that the client has disconnected.
         """
         try:
             response = await making
         except BadRequest as error:
             response = self.error_pages.refused(bare_address(scope), error)
-        except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
+        except Exception as error:  # noqa: BLE001  # the page has the id that is in the log
             response = self.error_pages.failed(bare_address(scope), error)
         if response is None:
-            await send_head(send, GONE, [])  # for the log: nobody receives it
+            await send_head(send, GONE, [])  # for the log only
         elif isinstance(response, Export):
             await response.send(scope, receive, send)
         else:
@@ -97,10 +97,10 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
                 self.responses.put(response.key, response)
 
     async def nowhere(self, request: Request, error: Exception) -> Any:
-        """Return the answer where nothing is: browsers get a page, programs a line."""
+        """Return the response for an unknown URL: a page for browsers, else a line of text."""
         is_page = request.method in ("GET", "HEAD")
         if not is_page or not prefers(request.headers.get("accept", ""), "text/html"):
-            # A cache must not hand one client's form to another.
+            # A cache must not serve one client's media type to another.
             headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
 
@@ -114,9 +114,10 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         return answer
 
     async def send(self, response: Response, scope: Scope, send: Send) -> bool:
-        """Send a page; return whether it had to be encoded for this client first.
+        """Send a page; return whether it was encoded in a new content coding.
 
-        It counts as large answers do: with too many of them on their way another page says so.
+        Its size counts like that of other large responses: if there are too many, an error page is
+        sent instead.
         """
         try:
             place = self.outgoing.begin(response, scope)
@@ -132,7 +133,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
 
 class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
-    """Answers GET and HEAD with one page."""
+    """Serves one page by GET and HEAD."""
 
     page: Page
     context: PageContext
@@ -169,7 +170,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         return await unless_gone(receive, self._made(scope, query, keys))
 
     def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
-        """Return the key that a page is kept under for ever, and the one for this moment."""
+        """Return the cache keys of a page: if permanent, and in the catalog's current state."""
         permanent = CacheKey(
             f"{self.page.template_name} {raw_path(scope)}",
             orjson.dumps(query),
@@ -182,7 +183,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
     async def _export(
         self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
     ) -> PageResponse | Export:
-        """Return the page's table whole, or the page that says why there is none."""
+        """Return the export of the page's table, or an error page if there is none."""
         context, page = self.context, self.page
         suffix = parameters[PARAMETER][-1]
         if suffix not in FORMATS:
@@ -198,7 +199,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
     async def _missing(
         self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
     ) -> PageResponse:
-        """Return the page for an answer that lacks what the page is about."""
+        """Return the error page for an answer that lacks the page's subject."""
         page, context, params = self.page, self.context, scope["path_params"]
         address = self._address(scope, query)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
@@ -212,7 +213,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
     async def _made(
         self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
     ) -> PageResponse:
-        """Return a page that is not kept: who has it made is charged, others wait with them."""
+        """Return a page that is not cached; only the first of concurrent requests is charged."""
         page, context = self.page, self.context
         if keys[1] in context.makings:
             return await context.makings.joined(keys[1])

@@ -1,4 +1,4 @@
-"""Pages of errors: what was looked for, why it cannot be shown, and what is near to it."""
+"""Error pages: what was not found, the reason, and the nearest matches."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,24 +22,24 @@ _SOUGHT = {
     "series": "nearest_series",
     "spec": "",
 }
-"""The kinds of things that pages are about, and the documents that tell names like theirs."""
+"""The kinds of page subjects, and the documents that query similar names."""
 
 _IN_CATALOG = "nearest_catalog_packages"
-"""The document for a package that is looked for in no revision."""
+"""The document for a package that is not looked up in a particular revision."""
 
 _HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
 _NARROWING = "narrowing"
-"""The kind of what narrows a comparison: its name is that of the parameter at fault."""
+"""The kind of an invalid filter of a comparison; the name is that of its parameter."""
 
 _NARROWED_AT = ["compare", "summary"], ["compare", "releaseNotes"]
-"""The fields of a comparison that are first to need what it is narrowed to."""
+"""The fields of a comparison that report an error of its filters first."""
 
 
 class Nearest(msgspec.Struct, frozen=True):
-    """What was looked for, a package named so, say; and what is near to it: names with links.
+    """The kind and name of a subject that was not found, and links to the nearest names.
 
-    ``ref`` is the revision that it was looked for in, if that is there. ``elsewhere`` are the
-    series that have or had a package, as the document ``nearest_packages`` has them.
+    ``ref`` is the revision in which it was looked up, if that exists. ``elsewhere`` are the series
+    that have or had a package, as returned by the document ``nearest_packages``.
     """
 
     kind: str = ""
@@ -50,7 +50,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is not there, in a sentence."""
+        """The message for what was not found."""
         where = " in this revision" if self.ref else ""
         return _SENTENCES.get(self.kind) or f"There is no such {self.kind}{where}."
 
@@ -71,7 +71,7 @@ async def nearest_to(
     asker: Asker,
     scope: Any,
 ) -> Nearest:
-    """Return what is near to what an address names and the answer lacks."""
+    """Return the nearest matches for the subject of a page that its answer lacks."""
     if page.subject == _HASH:
         return Nearest(_HASH, params[_HASH])
     if page.subject == _COMMIT:
@@ -100,7 +100,7 @@ async def nearest_to(
 def _of_error(
     page: Page, address: Address, params: Mapping[str, str], error: Mapping[str, Any]
 ) -> Nearest:
-    """Return the names that an error says are nearest, in the place of the one that it is about."""
+    """Return the nearest names in an error, with links that replace the parameter at fault."""
     extensions = error.get("extensions", {})
     sought = extensions.get("sought")
     parameters = {name: values[-1] for name, values in address.query.items()} | dict(params)
@@ -115,7 +115,7 @@ def _of_error(
 
 
 def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
-    """Return which parameter that narrows a comparison an error is about; empty if it is not."""
+    """Return the filter parameter of a comparison that caused an error; empty if none did."""
     if error.get("path") not in _NARROWED_AT:
         return ""
     about = error["message"].partition(":")[0]
@@ -127,26 +127,26 @@ def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
 async def _names_like(
     name: str, query: str, params: Mapping[str, str], asker: Asker, scope: Any
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """Return what a document is answered with, and the names in it that are like another."""
+    """Return the answer to a document, and the names in it that are similar to a name."""
     if not query:
         return {}, []
     names_query = document(query)
     parameters = names_query.known({key: [value] for key, value in params.items()})
     try:
         answered = await asker.ask(names_query, names_query.variables(parameters), scope)
-    except BadRequest:  # there is no room, or the client may not ask for more: it has a page still
+    except BadRequest:  # overload or a client's limit: the page is shown without suggestions
         return {}, []
     spelt = [
         near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())
     ]
     named = [*_names_in(answered.data)]
-    if query not in (_IN_CATALOG, _SOUGHT["package"]):  # all of them
+    if query not in (_IN_CATALOG, _SOUGHT["package"]):  # these are filtered by the query already
         named = nearest_names(name, named)
     return answered.data, [*dict.fromkeys([*spelt, *named])][:_MOST]
 
 
 def _names_in(data: Any) -> Iterable[str]:
-    """Yield every name that stands in an answer."""
+    """Yield the value of each field ``name`` in an answer."""
     if isinstance(data, list):
         for item in data:
             yield from _names_in(item)
@@ -161,7 +161,7 @@ def _names_in(data: Any) -> Iterable[str]:
 def link_with(
     page: Page, address: Address, params: Mapping[str, str], parameter: str, value: str
 ) -> str:
-    """Return the link to the page with another value of a parameter, in its path or its query."""
+    """Return the link to the page with another value of a parameter, in its path or query."""
     if parameter not in params:
         return address.here(**{parameter: value})
     names = dict(params) | {parameter: value}
@@ -177,7 +177,7 @@ _STATUS = {
     "CATALOG_UNAVAILABLE": 503,
     "INTERNAL_SERVER_ERROR": 500,
 }
-"""The status of a page whose subject is not there, by the code of the error; 400 for others."""
+"""The status of a page whose subject is missing, by the code of the error; 400 for others."""
 
 TITLES = {
     404: "Not found",
@@ -187,24 +187,24 @@ TITLES = {
     500: "Something went wrong",
     503: "Not just now",
 }
-"""What the pages of errors are headed with."""
+"""The headings of error pages by status."""
 
 _FAILED = "That cannot be shown"
 _SEVERAL = "More than one"
 _AMBIGUOUS = ("AMBIGUOUS_REF", "AMBIGUOUS_HASH")
 _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
-"""How GraphQL's messages begin about what a variable was given."""
+"""The beginning of GraphQL's messages about the value of a variable."""
 
 
 class ErrorPages(msgspec.Struct, frozen=True):
-    """Makes the pages of errors. None of them is cached, here or by clients."""
+    """Creates error pages, which are not cached by the server or by clients."""
 
     renderer: Renderer
 
     def missing(
         self, address: Address, subject: str, answered: Answered, nearest: Nearest
     ) -> PageResponse:
-        """Return the page for an answer that lacks what the page is about."""
+        """Return the page for an answer that lacks the page's subject."""
         error = answered.error_of(subject) or {"message": nearest.sentence}
         code = error.get("extensions", {}).get("code")
         error = {**error, "message": _in_words(error["message"], address)}
@@ -212,17 +212,17 @@ class ErrorPages(msgspec.Struct, frozen=True):
         return self._page(address, status, error, code or "NOT_FOUND", nearest)
 
     def refused(self, address: Address, error: BadRequest) -> PageResponse:
-        """Return the page for a request that is not answered."""
+        """Return the page for a request that is refused."""
         shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
         return self._page(address, error.status, shown, error.code, more=[*error.headers])
 
     def failed(self, address: Address, error: Exception) -> PageResponse:
-        """Return the page for an error that nobody expected: it says where the log tells more."""
+        """Return the page for an unexpected error, with the id that identifies it in the log."""
         shown: Mapping[str, Any] = incident(error)
         return self._page(address, 500, shown, shown["extensions"]["code"])
 
     def nowhere(self, address: Address) -> PageResponse:
-        """Return the page for an address that no page has."""
+        """Return the page for a URL that does not exist."""
         return self._page(address, 404, {"message": _SENTENCES[""]}, "NOT_FOUND")
 
     def _page(
@@ -240,7 +240,7 @@ class ErrorPages(msgspec.Struct, frozen=True):
 
 
 def _in_words(message: str, address: Address) -> str:
-    """Return a message without GraphQL's words for what stands in an address."""
+    """Return a message about a variable in terms of the URL's parameter."""
     if (match := _VARIABLE.match(message)) is None:
         return message
     name = match[1]

@@ -1,4 +1,4 @@
-"""Exports of tables: all rows of a page's list, as CSV (RFC 4180) or lines of JSON."""
+"""Exports of tables: all rows of a page's list, as CSV (RFC 4180) or JSON lines."""
 
 import asyncio
 import csv
@@ -32,10 +32,10 @@ from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
 _MOST, _FEWEST = 1_000, 50
-"""How many rows are requested at once, fewer where they cost much."""
+"""Maximum and minimum number of rows per request; fewer are requested if they cost much."""
 
 _PATIENCE = 60.0
-"""How many seconds a part may wait for room, or for its client to be allowed more."""
+"""Seconds that a part may wait for an overloaded server, or for its client's allowance."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
 _LONGEST_NAME, _DIGEST = 100, 8
@@ -44,7 +44,7 @@ _LONGEST_NAME, _DIGEST = 100, 8
 _log = logging.getLogger("cachelog.server")
 
 PARAMETER = "as"
-"""The parameter of an address that asks for its table, and for the format."""
+"""The URL parameter that requests a page's table in a format."""
 
 Result = TypeVar("Result")
 Row = Mapping[str, Any]
@@ -55,17 +55,16 @@ Columns = Sequence[tuple[str, ...]]
 
 
 class ExportPart(msgspec.Struct, frozen=True):
-    """Rows of a table, and the cursor that the next ones stand after; None after the last."""
+    """Rows of a table, and the cursor of the next part; None if it is the last."""
 
     rows: list[dict[str, Any]]
     after: str | None
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The list that a document asks for, in parts where it is a connection.
+    """A list that a document queries, in parts if it is a connection.
 
-    ``path`` leads to it in the answer. ``columns`` are the fields of a row, by the names that lead
-    to each.
+    ``path`` is its path in the answer. ``columns`` are the paths of the fields in a row.
     """
 
     document: PageDocument
@@ -73,7 +72,7 @@ class Table(msgspec.Struct, frozen=True):
     columns: Columns
 
     def part(self, data: Mapping[str, Any]) -> ExportPart | None:
-        """Return the rows in an answer; None where it lacks the list."""
+        """Return the rows in an answer; None if it lacks the list."""
         values: Any = data
         for name in self.path:
             values = values.get(name) if values else None
@@ -81,12 +80,12 @@ class Table(msgspec.Struct, frozen=True):
             return None if values is None else ExportPart(values, None)
         page = values["pageInfo"]
         rows = values.get("nodes")
-        if rows is None:  # an edge has what its node has
+        if rows is None:  # the fields of an edge and of its node form one row
             rows = [{**edge, **edge.pop("node")} for edge in values["edges"]]
         return ExportPart(rows, page["endCursor"] if page["hasNextPage"] else None)
 
     def pinned(self, data: Mapping[str, Any]) -> dict[str, str]:
-        """Return the variables that name the very revisions of an answer: digests."""
+        """Return variables that name the revisions of an answer by their digests."""
         root = data[self.path[0]]
         if self.path[0] == "compare":
             return {side: _pinned_side(root, side) for side in ("base", "head")}
@@ -94,16 +93,16 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def _pinned_side(comparison: Mapping[str, Any], side: str) -> str:
-    """Return what names a side of a comparison for ever."""
+    """Return a ref that names a side of a comparison permanently."""
     digest, stack = comparison[side]["digest"], comparison[f"{side}Stack"]
     return digest if stack is None else content_of_stack(digest, stack)
 
 
 @cache
 def table_of(query: str, table: str) -> Table:
-    """Return the list that ``table`` names with dots in the document of a page.
+    """Return the list at a dotted path in the document of a page.
 
-    Raises KeyError where the page has no such list.
+    Raises KeyError if the document has no such list.
     """
     page = document(query)
     path = tuple(table.split("."))
@@ -152,16 +151,16 @@ def _columns(
 
 
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""How begins what a spreadsheet calculates: https://owasp.org/www-community/attacks/CSV_Injection."""
+"""First characters of spreadsheet formulas: https://owasp.org/www-community/attacks/CSV_Injection."""
 
 _PARTED = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
-"""Where cells begin for who opens a file with other separators: in half of Europe a semicolon."""
+"""Formulas after other cell separators, such as the semicolon in half of Europe."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 class RowFormat(msgspec.Struct, frozen=True):
-    """How rows are written: the media type, what stands before them, and how they are."""
+    """The format of a file: its media type, and functions for its head and its rows."""
 
     media_type: bytes
     head: Callable[[Columns], bytes]
@@ -169,23 +168,23 @@ class RowFormat(msgspec.Struct, frozen=True):
 
 
 def csv_head(columns: Columns) -> bytes:
-    """Return the line with the names of the columns, dotted where they stand in an object."""
+    """Return the line of column names; fields of nested objects are dotted."""
     return _csv([[".".join(path) for path in columns]])
 
 
 def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
     """Return a line for each row.
 
-    Lists are joined by spaces. Of a list of objects each column has the values of all in the same
-    order, with semicolons between them. What is not known is empty. A text that a spreadsheet would
-    calculate has an apostrophe before it, as has what it would calculate of one that it takes for
-    several.
+    Lists are joined by spaces. For a list of objects, each column contains the values of all
+    objects in the same order, separated by semicolons. Unknown values are empty. Text that a
+    spreadsheet would evaluate is prefixed with an apostrophe, also after a character that some
+    locales use as a separator.
     """
     return _csv([cell(row, path) for path in columns] for row in rows)
 
 
 def cell(row: Row, path: tuple[str, ...]) -> str:
-    """Return what stands in a cell."""
+    """Return the text of a cell."""
     value = row.get(path[0]) if len(path) == 1 else row
     text = value if type(value) is str else _text(row, path)
     if ";" in text or not text.isprintable():
@@ -196,7 +195,7 @@ def cell(row: Row, path: tuple[str, ...]) -> str:
 
 
 def _text(value: Any, path: tuple[str, ...]) -> str:
-    """Return the text of what a path leads to in a value; empty where nothing is known."""
+    """Return the text at a path in a value; empty if it is unknown."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -214,7 +213,7 @@ def _csv(lines: Iterable[Sequence[str]]) -> bytes:
 
 
 def json_lines(rows: Iterable[Row], _columns: Columns) -> bytes:
-    """Return a line of JSON for each row, exactly as the API answers."""
+    """Return a line of JSON for each row, with the values of the API's answer."""
     return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
@@ -222,20 +221,20 @@ FORMATS = {
     "csv": RowFormat(b"text/csv; charset=utf-8; header=present", csv_head, csv_body),
     "jsonl": RowFormat(b"application/jsonl; charset=utf-8", lambda _columns: b"", json_lines),
 }
-"""How a table can be had, by what an address says: ``?as=csv``."""
+"""The formats by the value of the URL parameter: ``?as=csv``."""
 
 
 # -- parts
 
 
 class Broken(Exception):
-    """An export that cannot go on; the text says why."""
+    """Raised when an export cannot continue; the message is the reason."""
 
 
 class Export(msgspec.Struct, eq=False):
-    """A table on its way to a client, whose request has this ``scope``; ``suffix`` is its format.
+    """An export of a table for the request of ``scope``; ``suffix`` is the format.
 
-    All rows are of the revisions that the first part was of, whose ``digests`` are in the file's
+    All rows are from the same revisions as the first part; their ``digests`` are part of the file
     name. A part has up to ``size`` rows.
     """
 
@@ -251,9 +250,9 @@ class Export(msgspec.Struct, eq=False):
     first: ExportPart = ExportPart([], None)
 
     async def begin(self) -> Answered | None:
-        """Ask for the first part; return the answer where it lacks the table.
+        """Query the first part; return the answer if it lacks the table, else None.
 
-        Raises BadRequest where there is no room.
+        Raises BadRequest if the server is overloaded.
         """
         while self.size > _FEWEST and not await self.asker.is_affordable(
             self.table.document.text, self._variables_after(None)
@@ -269,9 +268,9 @@ class Export(msgspec.Struct, eq=False):
         return None
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the table, as long as its client listens.
+        """Send the table until it ends or the client disconnects.
 
-        Where it breaks off it is left without an end, so that the client notices.
+        If the export fails, the response ends without the last chunk, so that the client notices.
         """
         name = file_name(self.table, scope["path_params"], self.digests, self.suffix)
         headers = [
@@ -290,12 +289,12 @@ class Export(msgspec.Struct, eq=False):
             _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
 
     async def send_rows(self, send: Send) -> None:
-        """Send all rows, from the first part on; raises Broken where a part cannot be had."""
+        """Send all rows, starting with the first part; raise Broken if a part is unavailable."""
         written, part = FORMATS[self.suffix], self.first
         text = written.head(self.table.columns)
         while True:
             text += await self._patiently(partial(self._written, written, part.rows))
-            part.rows.clear()  # a slow reader holds their text alone
+            part.rows.clear()  # for a slow client, only the text stays in memory
             with await self._patiently(partial(self._place, len(text))):
                 await send_in_pieces(send, text, more_body=part.after is not None)
             if part.after is None:
@@ -326,7 +325,7 @@ class Export(msgspec.Struct, eq=False):
         return self.outgoing.begin_bytes(size, self.scope)
 
     async def _patiently(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return what some work returns, as soon as there is room for it."""
+        """Return the result of work; retry while it is refused, until the patience ends."""
         waited = 0.0
         while True:
             try:
@@ -340,8 +339,8 @@ class Export(msgspec.Struct, eq=False):
 
 
 def file_name(table: Table, params: Mapping[str, str], digests: Sequence[str], suffix: str) -> str:
-    """Return a name that says what a file holds: packages-develop-ab12cd34.csv."""
+    """Return a descriptive file name, such as packages-develop-ab12cd34.csv."""
     words = [table.path[-1], *params.values(), *(digest[:_DIGEST] for digest in digests)]
-    # A ref that is a digest is named once.
+    # If a ref is a digest, it occurs only once.
     names = dict.fromkeys(_UNSAFE.sub("_", word[:_LONGEST_NAME]).strip("._") for word in words)
     return f"{'-'.join(filter(None, names))[: 2 * _LONGEST_NAME]}.{suffix}"

@@ -1,4 +1,4 @@
-"""Filters of templates: what they make of parts of an answer. All pure."""
+"""Filters of templates, which transform parts of an answer. All are pure functions."""
 
 import re
 from collections import Counter
@@ -32,11 +32,11 @@ from snapshots.spack.names import ROOT_STACK
 Data = Mapping[str, Any]
 
 RECIPE = "recipe"
-"""What a package's hash is of."""
+"""The name of the fact that a package's hash represents."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A fact that differs between two specs, as texts; None where a side has nothing of it."""
+    """A fact that differs between two specs, as texts; None if a side lacks it."""
 
     name: str
     before: str | None
@@ -44,7 +44,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def difference(field: Mapping[str, Any]) -> Difference:
-    """Return a difference that the API tells; of lists what only one of them has."""
+    """Return a difference in an answer; for lists, only items that are in one of the two."""
     path, before, after = field["path"], field["before"], field["after"]
     if isinstance(before, list) and isinstance(after, list):
         return of_lists(texts.in_words(path), before, after)
@@ -54,32 +54,32 @@ def difference(field: Mapping[str, Any]) -> Difference:
 
 
 def of_lists(name: str, before: Sequence[Any], after: Sequence[Any]) -> Difference:
-    """Return what only one of two lists has, of each."""
+    """Return the difference between two lists: the items that are in only one of them."""
     gone = [str(value) for value in before if value not in after]
     new = [str(value) for value in after if value not in before]
     return Difference(name, " ".join(gone) or None, " ".join(new) or None)
 
 
 def of_recipes(before: str | None, after: str | None) -> Difference:
-    """Return two recipes that differ, by as much of their hashes as people need."""
+    """Return the difference between two recipes, with shortened hashes."""
     return Difference(RECIPE, *(digest and texts.short_hash(digest) for digest in (before, after)))
 
 
 def _text(value: Any) -> str | None:
-    """Return a value of a fact as a text."""
+    """Return the value of a fact as text."""
     if isinstance(value, list):
         return " ".join(map(str, value)) or None
     return None if value is None else texts.single_value(value)
 
 
 FEW = 2
-"""As many specs have hardly anything in common by chance only."""
+"""Minimum number of specs whose common variants are shown separately."""
 
 
 def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the variants that all specs have, and for each its other variants and its stacks.
+    """Return the variants that all specs share, and the other variants and stacks of each spec.
 
-    Specs of several packages have no variants in common. The stack that is all others is left out.
+    Specs of several packages share no variants. The stack that is the union of all is omitted.
     """
     lists = [spec["variants"] for spec in specs]
     names = {spec.get("name") for spec in specs}
@@ -96,7 +96,7 @@ def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def series_line(series: Mapping[str, Any], width: int, height: int) -> Line | None:
-    """Return the line of the numbers of specs of a series; None with fewer than two revisions."""
+    """Return the line of a series' numbers of specs; None with fewer than two revisions."""
     newest_first = [revision["numSpecs"] for revision in series["revisions"]["nodes"]]
     return line(newest_first[::-1], width=width, height=height)
 
@@ -105,14 +105,15 @@ WIDTH, HEIGHT = 600, 120
 _MINUTE, _MEBIBYTE = 60, 1 << 20
 
 LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
-"""The lines by the names of their charts, with the fields that they show."""
+"""The fields that lines show, by the names of their charts."""
 
 
 def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
-    """Return the charts of a growth that has any points to draw between.
+    """Return the charts of a series' growth; none with fewer than two points.
 
-    ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON
-    for a script: times in minutes, all but the first since the one before, and sizes in MiB.
+    ``drawn`` contains them as paths by name, or None if there are no values. ``points`` contains
+    them as JSON for a script: times in minutes, each but the first relative to the preceding one,
+    and sizes in MiB.
     """
     if len(points) < 2:
         return {"drawn": {}, "points": None}
@@ -121,7 +122,7 @@ def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
         for name, field in LINES.items()
     }
     taken = [_seconds(point["takenAt"]) for point in points]
-    # Of the first all is new: beside that bar the others could not be seen.
+    # In the first revision all specs are new: its bar would make the others invisible.
     came = [0, *(point["specsAdded"] for point in points[1:])]
     went = [0, *(point["specsRemoved"] for point in points[1:])]
     box = {"width": WIDTH, "height": HEIGHT}
@@ -137,15 +138,15 @@ def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
         "added": came,
         "removed": went,
     }
-    # Numbers alone, and yet: what ends a script cannot be in it, whatever else comes in.
+    # These are only numbers, but "<" is escaped in any case: nothing can end the script element.
     points_json = orjson.dumps(numbers).decode().replace("<", "\\u003c")
     return {"drawn": drawn, "points": Markup(points_json)}  # noqa: S704
 
 
 def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | None]:
-    """Return the bars of each cause through time, at the points of a growth.
+    """Return the bars of each cause over time, at the points of a series' growth.
 
-    A bar is for the specs of one revision; None where no spec has the cause as its main one.
+    A bar shows the specs of one revision. An item is None if no spec has the cause as its main one.
     """
     taken = [_seconds(point["takenAt"]) for point in points]
     nothing = [0] * len(taken)
@@ -160,22 +161,22 @@ def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | No
 
 
 _SMALL_BARS = {"width": 240, "height": 48}
-"""The box of bars that only go up: its lower half is not shown."""
+"""The box of bars without removals; its lower half is not shown."""
 
 
 def _seconds(moment: str) -> int:
     return int(datetime.fromisoformat(moment).timestamp())
 
 
-# The last part has one way to match alone: with more, a long text would take long to be refused.
+# The last alternative is unambiguous: otherwise, rejecting a long text would take long.
 _HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z]*[2-7][a-z2-7]*)")
 _SHORTEST = 6
 
 
 class QueryReading(msgspec.Struct, frozen=True):
-    """How much of a query could be read: what stands before the place, there, and behind it.
+    """The position of a syntax error in a query: the text before it, at it, and after it.
 
-    ``reason`` says what is wrong with it there, or could stand there.
+    ``reason`` describes the error, or what is expected there.
     """
 
     before: str
@@ -185,9 +186,9 @@ class QueryReading(msgspec.Struct, frozen=True):
 
 
 def hash_in(text: str) -> str | None:
-    """Return the hash, or how one begins, that a text is; None where it seems to be none.
+    """Return the hash or prefix of a hash that a text represents; None if it is likely a name.
 
-    A name may be written with the letters of hashes: only a slash, a digit or the length tell.
+    A name may consist of the letters of hashes; a slash, a digit or the length identifies a hash.
     """
     match = _HASH.fullmatch(text.strip().lower())
     if match is None:
@@ -197,7 +198,7 @@ def hash_in(text: str) -> str | None:
 
 
 def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
-    """Return where a query could not be read further; None where the error has no place."""
+    """Return the position of an error in a query; None if the error has no position."""
     position = error.get("extensions", {}).get("position")
     if position is None:
         return None
@@ -208,15 +209,15 @@ def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
 
 
 MOST_COLUMNS, MOST_ROWS = 12, 40
-"""How many versions and other values a matrix has: the newest, and those with most specs."""
+"""Maximum number of versions (the newest) and of rows (those with most specs) in a matrix."""
 
 _LEVELS = 4
 
 
 class VersionCell(msgspec.Struct, frozen=True):
-    """A version in combination with another value: how many specs, and how dark that is.
+    """The number of specs with a version and another value.
 
-    ``level`` goes from 0, where there is none, to 4.
+    ``level``, which determines the color, ranges from 0 for no specs to 4.
     """
 
     version: str
@@ -225,10 +226,10 @@ class VersionCell(msgspec.Struct, frozen=True):
 
 
 class VersionMatrix(msgspec.Struct, frozen=True):
-    """Versions beside each other, newest first, and below them a row for each other value.
+    """A matrix with a column for each version, newest first, and a row for each other value.
 
-    ``num_rows`` and ``num_columns`` count all, ``rows`` and ``versions`` are those that are shown.
-    ``num_specs`` is the sum of all cells.
+    ``rows`` and ``versions`` are those that are shown; ``num_rows`` and ``num_columns`` count all
+    of them. ``num_specs`` is the sum of all cells.
     """
 
     versions: Sequence[str]
@@ -239,12 +240,12 @@ class VersionMatrix(msgspec.Struct, frozen=True):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a cell that is shown has no specs."""
+        """Whether any shown cell has no specs."""
         return not all(cell.num_specs for _, cells in self.rows for cell in cells)
 
 
 def version_matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
-    """Return the matrix of cells whose values are another value and a version, of these."""
+    """Return the matrix of cells, each with another value and one of the versions."""
     counts: dict[str, dict[str, int]] = {}
     for one in cells:
         value, version = one["values"]
@@ -267,7 +268,7 @@ def version_matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) 
 
 
 def install_commands(revision: Data) -> Mapping[str, str]:
-    """Return the commands to install a revision's spec, and to add its mirror if that is known.
+    """Return the commands to install a revision's spec, and to add its mirror if it is known.
 
     They are quoted for a POSIX shell.
     """
@@ -283,18 +284,18 @@ def install_commands(revision: Data) -> Mapping[str, str]:
 
 
 _OWN_FACTS = ("version", "namespace", "compiler", "platform", "operating_system", "target")
-"""The facts of specs that have one value."""
+"""The facts of specs with a single value."""
 
 
 def choices(rows: Iterable[Data], value: str, count: str) -> list[tuple[str, str, int]]:
-    """Return counts of values as filters of a table: each value, its name, and its count."""
+    """Return the values by which a table can be filtered, each with its name and count."""
     return [(row[value], texts.in_words(row[value].lower()), row[count]) for row in rows]
 
 
 def differences(change: Data) -> list[Difference]:
-    """Return what differs between a changed spec's two sides, or a spec and its counterpart.
+    """Return the differences between both sides of a changed spec, or a spec and its counterpart.
 
-    What has no counterpart differs from nothing, nor do stacks that a source does not tell.
+    A spec without a counterpart has none. Unknown stacks are not compared.
     """
     if change["kind"] == "CHANGED":
         return [difference(field) for field in change["fields"]]
@@ -319,7 +320,7 @@ def differences(change: Data) -> list[Difference]:
 
 
 def own_differences(compared: Data) -> list[Difference]:
-    """Return what differs of two specs themselves."""
+    """Return the differences between two specs themselves, without their dependencies."""
     own = [difference(field) for field in compared["facts"]]
     for change in map(_field_change, compared["variants"]):
         values = (change.before, change.after)
@@ -329,7 +330,7 @@ def own_differences(compared: Data) -> list[Difference]:
 
 
 def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
-    """Return what differs of each package below two specs, in words."""
+    """Return the differences between the dependencies of two specs by package, in words."""
     return [
         (name, [difference_phrase(path, change) for path, change in changes])
         for name, changes in changes_below(map(_field_change, fields))
@@ -341,9 +342,9 @@ def _field_change(field: Data) -> FieldChange:
 
 
 def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
-    """Return the titles of causes of twins, each once for both ways, with their numbers of specs.
+    """Return the titles of causes of twins with their numbers of specs, most specs first.
 
-    Most first, without those of no spec.
+    Both directions of a cause are counted together. Causes without specs are omitted.
     """
     counts: Counter[str] = Counter()
     for cause in causes:
@@ -360,7 +361,7 @@ def undirected_title(cause: Data) -> str:
 
 
 def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
-    """Return specs by their causes, those of one cause together, most first."""
+    """Return specs grouped by their causes, the largest group first."""
     specs_of: dict[str, list[Data]] = {}
     for spec in specs:
         specs_of.setdefault(spec["cause"]["title"], []).append(spec)
@@ -368,13 +369,13 @@ def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
 
 
 MOST_FIELDS = 2_500
-"""How many fields the matrix may have, empty ones too: its page is to stay small."""
+"""Maximum number of fields of the matrix, including empty ones, which limits the page's size."""
 
 Cells = Mapping[str, Mapping[str, Any]]
 
 
 class CoverageMatrix(msgspec.Struct, frozen=True):
-    """Cells by the names of their rows and columns; ``num_shown`` of all there are stand in it."""
+    """Cells by the names of their rows and columns; ``num_shown`` is the number of cells in it."""
 
     columns: list[str]
     rows: list[tuple[tuple[str, ...], Cells]]
@@ -384,8 +385,8 @@ class CoverageMatrix(msgspec.Struct, frozen=True):
 def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
     """Return lost and gained cells as a matrix.
 
-    Its columns are the values of the first dimension that was asked for; its rows are the packages,
-    with the values of the others. It ends before it has more than MOST_FIELDS.
+    Its columns are the values of the first requested dimension; its rows are the packages with the
+    values of the other dimensions. It ends before it exceeds MOST_FIELDS.
     """
     rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
@@ -400,7 +401,7 @@ def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
 
 
 def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return cells by the names of their rows and the name of their column, in their order."""
+    """Return cells by the names of their rows and the name of their column, in input order."""
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for node in nodes:
         column, *others = node["values"] or [""]
@@ -409,26 +410,26 @@ def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[st
 
 
 MOST_CHARACTERS = 70_000
-"""How long the notes may be on their page; whole they are had as Markdown."""
+"""Maximum length of notes on their page, in characters; the full notes exist as Markdown."""
 
 _HEADING = re.compile(r"(</?h)([1-3])(?=>)")
 _LIST = re.compile(r"<ul>\n(.*?)</ul>", re.DOTALL)
 _FIRST_HASHES = "hashes <small>"
-"""What stands in the heading of each list of hashes, which is one of the last."""
+"""Part of the heading of each list of hashes; these are the last lists."""
 
 _FEWEST_LINES = 3
 
 
 def notes_body(whole: str) -> tuple[Markup, bool]:
-    """Return the ``main`` of release notes, a page of HTML, and whether lists were shortened."""
+    """Return the ``main`` element of release notes in HTML, and whether lists were shortened."""
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
     shown = _HEADING.sub(_deeper, fitting(body, MOST_CHARACTERS))
-    # The template of the notes escapes every name that it writes: no markup is of the catalog's.
+    # The template of the notes escapes all names, so no markup comes from the catalog.
     return Markup(shown), len(shown) < len(body)  # noqa: S704
 
 
 def fitting(body: str, most: int) -> str:
-    """Return notes with as many lines of each list as fit; lists of hashes are cut first."""
+    """Return notes with lists shortened so that they fit; lists of hashes are shortened first."""
     if len(body) <= most:
         return body
     start = body.find(_FIRST_HASHES)
@@ -443,7 +444,7 @@ def fitting(body: str, most: int) -> str:
 
 
 def _deeper(heading: re.Match[str]) -> str:
-    """Return a heading one level deeper: the first is the page's own."""
+    """Return a heading one level deeper, because the page has the top-level one."""
     return f"{heading[1]}{int(heading[2]) + 1}"
 
 
@@ -455,14 +456,14 @@ def _shortened(most: int, items: re.Match[str]) -> str:
 
 
 MOST_MISSING = 45
-"""So many missing specs stand on the page of a lock file; all are had as CSV."""
+"""Maximum number of missing specs on the page of a lock file; the CSV file contains all."""
 
 
 class MissingGroup(msgspec.Struct, frozen=True):
     """Specs of a lock file that are missing for the same cause; ``specs`` are the first of them.
 
-    ``title`` is empty where the catalog never saw them. ``gone`` is a spec that went like all; None
-    where they did not go.
+    ``title`` is empty if the catalog never had them. ``gone`` is a representative removed spec, or
+    None if they were not removed.
     """
 
     title: str
@@ -472,9 +473,10 @@ class MissingGroup(msgspec.Struct, frozen=True):
 
 
 def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
-    """Return missing specs by their causes, the largest group first; MOST_MISSING of them at most.
+    """Return missing specs grouped by cause and revision, the largest group first.
 
-    A cause is what changed in a revision, or else why the specs went with it.
+    The groups contain at most MOST_MISSING specs in total. The cause is the main cause in the
+    revision that removed the specs, or else the reason for the removal.
     """
     specs_of: dict[tuple[str, str], list[Data]] = {}
     for spec in missing:
@@ -489,7 +491,7 @@ def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
 
 
 def missing_cause(spec: Data) -> str:
-    """Return why a spec is missing, in words; empty where the catalog never saw it."""
+    """Return why a spec is missing, in words; empty if the catalog never had it."""
     if spec["lastSeen"] is None:
         return ""
     if spec["goneIn"] is None:
@@ -521,4 +523,4 @@ FILTERS = (
     undirected_title,
     version_matrix,
 )
-"""The filters, which templates call by their names."""
+"""The filters, which templates call by the names of the functions."""

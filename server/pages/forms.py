@@ -1,4 +1,4 @@
-"""Forms that browsers send: their fields, read in memory and never written anywhere.
+"""Parsing of HTML forms, in memory; their contents are never written anywhere.
 
 Sources: RFC 7578 (multipart/form-data), and the URL standard (application/x-www-form-urlencoded).
 """
@@ -16,25 +16,25 @@ _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
 _LONGEST_HEAD = 4_096
 _PIECE = 8 << 10
-"""How many bytes of an escaped text are read at once."""
+"""Number of bytes of an escaped text that are unescaped at a time."""
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What a form has for a name; ``filename`` is that of a file that was chosen, else empty."""
+    """The value of a form field; ``filename`` is the name of an uploaded file, else empty."""
 
     content: bytes
     filename: str = ""
 
     @property
     def text(self) -> str:
-        """The content as text; what is not UTF-8 is replaced."""
+        """The content as text; invalid UTF-8 is replaced."""
         return self.content.decode("utf-8", "replace")
 
 
 def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
-    """Return the fields of a form by their names; of several of one name the last counts.
+    """Return the fields of a form by name; of several with one name, the last one is used.
 
-    Raises BadRequest for a body that is not a form, or that has more than 20 fields.
+    Raises BadRequest for a body that is not a form, or has more than 20 fields.
     """
     kind, options = parse_options_header(content_type)
     if kind == _MULTIPART:
@@ -60,15 +60,15 @@ def _urlencoded(body: bytes) -> Mapping[str, Field]:
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Return what a name or a content stands for; a percent sign that escapes nothing stays.
+    """Return the unescaped text; a percent sign that escapes nothing is unchanged.
 
-    Piece by piece: of a whole lock file the library takes two hundred times the memory.
+    It is unescaped in pieces, because the library takes two hundred times the memory of its text.
     """
     text = text.replace(b"+", b" ")
     content, place = bytearray(), 0
     while place < len(text):
         end = place + _PIECE
-        cut = text.find(b"%", end - 2, end)  # an escape is not parted
+        cut = text.find(b"%", end - 2, end)  # do not split an escape
         end = end if cut < 0 else cut
         content += unquote_to_bytes(text[place:end])
         place = end
@@ -88,7 +88,7 @@ def _multipart(body: bytes, boundary: bytes) -> Mapping[str, Field]:
 
 
 def _part(part: bytes) -> tuple[str, Field]:
-    """Return the name and the content of a part: its headers, an empty line, and what is sent."""
+    """Return the name and the field of a part: headers, an empty line, and the content."""
     head, separator, content = part.partition(b"\r\n\r\n")
     if not (head.startswith(b"\r\n") and separator) or len(head) > _LONGEST_HEAD:
         raise BadRequest("The form cannot be read: a part has no headers, or long ones")

@@ -1,4 +1,4 @@
-"""Pages as HTML: filters, templates and the files that they load, and the responses."""
+"""Rendering of pages: template filters, the environment, static assets, and responses."""
 
 import re
 from collections import defaultdict
@@ -31,18 +31,18 @@ POLICY = (
     b"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'"
 )
-"""Scripts and styles are files of this server alone, and forms lead to it."""
+"""Only scripts, styles and form targets of this server are allowed."""
 
 _POLICY_HEADER = (b"content-security-policy", POLICY)
 NO_STORE = b"no-store"
-"""Cache-Control of what is true of one request alone."""
+"""Cache-Control of responses that are valid for one request only."""
 
 HTML = b"text/html; charset=utf-8"
 _BUSY = 503
 
 
 class PageResponse(Response):
-    """A page; ``code`` says why it is one that tells of an error."""
+    """A response with a page; ``code`` is the code of its error, if any."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class PageResponse(Response):
         super().__init__(status, body, content_type, cache_control, more=headers)
         self.code = code
         self.key: CacheKey | None = None
-        """What it is kept under, if it is."""
+        """The key in the cache, if it is cached."""
 
 
 def led_to(link: str, *, status: int = 303) -> PageResponse:
-    """Return what leads a browser to another address: 303 from a form, 308 for good."""
+    """Return a redirect: with status 303 from a form, with 308 permanently."""
     return PageResponse(status, b"", REVALIDATE, more=[(b"location", link.encode())])
 
 
@@ -73,17 +73,17 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: int | None) -> str:
-    """Return a number with its thousands apart."""
+    """Return a number with thousands separators."""
     return UNKNOWN if value is None else f"{value:,}"
 
 
 def size(value: str | int | None) -> str:
-    """Return a size in its largest unit."""
+    """Return a size in bytes in the largest suitable unit."""
     return texts.size(None if value is None else int(value))
 
 
 def size_delta(value: str | int | None) -> str:
-    """Return a difference of sizes with its sign."""
+    """Return a difference of sizes with a sign."""
     if value is None:
         return UNKNOWN
     delta = int(value)
@@ -92,7 +92,7 @@ def size_delta(value: str | int | None) -> str:
 
 
 def moment(text: str) -> Markup:
-    """Return a moment as its day; a script adds how long ago that was."""
+    """Return the ``time`` element of a timestamp, which shows the day; a script adds its age."""
     at = datetime.fromisoformat(text)
     minute = texts.minute(at)
     day = minute.partition(" ")[0]
@@ -102,12 +102,12 @@ def moment(text: str) -> Markup:
 
 
 def words(name: str) -> str:
-    """Return the name of an enum's value in words: NEW_PACKAGE, new package."""
+    """Return the name of an enum value in words: NEW_PACKAGE becomes "new package"."""
     return texts.in_words(name.lower())
 
 
 def proven(revision: Mapping[str, Any]) -> str:
-    """Return what the hashes of a revision were found to be, of its numProven and unproven."""
+    """Return the result of verifying a revision's hashes, from ``numProven`` and ``unproven``."""
     unproven = [
         (counts["reason"].lower(), counts["numSpecs"]) for counts in revision["unproven"] or ()
     ]
@@ -115,24 +115,24 @@ def proven(revision: Mapping[str, Any]) -> str:
 
 
 def href(link: str, fragment: str = "", **attributes: str) -> Markup:
-    """Return the attribute of a link, and those that no element has without one.
+    """Return the attribute ``href``, and other attributes that depend on it.
 
-    Nothing where ``link`` leads nowhere, as in an exported site: its text then stays alone.
+    Returns nothing if ``link`` is empty, as in an exported site; only the text is then shown.
     """
     if not link:
         return Markup()
-    # Not by Markup.format, which takes five times as long: a page has hundreds of links.
+    # Markup.format would take five times as long, and a page has hundreds of links.
     others = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
     return Markup(f'{others} href="{escape(link)}{escape(fragment)}"')  # noqa: S704 - escaped
 
 
 def package_kind(name: str) -> str:
-    """Return what happened to a package in words: VERSIONS_CHANGED, other versions."""
+    """Return the kind of a package change in words: VERSIONS_CHANGED becomes "other versions"."""
     return PACKAGE_KINDS[PackageChangeKind[name]]
 
 
 def build_cost(counts: Mapping[str, Any]) -> str:
-    """Return what building takes, of seconds, cost and costBasis; empty without costs."""
+    """Return the build cost in words, from seconds, cost and costBasis; empty without costs."""
     if (basis := counts.get("costBasis")) is None:
         return ""
     numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
@@ -140,7 +140,7 @@ def build_cost(counts: Mapping[str, Any]) -> str:
 
 
 def capitalize_first(text: str) -> str:
-    """Return a message as a sentence begins, the rest of it as it stands."""
+    """Return a message with its first letter in upper case, and the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
@@ -153,10 +153,10 @@ _INDENTED = re.compile(r"\n\s+")
 
 
 def labelled(table: Markup) -> Markup:
-    """Return the rows of a table with the head of its column in each cell, as ``data-label``.
+    """Return a table with the heading of its column in each cell, as ``data-label``.
 
-    So a cell can say what it is where rows are shown as cards. Heads of rows say it themselves.
-    Without what indents the rows, so that the page is no longer than before.
+    The labels are shown on narrow screens, where rows are displayed as cards. Row headings get
+    none. The indentation of rows is removed, so that the page does not become longer.
     """
     head, end, body = table.partition("</thead>")
     labels = []
@@ -206,16 +206,16 @@ STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
 VENDOR = ("pico.css", "htmx.js", "uplot.js", "uplot.css")
-"""What the build brings; a page that lacks one of them works without."""
+"""Files that the build downloads; pages work without them."""
 
 
 class Renderer:
-    """Makes pages from their templates.
+    """Renders pages from their templates.
 
-    ``public_url`` is where people reach the server, with a slash at its end; empty where nobody
-    said so. With ``has_graphiql`` pages lead to the question that they ask, with ``has_docs`` to
-    the documentation. ``recipes_url`` is as for ``links_of``: it says where two commits of Spack
-    are compared. Raises InvalidArgument.
+    ``public_url`` is the public URL of the server with a trailing slash, or empty if unknown. With
+    ``has_graphiql``, pages link to GraphiQL with their documents, and with ``has_docs`` to the
+    documentation. ``recipes_url`` is passed to ``links_of``, for links to comparisons of Spack's
+    commits. Raises InvalidArgument for an invalid one.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Renderer:
         variables: Mapping[str, Any],
         errors: list[dict[str, Any]],
     ) -> bytes:
-        """Return a page as HTML, for an answer that has its subject."""
+        """Return the HTML of a page for an answer that has its subject."""
         question = page.document.question(variables) if self._has_graphiql else None
         context = {
             **self._links(address),
@@ -261,13 +261,13 @@ class Renderer:
         error: Mapping[str, Any],
         nearest: Any,
     ) -> bytes:
-        """Return the page that says what went wrong, and leads on."""
+        """Return the HTML of an error page, with links to the nearest matches."""
         template = self._environment.get_template("error.html")
         context = {"status": status, "title": title, "error": error, "nearest": nearest}
         return template.render({**self._links(address), **context}).encode()
 
     def _links(self, address: Address) -> Mapping[str, Any]:
-        """Return what templates make links with."""
+        """Return the functions with which templates create links."""
         return {
             "address": address,
             "to": address.to,
@@ -278,7 +278,7 @@ class Renderer:
 
 @cache
 def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Environment:
-    """Return the environment that renderers with these settings share: it compiles templates."""
+    """Return the environment of these settings, cached because it compiles templates."""
     environment = Environment(
         loader=PackageLoader("server.pages"),
         autoescape=True,
@@ -300,9 +300,9 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
 
 
 def seen(value: Any) -> Any:
-    """Return what a template shows, with marks written out that turn or hide what stands there.
+    """Return a value to render; characters that hide or reorder text are written as escapes.
 
-    Line breaks stay, which notes have. It takes no longer for a text of nothing but such marks.
+    Line breaks, which notes contain, are unchanged. The time is linear in the text's length.
     """
     if type(value) is not str or is_plain(value):
         return value
@@ -311,7 +311,7 @@ def seen(value: Any) -> Any:
 
 
 def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:
-    """Return the first error of each field of the root, by its name; None for one without."""
+    """Return the first error of each root field by its name; None for a field without errors."""
     by_part: defaultdict[str, dict[str, Any] | None] = defaultdict(lambda: None)
     for error in errors:
         if path := error.get("path"):
@@ -320,9 +320,9 @@ def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, A
 
 
 def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
-    """Return the files that pages load: below the root of the server, with what tells contents.
+    """Return the URLs of the files that pages load, relative to the root and with their versions.
 
-    ``static`` is the folder with those that the build brought.
+    ``static`` is the folder that contains the files that the build downloads.
     """
     own = {
         file.name: f"static/pages/{file.name}?v={version_of(file)}"

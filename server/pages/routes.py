@@ -1,4 +1,4 @@
-"""Pages: what each is made of, and all of them in one list."""
+"""The definition of a page, and the list of all pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,15 +16,15 @@ _MEDIA_TYPES = {
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page: where it is, the document that it asks, and the template that shows the answer.
+    """A page: its path, its GraphQL document ``query``, and the template that renders the answer.
 
-    ``path`` is a path of Starlette's routes, whose parameters are variables of the document. The
-    template has the document's name unless ``template`` gives another. ``subject`` is what the
-    answer must have, by the names of its fields with dots: without it the page is not found.
-    ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
-    ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
-    query gives all names in it: so a form without a script opens a page by its own address.
-    A ``template`` that is not HTML is named with its suffix: ``notes.md``.
+    ``path`` is a path of a Starlette route, whose parameters are variables of the document.
+    ``template`` is the name of the template if it differs from that of the document; a template
+    that is not HTML is named with its suffix, such as ``notes.md``. ``subject`` is the dotted path
+    of the field that the answer must have; without it, the page is not found. ``table`` is the
+    dotted path of the list that can be exported as CSV or JSON lines. ``leads_to`` is the path of
+    another page, such as ``/hash/{hash}``: a request whose query has all names in it is redirected
+    there, so that forms work without scripts.
     """
 
     path: str
@@ -36,22 +36,22 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def document(self) -> PageDocument:
-        """The document that it asks."""
+        """The page's GraphQL document."""
         return document(self.query)
 
     @property
     def template_name(self) -> str:
-        """The name of its template's file."""
+        """The file name of the template."""
         name = self.template or self.query
         return name if "." in name else f"{name}.html"
 
     @property
     def media_type(self) -> bytes:
-        """What the page is sent as."""
+        """The Content-Type of the page."""
         return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
     def has_subject(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an answer has what the page is about; one that was refused has nothing."""
+        """Return whether an answer has the page's subject; a refused document has no data."""
         value: Any = data or None
         for name in self.subject.split(".") if self.subject else ():
             value = value.get(name) if value else None
@@ -63,7 +63,7 @@ SPEC_PAIR = "/specs/{base}...{head}"
 
 
 def _comparison(tab: str, query: str, table: str = "", template: str = "") -> Page:
-    """Return a page of a comparison, with the table of this name."""
+    """Return a page of a comparison; ``table`` is relative to the field ``compare``."""
     table = table and f"compare.{table}"
     return Page(COMPARISON + tab, query, "compare", template, table)
 
@@ -155,4 +155,4 @@ TABS = tuple(
     )
     if "{" not in tab
 )
-"""What stands behind the address of a comparison: nothing for its causes, ``/packages``, others."""
+"""The suffixes of a comparison's path: empty for its causes, ``/packages``, and so on."""
