@@ -1,1 +1,1 @@
-"""Changes told to people and programs."""
+"""Changes in readable form: release notes, feeds, and comments, with their JSON."""

@@ -1,4 +1,4 @@
-"""Atom feeds of a series and of a package: XML, ids, links and words; pure.
+"""Atom feeds of a series and of a package: XML, ids, links and texts; pure functions.
 
 Sources: RFC 4287, The Atom Syndication Format, and RFC 5005 for feeds in several documents.
 """
@@ -30,14 +30,14 @@ AUTHOR = "cachelog"
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """A document of a feed as ``xml`` in UTF-8, and when any of its entries last changed."""
+    """A document of a feed as ``xml`` in UTF-8, and the time of the last change of its entries."""
 
     xml: bytes
     updated: datetime
 
 
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
-    """Add an element with a text; what XML cannot hold is written out."""
+    """Add an element with a text; characters that XML cannot represent are escaped."""
     SubElement(parent, name, attributes).text = visible(text)
 
 
@@ -46,12 +46,12 @@ def _add_link(parent: Element, rel: str, href: str, media_type: str) -> None:
 
 
 def _moment(moment: datetime) -> str:
-    """Return a moment as RFC 3339 has it."""
+    """Return a time in the format of RFC 3339."""
     return utc(moment).isoformat().replace("+00:00", "Z")
 
 
 _NAMES = UUID("6f5a3c0e-2d0b-5f0e-9d55-0d6a1c7f4b21")
-"""The space of cachelog's names. Another one would make every entry a new one to its readers."""
+"""The namespace of cachelog's UUIDs. If it changed, feed readers would show every entry as new."""
 
 
 def _urn(kind: str, series: str, package: str | None, key: str = "") -> str:
@@ -59,21 +59,21 @@ def _urn(kind: str, series: str, package: str | None, key: str = "") -> str:
 
 
 class Addresses(Protocol):
-    """Names the addresses of feeds and comparisons; they may be relative to the feed's own."""
+    """URLs of feeds and comparisons; they may be relative to the URL of the feed."""
 
     def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
-        """Return where the feed of a series, or of a package in it, is.
+        """Return the URL of the feed of a series, or of a package in it.
 
-        With ``after`` it is the document with the entries of the revisions before the one of that
-        key. None where there is no such document.
+        With ``after``, it is the URL of the document with the entries that follow the entry of the
+        revision with this key. Return None if there is no such document.
         """
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return where people find what changed; None where nothing shows it."""
+        """Return the URL of a page that shows the changes; None if there is none."""
 
 
 PAGE = 50
-"""How many entries a document has."""
+"""Maximum number of entries in a document."""
 
 Item = TypeVar("Item")
 
@@ -81,12 +81,11 @@ Item = TypeVar("Item")
 def page_after(
     items: Sequence[Item], head_of: Callable[[Item], RevisionInfo], after: str | None
 ) -> tuple[Sequence[Item], str | None]:
-    """Return the part of the items, newest first, after the one of a revision with a key.
+    """Return a page of items, newest first, that follows the item of the revision with a key.
 
-    With it comes the key that the next part begins after, if there is one.
-
-    ``head_of`` tells the revision of an item. Without a key it is the first part. Raises
-    RevisionNotFound for a key that none of them has, or behind which none stands.
+    Also return the key to pass as ``after`` for the next page; None for the last one. ``head_of``
+    returns the revision of an item. Without a key, return the first page. Raises RevisionNotFound
+    for a key that no item has, or that the last item has.
     """
     start = 0
     if after is not None:
@@ -106,13 +105,13 @@ _CHANGE_KINDS = ("added", "removed", "changed")
 
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
-    """Return the title of a revision's entry; ``counts`` are None where they are not known."""
+    """Return the title of a revision's entry; ``counts`` is None if unknown."""
     head = neighbours.head
     return Sentence(Value(head.tag), f" of {long_day(head.taken_at)}: ", _news(neighbours, counts))
 
 
 def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Sentence]:
-    """Return what changed with a revision, in a few sentences."""
+    """Return the changes of a revision, in a few sentences."""
     base, head = neighbours
     if base is None:
         stand = f"{counted(head.num_specs, 'spec')} of {counted(head.num_packages, 'package')}"
@@ -136,7 +135,7 @@ def package_title(entry: PackageEntry, name: str) -> Sentence:
 
 
 def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
-    """Return what a revision did to a package, in a few sentences."""
+    """Return the changes that a revision made to a package, in a few sentences."""
     sentences = []
     for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
         if versions:
@@ -152,7 +151,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
 
 
 def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
-    """Return what is new in a few words."""
+    """Return the changes of a revision in a few words."""
     base, head = neighbours
     if base is None:
         return f"the first of its series, {counted(head.num_specs, 'spec')}"
@@ -197,7 +196,7 @@ def _packages(counts: PairCounts) -> Sentence | None:
 
 
 def _net(before: int, after: int) -> str:
-    """Return how many specs there are, and how many more or fewer than before."""
+    """Return the number of specs, and by how much it grew or shrank."""
     stand = counted(after, "spec")
     if before == after:
         return f"{stand}, as many as before"
@@ -206,18 +205,18 @@ def _net(before: int, after: int) -> str:
 
 
 def _counterparts(counts: PairCounts) -> tuple[int, int]:
-    """Return how many added specs were rebuilt, and how many replace different ones."""
+    """Return the numbers of added specs that were rebuilt and that replace different ones."""
     reasons = counts.reasons
     return reasons.get(SpecChangeReason.REBUILT, 0), reasons.get(SpecChangeReason.REPLACES, 0)
 
 
 def _without_counterpart(counts: PairCounts) -> int:
-    """Return how many removed specs nothing replaced."""
+    """Return the number of removed specs that were not replaced."""
     return counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
 
 
 def _counts_told(counts: Iterable[tuple[int, str]], noun: str | None = None) -> str:
-    """Return numbers with what they count, those that are 0 left out; the first has the noun."""
+    """Return a list of non-zero numbers with their labels; the first one includes the noun."""
     parts: list[str] = []
     for count, what in counts:
         if count:
@@ -231,7 +230,7 @@ def _versions(versions: Iterable[str]) -> list[str]:
 
 
 class EntryStory(msgspec.Struct, frozen=True):
-    """The content of an entry as a piece of HTML, and since when the commits in it are known."""
+    """The content of an entry as an HTML fragment, and the time when its commits became known."""
 
     html: str
     known_since: datetime | None = None
@@ -246,12 +245,12 @@ def series_feed(
     stories: Mapping[Pair, EntryStory],
     after: str | None = None,
 ) -> Feed:
-    """Return the feed of a series that the history knows: one entry per revision, newest first.
+    """Return the feed of a series in the history: one entry per revision, newest first.
 
-    ``counts`` are those of the pairs for which they are known: an entry without them has the totals
-    of its revision alone. ``stories`` are those of the pairs of ``told_in``, as far as they can be
-    made. With ``after`` it is the document with the entries after that of the revision with this
-    key; raises RevisionNotFound where there is none.
+    ``counts`` are those of the pairs for which they are available: other entries have only the
+    totals of their revision. ``stories`` are those of the pairs of ``told_in``, if available. With
+    ``after``, return the document with the entries that follow the entry of the revision with this
+    key; raises RevisionNotFound if there is none.
     """
     every = history.neighbours(series)[::-1]
     page, following = page_after(every, lambda neighbours: neighbours.head, after)
@@ -273,7 +272,7 @@ def series_feed(
 def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
     """Return the feed of a package in a series: one entry per revision that touched it.
 
-    ``after`` is as for ``series_feed``.
+    ``after`` is defined as for ``series_feed``.
     """
     name, series = timeline.name, timeline.series
     page, following = page_after(timeline.entries, lambda entry: entry.head, after)
@@ -299,10 +298,11 @@ def _feed(
     after: str | None,
     following: str | None,
 ) -> Feed:
-    """Return a document of a feed, of entries with the moments of their last changes.
+    """Return a document of a feed with some entries and the times of their last changes.
 
-    ``after`` is the key that it begins after, ``following`` the one that the next document does;
-    None where the one is the first or the other does not exist. Source of the links: RFC 5005, 3.
+    ``after`` is the key before the first entry; None for the first document. ``following`` is the
+    key before the first entry of the next document; None if there is none. Source of the links: RFC
+    5005, section 3.
     """
     updated = max(moment for moment, _ in entries)
     subject = [series] if package is None else [package, " in ", series]
@@ -333,10 +333,10 @@ def _entry(
     summary: Sequence[Sentence],
     story: EntryStory | None = None,
 ) -> tuple[datetime, Element]:
-    """Return an entry, and when it last changed; its content is the story, or else the summary.
+    """Return an entry and the time of its last change; its content is the story or the summary.
 
-    It last changed when the later of the two revisions was published: one that is inserted between
-    two others later changes the entry of the second one. Its id never changes.
+    The time is when the later of the two revisions was published: a revision inserted between two
+    others later changes the entry of the second one. The id is permanent.
     """
     head, updated = neighbours.head, max(it.published_at for it in neighbours if it is not None)
     if story is not None and story.known_since is not None:
@@ -351,7 +351,7 @@ def _entry(
     SubElement(element, "category", {"term": visible(head.tag)})
     _add(element, "summary", " ".join(map(plain, summary)))
     content = f"<p>{' '.join(map(html, summary))}</p>" if story is None else story.html
-    # Line by line: a line break is not a text that has to be written out.
+    # Line by line, so that line breaks are not escaped.
     shown = "\n".join(map(visible, content.split("\n")))
     SubElement(element, "content", {"type": "html"}).text = shown
     return updated, element

@@ -1,4 +1,4 @@
-"""The changes between two revisions, as one document: release notes as data; pure.
+"""The changes between two revisions as one document: the data of release notes; pure functions.
 
 The fields are those of the JSON notes and the variables of templates; docs/notes.md describes them.
 """
@@ -58,9 +58,9 @@ from snapshots.recipes.effects import RecipesChange
 
 
 class Only(msgspec.Struct, frozen=True, kw_only=True):
-    """What release notes were narrowed to; None sets no condition, all of them hold together.
+    """The conditions to which release notes are narrowed; None sets no condition, all others apply.
 
-    ``matching`` is a query in Spack's language.
+    ``matching`` is a query in Spack's spec syntax.
     """
 
     package: str | None = None
@@ -72,7 +72,7 @@ class Only(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecipesEntry(msgspec.Struct, frozen=True):
-    """The commit of the recipes that a revision was made of; its URL where that is known."""
+    """The commit of the recipes that a revision was built from; its URL if known."""
 
     repository: str
     commit: str
@@ -88,21 +88,21 @@ class RecipesEntry(msgspec.Struct, frozen=True):
 
 
 class RecipesEntries(msgspec.Struct, frozen=True):
-    """The commits of the recipes that two revisions were made of."""
+    """The commits of the recipes that two revisions were built from."""
 
     base: RecipesEntry
     head: RecipesEntry
 
     @classmethod
     def of(cls, change: RecipesChange) -> "RecipesEntries | None":
-        """Return those of two revisions; None where one is not known."""
+        """Return the entries of two revisions; None if either commit is unknown."""
         if change.base is None or change.head is None:
             return None
         return cls(*(RecipesEntry.of(side, change.links) for side in (change.base, change.head)))
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The rows of base and of head that release notes are about, and in which words they were."""
+    """The rows of base and head that release notes describe, and the conditions for them."""
 
     only: Only
     in_base: Mask
@@ -110,7 +110,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def scope_of(only: Only, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None) -> Scope:
-    """Return the scope of two frames; ``matching`` marks the rows that the query matches."""
+    """Return the scope of two frames; ``matching`` are masks of the rows that the query matches."""
     conditions = SpecFilter(
         packages=None if only.package is None else (only.package,),
         stacks=None if only.stack is None else (only.stack,),
@@ -122,10 +122,10 @@ def scope_of(only: Only, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many packages, specs and stacks were added, removed and changed.
+    """Numbers of packages, specs and stacks that were added, removed and changed.
 
-    Total sizes are the sums of the sizes that are known, in bytes; None where no size is known.
-    Numbers of stacks are None where either side tells none.
+    Total sizes are sums of the known sizes in bytes; None if no size is known. Numbers of stacks
+    are None if the source of either side has no stacks.
     """
 
     packages_added: int
@@ -147,11 +147,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainedSummary(Summary, frozen=True, kw_only=True):
-    """A summary with what sizes, reasons and coverage add to it.
+    """A summary with the numbers that are derived from sizes, reasons and coverage.
 
-    ``total_size_delta`` is None where one side knows no sizes. ``specs_rebuilt`` and
+    ``total_size_delta`` is None if one side has no known sizes. ``specs_rebuilt`` and
     ``specs_replaced`` are the added specs with a counterpart. ``coverage_lost`` and
-    ``coverage_gained`` count all cells of the dimensions that were asked for.
+    ``coverage_gained`` count all cells of the requested dimensions.
     """
 
     total_size_delta: int | None
@@ -162,7 +162,10 @@ class ExplainedSummary(Summary, frozen=True, kw_only=True):
 
 
 class Ambiguity(msgspec.Struct, frozen=True):
-    """So many of so many specs of a package replaced another; which is not known."""
+    """A package for which it is not known which specs replaced which.
+
+    ``num_replaced`` of ``num_specs`` specs replaced another one.
+    """
 
     package: str
     num_replaced: int
@@ -170,9 +173,9 @@ class Ambiguity(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one side has.
+    """Numbers of packages, specs and stacks of one side.
 
-    ``num_stacks`` leaves out root, and is None where the source does not list stacks.
+    ``num_stacks`` does not count the root stack, and is None if the source does not list stacks.
     """
 
     num_packages: int
@@ -203,7 +206,7 @@ def summarize_explained(
 
 
 def totals(comparison: Comparison) -> tuple[Totals, Totals]:
-    """Return how much base and head have, as far as they are compared."""
+    """Return the totals of base and head, limited to the compared rows."""
     pairing, (before, after) = comparison.pairing, comparison.stacks.num_stacks
     return (
         _totals(pairing.base, pairing.base_rows, before),
@@ -221,7 +224,7 @@ def _totals(frame: Frame, rows: Rows | slice, num_stacks: int) -> Totals:
 
 
 def _num_stacks(comparison: Comparison, kind: StackChangeKind) -> int | None:
-    """Return how many stacks changed so; None where either side tells none."""
+    """Return the number of stacks with this kind of change; None if either side has no stacks."""
     is_known = comparison.pairing.persisting.tell_stacks
     return comparison.stacks.count(kind) if is_known else None
 
@@ -242,22 +245,21 @@ def _counts(comparison: Comparison) -> dict[str, Any]:
 
 
 FORMAT = 2
-"""The version of the document; it rises when a name in it goes or means something else."""
+"""Version of the document; incremented when a name is removed or changes its meaning."""
 
 
 class Changelog(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed from base to head, in sections; there are no empty ones.
+    """The changes from base to head, in sections; empty sections are omitted.
 
-    Where ``only`` narrows the notes, everything but ``base`` and ``head`` is about the specs in
-    scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
-    ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
-    told of the causes of some rebuilds; None where all are known. ``ambiguous`` are
-    specs of which nothing but the hash says which replaced which. ``build_cost`` is what
-    building the added specs takes; None without costs. ``commits`` are those of the
-    recipes that explain causes, between ``recipes``; None where they are not known, and
-    ``why_no_commits`` says why. ``specs`` are the added and the removed hashes, by the values of
-    SpecChangeKind; None where they are too many to list. ``left_out_here`` is as much of
-    ``left_out`` as there is anything of to leave out.
+    If ``only`` narrows the notes, all fields except ``base`` and ``head`` describe only the specs
+    in scope. The keys of ``packages`` are values of Section, those of ``stacks`` are values of
+    StackChangeKind. ``causes`` has those that explain the most specs first. ``why_unknown`` states
+    why the causes of some rebuilds are unknown; None if all are known. ``ambiguous`` has the specs
+    for which only the hash could determine which spec replaced which. ``build_cost`` is the cost of
+    building the added specs; None without costs. ``commits`` are those between ``recipes`` that
+    explain causes; None if unknown, and ``why_no_commits`` then states why. ``specs`` are the added
+    and removed hashes, by value of SpecChangeKind; None if there are too many to list.
+    ``left_out_here`` has the items of ``left_out`` that apply to these contents.
     """
 
     format: int = FORMAT
@@ -307,12 +309,12 @@ def changelog(
     costs: FrameCosts | None = None,
     most_specs: int | None = None,
 ) -> Changelog:
-    """Group the changes of an explained comparison of these two sides.
+    """Return the changelog of an explained comparison of these two sides.
 
-    A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
-    ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``,
-    of what building takes without ``costs``, which are those of head. No hashes are listed where
-    more than ``most_specs`` were added or removed.
+    A scope limits the changes that are included; counterparts, reasons and main causes are still
+    those of the entire comparison. ``returned`` is defined as for ``Explanation.reasons``. Commits
+    are omitted without ``recipes``, and build costs without ``costs``, which are those of head. No
+    hashes are listed if more than ``most_specs`` were added or removed.
     """
     comparison = explanation.comparison
     only = Only() if scope is None else scope.only
@@ -351,7 +353,7 @@ def changelog(
 
 
 def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambiguity]:
-    """Return what is ambiguous of the changes, in the order of packages."""
+    """Return the ambiguities among the changes, in the order of packages."""
     changes = comparison.specs
     ties = explanation.ties(changes)
     tied = [place for place, tie in enumerate(ties) if tie is not None]
@@ -367,7 +369,7 @@ def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambigui
 def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
     """Return the coverage by the usual dimensions."""
     dimensions = usual_dimensions(comparison)
-    # Packages that did not change stand where they stood: to look at them takes time for nothing.
+    # Unchanged packages have the same coverage, so they are skipped to save time.
     masks = [
         _of_changed_packages(comparison, frame, codes)
         for frame, codes in zip(
@@ -387,9 +389,9 @@ def coverage_in(
     dimensions: Sequence[CoverageDimension],
     masks: tuple[Mask, Mask] | None = None,
 ) -> CoverageChanges:
-    """Return the coverage of a comparison that is not narrowed, of the specs in scope alone.
+    """Return the coverage changes of the specs in scope, for a comparison that is not narrowed.
 
-    ``masks`` leave out rows of base and head in addition.
+    ``masks`` restrict the rows of base and head further.
     """
     in_base, in_head = scope.in_base, scope.in_head
     if masks is not None:
@@ -397,16 +399,16 @@ def coverage_in(
     cells = coverage(comparison, dimensions, (in_base, in_head))
     if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
         return cells
-    # What a spec of this stack does for its other stacks, specs out of scope may do as well.
+    # Cells of other stacks are dropped: specs out of scope may cover them as well.
     place = [*dict.fromkeys(dimensions)].index(CoverageDimension.STACK)
     of_stack = [value == scope.only.stack for value in cells.cells.values[place]]
     return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[place]])
 
 
 def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> Mask:
-    """Return the rows of a frame whose package changed; ``codes`` are those of all packages."""
+    """Return a mask of the rows whose package changed; ``codes`` are those of all packages."""
     is_changed = np.zeros(len(frame.packages) + 1, np.bool_)
-    is_changed[codes[comparison.packages.places]] = True  # -1, for no such package, is the last
+    is_changed[codes[comparison.packages.places]] = True  # -1, a missing package, is the last
     return is_changed[:-1][frame.package.codes]
 
 
@@ -435,7 +437,7 @@ def _packages(
 def _reasons_by_package(
     comparison: Comparison, codes: npt.NDArray[np.int8]
 ) -> dict[str, dict[str, int]]:
-    """Return how many of the specs of each package were added or removed for each reason."""
+    """Return the number of added and removed specs of each package for each reason."""
     specs, names = comparison.specs, comparison.packages.names
     in_head = specs.after >= 0
     places = np.empty(len(specs), np.int64)
@@ -465,7 +467,7 @@ def _specs(
 
 
 def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]:
-    """Return the stacks that came and went; of a scope of one stack, that one alone."""
+    """Return the stacks that were added and removed, limited to the stack of the scope."""
     stacks: dict[str, list[ChangedStack]] = {
         StackChangeKind.ADDED.value: [],
         StackChangeKind.REMOVED.value: [],
@@ -477,7 +479,7 @@ def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]
 
 
 def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
-    """Return the sentences, those that have nothing to tell left out."""
+    """Return the sentences that have something to report."""
     summary, losses = log.summary, log.no_longer_available
     is_told = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
@@ -504,7 +506,7 @@ def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
 
 
 def _num_removed(log: Changelog) -> int:
-    """Return how many specs were removed and have no counterpart, in scope or out of it."""
+    """Return the number of removed specs without a counterpart, whether it is in scope or not."""
     replaced = SpecChangeReason.REPLACED.value
     entries = (entry for entries in log.packages.values() for entry in entries)
     return sum(entry.specs_removed - entry.reasons.get(replaced, 0) for entry in entries)

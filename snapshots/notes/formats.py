@@ -1,4 +1,4 @@
-"""The formats of release notes; light to import, as the command line offers them."""
+"""The formats of release notes; fast to import, because the command line lists them."""
 
 from enum import Enum
 

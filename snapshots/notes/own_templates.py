@@ -1,8 +1,8 @@
-"""Release notes by a template of one's own, in a sandbox, and the examples that come along.
+"""Release notes rendered from user-supplied templates in a sandbox, and the included examples.
 
-A template can call for any amount of memory or time in one expression, as ``'a'.ljust(10**10)``
-does. So those of users are filled in by a process of its own, which has little of both; as a
-program, this module is that process.
+A single expression in a template can use any amount of memory or time, such as
+``'a'.ljust(10**10)``. For this reason, user-supplied templates are rendered in a separate process
+with limited memory and time. Run as a program, this module is that process.
 """
 
 import os
@@ -26,37 +26,37 @@ from snapshots.notes.changelog import Changelog
 from snapshots.notes.templates import is_html, sandbox, variables
 
 EXAMPLES = ("chat", "github-release")
-"""The names of the templates that come along, to be used as they are or to be copied."""
+"""Names of the included templates, which can be used directly or copied."""
 
 LONGEST = 1 << 24
-"""How many characters a template may write."""
+"""Maximum number of characters that a template may write."""
 
 MAX_SECONDS = 20
-"""How many seconds a template may compute; it is given as many again to wait for a processor."""
+"""Maximum CPU time of a template in seconds; half of the maximum wall-clock time."""
 
 MAX_MEMORY = 1 << 30
-"""How many bytes the process of a template may take."""
+"""Maximum memory of the process of a template, in bytes."""
 
 
 def example_file(name: str) -> Path:
-    """Return the file of an example."""
+    """Return the path of an example."""
     return Path(__file__).parent / "templates" / "examples" / f"{name}.md.jinja"
 
 
 def render_example(log: Changelog, name: str) -> str:
-    """Render release notes by a template that comes along, in this process."""
+    """Render release notes with an included template, in this process."""
     return _rendered(log, example_file(name), LONGEST)
 
 
 def render_own(log: Changelog, file: Path) -> str:
-    """Render release notes by the template in a file, in a process of its own.
+    """Render release notes with the template in a file, in a separate process.
 
-    It may include others from its folder, and import from cachelog's own. It writes HTML, with all
-    that is printed escaped, where its name ends in .html, or .html.jinja. Raises SourceError, with
-    the file and the line, for a template that cannot be read or that fails, and for one that takes
-    too much time or memory.
+    The template may include others from its folder, and import cachelog's templates. The output is
+    HTML, with all printed values escaped, if the file's name ends in .html or .html.jinja. Raises
+    SourceError, with the file and the line, if the template cannot be read, if it fails, or if it
+    exceeds the limits of time or memory.
     """
-    # Without -P it would import what lies in the current folder instead of cachelog.
+    # Without -P, Python would import modules from the current folder instead of cachelog.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(  # noqa: S603 - this very module
@@ -86,7 +86,7 @@ def _too_slow() -> str:
 
 
 def _ended(code: int, complaints: bytes) -> str:
-    """Return why the process of a template ended without a word."""
+    """Return why the process of a template exited without a result."""
     if code == -SIGXCPU:
         return _too_slow()
     if code < 0:
@@ -96,9 +96,9 @@ def _ended(code: int, complaints: bytes) -> str:
 
 
 def _main() -> None:
-    """Fill in the template that the standard input names, within limits.
+    """Render the template that the standard input names, within limits.
 
-    Its text goes to the standard output as JSON, or the place, the reason and the line of an error.
+    Write the text to the standard output as JSON, or the location, reason and line of an error.
     """
     outcome: object
     log, file, longest, seconds, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - render_own's
@@ -108,7 +108,7 @@ def _main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
         outcome = _rendered(log, file, longest)
-    except MemoryError:  # while its text was put together
+    except MemoryError:  # while joining its text
         outcome = str(file), _too_large(), None
     except SourceError as error:
         outcome = error.location, error.reason, error.line
@@ -133,7 +133,7 @@ def _rendered(log: Changelog, file: Path, longest: int) -> str:
 
 
 def _require_text(file: Path) -> None:
-    """Raise SourceError with the reason where a file cannot be read, or is not a text."""
+    """Raise SourceError with the reason if a file cannot be read, or is not UTF-8."""
     try:
         file.read_bytes().decode()
     except OSError as error:
@@ -143,7 +143,7 @@ def _require_text(file: Path) -> None:
 
 
 def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
-    """Return the pieces as one text; raise SourceError where it gets too long, or is not a text."""
+    """Join the pieces; raise SourceError if the text is too long or contains invalid characters."""
     kept, room = [], longest
     for piece in pieces:
         room -= len(piece)
@@ -175,9 +175,9 @@ def _reason(error: Exception) -> str:
 
 
 def _place(traceback: TracebackType | None) -> tuple[str, int | None] | None:
-    """Return the file and the line of a template that an error came from, if it came from one.
+    """Return the file and line of the template that raised an error, if a template did.
 
-    Jinja puts frames of the templates into the traceback, which hold the exception under a name.
+    Jinja adds frames of the templates to the traceback; their globals contain the exception.
     """
     place: tuple[str, int | None] | None = None
     while traceback is not None:

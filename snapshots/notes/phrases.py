@@ -1,4 +1,4 @@
-"""What changed, in words: the causes of rebuilds, packages, stacks, sizes and losses."""
+"""Changes as sentences: the causes of rebuilds, packages, stacks, sizes and losses."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -36,16 +36,16 @@ _MARKS: dict[str, Callable[[str], str]] = {
     "before": Value,
     "after": Value,
 }
-"""What each field of a phrase is."""
+"""The type of each field of a phrase."""
 
 Group = Sequence[CauseEntry]
 
 
 def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
-    """Return what set off most of the rebuilds, and how far the rest reached.
+    """Return a sentence about the causes of most rebuilds and the reach of the others.
 
-    Causes of kind UNKNOWN explain nothing; how many specs have one comes first where these are
-    most. None where no spec was rebuilt.
+    Causes of kind UNKNOWN explain nothing; the number of specs with an unknown cause comes first if
+    these are the majority. Return None if no spec was rebuilt.
     """
     groups, num_unknown = explained(rebuilds.causes)
     clauses = []
@@ -65,12 +65,12 @@ def _unknown(num_unknown: int, num_rebuilt: int) -> str:
 
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
-    """Return the pieces that name a cause in a list, or after "by", and the commit behind it."""
+    """Return the pieces that name a cause in a list or after "by", and its commit."""
     return [*_pieces(_phrases(cause).noun, cause), *_behind(cause)]
 
 
 def _behind(cause: CauseEntry) -> list[str]:
-    """Return the pieces that name the first of the commits of a cause, in brackets."""
+    """Return the pieces that name the first commit of a cause, in parentheses."""
     if not cause.commits:
         return []
     first, *others = cause.commits
@@ -87,7 +87,7 @@ def _reference(commit: CommitEntry) -> Reference:
 
 
 def commit_sentence(commit: EffectEntry) -> Sentence:
-    """Return what a commit did; its numbers are those of the causes that it explains."""
+    """Return a sentence about the effect of a commit; its numbers are those of its causes."""
     pieces = ["Taking back "] if commit.taken_back else []
     pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
     if commit.sweeping:
@@ -121,7 +121,7 @@ def _pieces(template: str, cause: CauseEntry) -> list[str]:
 
 
 def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
-    """Yield what the groups of causes led to, what reaches farthest first."""
+    """Yield clauses about the effects of the groups of causes, ordered by reach."""
     alone = [group for group in groups if not reach.has_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
     if not first:
@@ -150,7 +150,7 @@ def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
 
 
 def _did(num_rebuilt: int, num_reached: int) -> str:
-    """Return of how many specs something is the main cause, and how many it reached."""
+    """Return the number of specs whose main cause something is, and the number that it reached."""
     if not num_rebuilt:
         return f"reached {counted(num_reached, 'spec')}"
     rebuilt = f"rebuilt {counted(num_rebuilt, 'spec')}"
@@ -176,7 +176,7 @@ def _alone(groups: Sequence[Group], noun: str) -> str:
 
 
 def _clause(cause: CauseEntry) -> list[str]:
-    """Return the pieces of a main clause."""
+    """Return the pieces of a main clause about a cause."""
     template = _phrases(cause).clause
     if not template:
         return [*noun_phrase(cause), " changed"]
@@ -190,9 +190,10 @@ def _causes(causes: Iterable[CauseEntry]) -> list[str]:
 def specs_sentence(
     num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int
 ) -> Sentence:
-    """Return what head's specs are, and how many others were ``removed`` without a counterpart.
+    """Return a sentence about head's specs and the number ``removed`` without a counterpart.
 
-    Those that were rebuilt, and those that replace different ones, are among the added ones.
+    The ``added`` specs include those ``rebuilt``, and those ``replaced`` that replace different
+    ones.
     """
     new = added - rebuilt - replaced
     parts = (
@@ -222,7 +223,7 @@ _VERBS: dict[Section, Callable[[int], str]] = {
 
 
 def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | None:
-    """Return what became of the packages; the few that were removed or went down are named."""
+    """Return a sentence about the changes of packages; it names the packages if they are few."""
     clauses = []
     for section, verb in _VERBS.items():
         if entries := packages.get(section.value):
@@ -235,10 +236,11 @@ def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | N
 
 
 def version_steps(entry: ChangedPackage, section: str) -> Sentence:
-    """Return what happened to the versions of a package: of one that moved first to the newest.
+    """Return the changes of a package's versions, beginning with that of its newest version.
 
-    ``section`` is the value of the Section. A version that others replaced is not called
-    removed, nor these added.
+    ``section`` is the value of the Section; only upgraded and downgraded packages begin with the
+    newest version. A version that others replaced is not listed as removed, and those are not
+    listed as added.
     """
     before, after = entry.newest_before or "", entry.newest_after or ""
     moved = section in (Section.UPGRADED.value, Section.DOWNGRADED.value)
@@ -269,7 +271,7 @@ def _values(versions: Sequence[str]) -> list[str]:
 
 
 def size_sentence(before: int | None, after: int | None) -> Sentence | None:
-    """Return how the total size changed; None where a side knows no sizes."""
+    """Return a sentence about the change of the total size; None if a side has no known sizes."""
     if before is None or after is None:
         return None
     if before == after:
@@ -279,7 +281,7 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
 
 
 def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
-    """Return which stacks were added and removed; None where none was."""
+    """Return a sentence about the stacks that were added and removed; None if there are none."""
     clauses = []
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
         if entries := stacks.get(kind):
@@ -292,9 +294,9 @@ def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
 
 
 def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> Sentence:
-    """Return how many hashes were removed, and what is there in no build any more.
+    """Return a sentence about the number of removed hashes, and everything no longer available.
 
-    A version that another replaced is not lost; where that is an older one it is named.
+    A version that another one replaced is not lost, but named if the other one is older.
     """
     lost = [
         [spelled(len(entries), noun)]
@@ -345,7 +347,7 @@ def _replaced_by_older(versions: Sequence[LostVersion]) -> list[str]:
 
 
 def _sentence(clauses: Sequence[Sequence[str]]) -> Sentence:
-    """Return clauses as one sentence with semicolons, its first letter a capital one."""
+    """Join clauses to one sentence with semicolons, with a capital first letter."""
     pieces: list[str] = []
     for number, clause in enumerate(clauses):
         pieces += ["; ", *clause] if number else clause
@@ -364,5 +366,5 @@ def _version_step(entry: ChangedPackage) -> list[str]:
 
 
 def _named(items: Sequence[Sequence[str]]) -> list[str]:
-    """Return the items in brackets where they are few."""
+    """Return the items in parentheses if there are few."""
     return [" (", *enumerated(items), ")"] if len(items) <= _FEW else []

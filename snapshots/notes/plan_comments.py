@@ -1,4 +1,4 @@
-"""The comment of a pull request on what has to be built for it, in Markdown."""
+"""The comment on a pull request that lists the specs that it requires to be built, in Markdown."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,16 +11,16 @@ from snapshots.notes.changelog import Changelog
 from snapshots.notes.templates import shipped, variables
 
 MOST_CHARACTERS = 65_536
-"""How many characters a comment may have on GitHub."""
+"""Maximum number of characters in a comment on GitHub."""
 
 _MOST_SPECS = 2_000
-"""So many specs are listed at most: a line of each has 30 characters at least."""
+"""Maximum number of listed specs; the line of a spec has at least 30 characters."""
 
 _CUT = "\n\n... and more than there is room for.\n"
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A broken rule as the comment has it: its outcome in a word, and the first breaches."""
+    """A violated rule as shown in the comment: its outcome in one word, and the first breaches."""
 
     name: str
     outcome: str
@@ -29,7 +29,7 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 
 def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
-    """Return the first specs that have to be built, by package, the newest version first.
+    """Return the first specs that have to be built, by package, newest version first.
 
     A ``reason`` is the value of a SpecChangeReason.
     """
@@ -49,7 +49,7 @@ def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
 def comment(
     plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleLine] = ()
 ) -> str:
-    """Return the comment; ``log`` are the plan's changes, ``rules`` those that are broken."""
+    """Return the comment; ``log`` has the changes of the plan, ``rules`` the violated rules."""
     template = shipped(html=False).get_template("plan.md.jinja")
     text = template.render(
         variables(log)

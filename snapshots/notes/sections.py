@@ -1,4 +1,4 @@
-"""The sections of release notes: packages and stacks, causes of rebuilds, and what is lost."""
+"""The sections of release notes: packages and stacks, causes of rebuilds, and losses."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,10 +32,11 @@ from snapshots.texts import counted
 
 
 class Section(Enum):
-    """Where the notes tell of a package, in the order of the sections.
+    """The section of release notes that lists a package, in the order of the sections.
 
-    A package with the same versions and other hashes is told as what happened to it: rebuilt where
-    hashes were added and removed, more builds where they were only added, fewer where only removed.
+    The section of a package with the same versions and other hashes depends on the hashes: REBUILT
+    if some were added and some removed, MORE_BUILDS if they were only added, FEWER_BUILDS if they
+    were only removed.
     """
 
     ADDED = "added"
@@ -63,11 +64,11 @@ _SECTION_OF = {kind: Section(kind.value) for kind in PackageChangeKind}
 
 
 class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A package that changed, as PackageChange has it.
+    """A package that changed; most fields are those of PackageChange.
 
-    ``versions_replaced`` has the removed versions of which specs were replaced by some of other
-    versions, each with these. ``reasons`` counts the added and the removed specs by their reasons,
-    ``changed_facts`` says of how many persisting specs each fact changed.
+    The keys of ``versions_replaced`` are removed versions of which specs were replaced by specs of
+    other versions; its values are these versions. ``reasons`` counts the added and removed specs by
+    reason, ``changed_facts`` counts the persisting specs of which a fact changed, by fact.
     """
 
     name: str
@@ -100,11 +101,11 @@ class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 _OWN = ("versions_replaced", "reasons", "changed_facts")
-"""The fields of ChangedPackage that PackageChange does not have."""
+"""Fields of ChangedPackage that PackageChange does not have."""
 
 
 class ChangedStack(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A stack that was added or removed, with the numbers of specs and packages it has or had."""
+    """A stack that was added or removed, with its numbers of specs and packages."""
 
     name: str
     num_specs: int
@@ -139,7 +140,7 @@ def changed_specs(
     reasons: npt.NDArray[np.int8],
     kind: SpecChangeKind,
 ) -> list[ChangedSpec]:
-    """Return the added or the removed of some changes; ``reasons`` are the codes of all of them."""
+    """Return the added or removed specs of some changes; ``reasons`` has the codes of all."""
     mask = changes.of_kinds([kind])
     chosen, (frame, others) = changes.take(mask), (changes.head, changes.base)
     rows = chosen.after
@@ -169,7 +170,7 @@ _ROOT, _ONE_SIDED, _TARBALLS, _DEPENDENCIES, _SPELLINGS = LEFT_OUT
 
 
 def left_out_of(explanation: Explanation) -> tuple[str, ...]:
-    """Return what of ``LEFT_OUT`` there is in the two contents."""
+    """Return the items of ``LEFT_OUT`` that apply to the two contents."""
     sides = explanation.base, explanation.head
     frames = [side.frame for side in sides]
     persist = bool(explanation.comparison.pairing.persisting.size)
@@ -194,13 +195,14 @@ _NEVER_HIDDEN = frozenset({CauseKind.DEPENDENCY_REMOVED.value})
 
 
 class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A cause, by its ``key``; the numbers and packages are those of the specs in scope.
+    """A cause, identified by its ``key``; the numbers and packages are those of the specs in scope.
 
-    ``kind`` is the value of a CauseKind. ``num_specs`` have it as their main cause, so these
-    numbers add up; it is involved in ``num_involved``. ``together`` are the keys of causes that are
-    involved in the same specs, what explains most of the scope first and no more than
-    MOST_TOGETHER, of ``num_together``. ``facts`` are those of the package itself that differ.
-    ``build_cost`` is that of the ``num_specs``; None without costs.
+    ``kind`` is the value of a CauseKind. ``num_specs`` is the number of specs whose main cause it
+    is, so these numbers add up; ``num_involved`` is the number of specs in which it is involved.
+    ``together`` has the keys of causes that are involved in the same specs: the first MOST_TOGETHER
+    of ``num_together``, those that explain the most specs in scope first. ``facts`` are the facts
+    of the package itself that differ. ``build_cost`` is that of the ``num_specs`` specs; None
+    without costs.
     """
 
     key: str
@@ -221,7 +223,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SpackEntry(msgspec.Struct, frozen=True):
-    """The commits of Spack before and after, None where unknown, and where they are compared."""
+    """The commits of Spack before and after, None if unknown, and the URL of their comparison."""
 
     before: str | None
     after: str | None
@@ -231,7 +233,7 @@ class SpackEntry(msgspec.Struct, frozen=True):
 class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A commit that explains a cause; ``level`` is the value of a CommitLevel.
 
-    ``spack`` is there where it changed which Spack is used.
+    ``spack`` is None unless the commit changed the version of Spack that is used.
     """
 
     oid: str
@@ -248,12 +250,12 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The subject without the pull request that it ends with."""
+        """The subject without the pull request at its end."""
         return without_pull_request(self.subject)
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it may be something else that explains a cause."""
+        """Whether something else may explain the cause."""
         return self.sweeping or self.level != CommitLevel.OWN_RECIPE.value
 
     @classmethod
@@ -280,9 +282,9 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectEntry(CommitEntry, frozen=True, kw_only=True):
-    """What a commit did: ``causes`` are the keys of those that it explains at its level.
+    """The effect of a commit: ``causes`` has the keys of the causes that it explains at its level.
 
-    Of several commits that explain one cause each has all of it in its numbers.
+    If several commits explain a cause, the numbers of each of them include the entire cause.
     """
 
     causes: list[str]
@@ -292,17 +294,17 @@ class EffectEntry(CommitEntry, frozen=True, kw_only=True):
 
 
 def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
-    """Return the commits that explain a cause; None where they are not known."""
+    """Return the commits that explain a cause; None if unknown."""
     if recipes.attribution is None:
         return None
     return [CommitEntry.of(one, recipes.links) for one in recipes.attribution.of_cause(number)]
 
 
 class Reach:
-    """How far causes reach beyond themselves, worked out for those that are asked for.
+    """The specs in which causes are involved, computed on request.
 
-    ``rows`` are the added rows in scope, of the frame ``head``; ``numbers`` those of the causes by
-    their keys.
+    ``rows`` are the added rows in scope, of the frame ``head``; ``numbers`` maps the keys of causes
+    to their numbers.
     """
 
     def __init__(self, causes: Causes, head: Frame, rows: Rows, numbers: dict[str, int]) -> None:
@@ -311,12 +313,12 @@ class Reach:
         self._in_scope[rows] = True
 
     def has_others(self, cause: CauseEntry) -> bool:
-        """Tell whether a cause is involved in specs of other packages than its own."""
+        """Return whether a cause is involved in specs of other packages than its own."""
         own = -1 if cause.package is None else self._head.package.index.get(cause.package, -1)
         return bool(np.any(self._head.package.codes[self._rows(cause)] != own))
 
     def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:
-        """Return how many specs two causes are involved in."""
+        """Return the number of specs in which both causes are involved."""
         return len(np.intersect1d(self._rows(cause), self._rows(other), assume_unique=True))
 
     def _rows(self, cause: CauseEntry) -> Rows:
@@ -325,9 +327,9 @@ class Reach:
 
 
 class Rebuilds(msgspec.Struct, frozen=True):
-    """The causes in scope, those that explain most first, and how far they reach.
+    """The causes in scope, those that explain the most specs first, and their reach.
 
-    ``commits`` are those that explain any, in their order; None where they are not known.
+    ``commits`` are those that explain any cause, in their order; None if unknown.
     """
 
     causes: Sequence[CauseEntry]
@@ -341,7 +343,7 @@ def rebuilds_of(
     recipes: RecipesChange | None = None,
     costs: FrameCosts | None = None,
 ) -> Rebuilds:
-    """Return the causes of the added specs among the changes, which may be all that there are.
+    """Return the causes of the added specs among the changes, which may be all changes.
 
     ``costs`` are those of head.
     """
@@ -391,9 +393,9 @@ def effects_of(
     counts: Iterable[CauseCount] | None = None,
     costs: Mapping[int, BuildCost] | None = None,
 ) -> list[EffectEntry]:
-    """Return what each commit did that explains any of some causes, or of all.
+    """Return the effects of the commits that explain some causes; of all causes without ``counts``.
 
-    There are none where the commits are not known. ``costs`` are those of the causes.
+    The list is empty if the commits are unknown. ``costs`` are those of the causes.
     """
     if recipes.attribution is None:
         return []
@@ -411,7 +413,7 @@ def effects_of(
 
 
 def why_unknown(causes: Iterable[CauseEntry]) -> str | None:
-    """Return in a sentence why some causes are not known; None where all are."""
+    """Return a sentence that states why some causes are unknown; None if all are known."""
     unknown = [cause for cause in causes if cause.kind == CauseKind.UNKNOWN.value]
     reasons = dict.fromkeys(cause.why_unknown for cause in unknown if cause.why_unknown)
     if not reasons:
@@ -421,7 +423,7 @@ def why_unknown(causes: Iterable[CauseEntry]) -> str | None:
 
 
 def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
-    """Return the causes with those that no spec tells apart in one group; the first leads it."""
+    """Group the causes that are involved in the same specs; the first cause leads its group."""
     groups: dict[str, list[CauseEntry]] = {}
     for cause in causes:
         leader = next((key for key in cause.together if key in groups), cause.key)
@@ -430,32 +432,33 @@ def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
 
 
 def num_specs(group: Iterable[CauseEntry]) -> int:
-    """Return how many specs have one of some causes as their main cause."""
+    """Return the number of specs whose main cause is one of these causes."""
     return sum(cause.num_specs for cause in group)
 
 
 def build_cost(group: Iterable[CauseEntry]) -> BuildCost | None:
-    """Return what building these specs takes; None without costs."""
+    """Return the cost of building these specs; None without costs."""
     costs = [cause.build_cost for cause in group if cause.build_cost is not None]
     return sum_of(costs) if costs else None
 
 
 def explained(causes: Iterable[CauseEntry]) -> tuple[list[list[CauseEntry]], int]:
-    """Return the groups of the causes that are known, and of how many specs none is."""
+    """Return the groups of known causes, and the number of specs without a known cause."""
     every = list(causes)
     known = [cause for cause in every if cause.kind != CauseKind.UNKNOWN.value]
     return grouped(known), num_specs(every) - num_specs(known)
 
 
 def is_most(num_unknown: int, groups: Iterable[Sequence[CauseEntry]]) -> bool:
-    """Tell whether no group of causes is the main one of as many specs as have none known."""
+    """Return whether the specs without a known cause outnumber those of each group of causes."""
     return num_unknown > max(map(num_specs, groups), default=0)
 
 
 def by_reach(groups: Iterable[list[CauseEntry]]) -> list[list[CauseEntry]]:
-    """Return groups of causes, what reaches farthest first; equal ones as they are ordered.
+    """Return groups of causes by the number of specs they are involved in, largest first.
 
-    The architecture is last: it reaches all, and explains what nothing else does.
+    Ties keep their order. The architecture is last, because it is involved in all specs, and
+    explains only those that no other cause explains.
     """
     last = CauseKind.ARCHITECTURE.value
     return sorted(groups, key=lambda group: (group[0].kind == last, -group[0].num_involved))
@@ -464,11 +467,11 @@ def by_reach(groups: Iterable[list[CauseEntry]]) -> list[list[CauseEntry]]:
 def leading(
     groups: Sequence[list[CauseEntry]],
 ) -> tuple[list[list[CauseEntry]], list[list[CauseEntry]]]:
-    """Part groups of causes into the first, which are to be shown, and the smaller ones.
+    """Split groups of causes into those to show and the smaller ones.
 
-    Where there are smaller ones, groups are in the order of how far they reach: a compiler that is
-    involved in nearly all specs, and the main cause of few, is not among the smaller. A group in
-    which something was removed is always shown, and so are a few more where no others are left.
+    If there are smaller ones, the groups are sorted by reach, so that a compiler that is involved
+    in nearly all specs, but the main cause of few, is shown. A group in which a dependency was
+    removed is always shown. If only a few groups would be hidden, all are shown.
     """
     if len(groups) <= _SHOWN + _FEW:
         return list(groups), []
@@ -484,7 +487,7 @@ def leading(
 def _packages_by_cause(
     head: Frame, rows: Rows, main: npt.NDArray[np.int32]
 ) -> dict[int, list[str]]:
-    """Return for each cause the packages of the rows that it is the main cause of."""
+    """Return for each cause the packages of the rows whose main cause it is."""
     has_cause, size = main >= 0, len(head.packages)
     keys = main[has_cause].astype(np.int64) * size + head.package.codes[rows[has_cause]]
     packages: dict[int, list[str]] = {}
@@ -495,15 +498,15 @@ def _packages_by_cause(
 
 
 FEW = 10
-"""Of how many packages in one place it is told what is nearest to them."""
+"""Maximum number of lost packages for the same values of a cell with nearest specs."""
 
 
 Reasons = dict[str, int]
-"""How many specs have which SpecChangeReason, by its value."""
+"""Number of specs for each SpecChangeReason, by its value."""
 
 
 class LostPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A package that head has nothing of; ``with_stacks`` are removed stacks that had all of it."""
+    """A package without specs in head; ``with_stacks`` are removed stacks that had all of them."""
 
     name: str
     versions: tuple[str, ...]
@@ -513,10 +516,10 @@ class LostPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class LostVersion(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A version that head has no longer, of a package that it still has.
+    """A version that head does not have any more, of a package that it still has.
 
-    ``replaced_by`` are the versions of the specs that replaced some of its specs, newest
-    first; ``is_older`` tells whether all of them are older.
+    ``replaced_by`` has the versions of the specs that replaced some of its specs, newest first;
+    ``is_older`` states whether all of them are older.
     """
 
     package: str
@@ -528,7 +531,7 @@ class LostVersion(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class NearestSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A spec that is left in head and nearest to what was lost."""
+    """One of the specs in head that are nearest to a lost cell."""
 
     hash: str
     version: str
@@ -539,9 +542,9 @@ class NearestSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class LostCell(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A package that is no longer there for these ``values`` of the dimensions.
+    """A package that is no longer available for these ``values`` of the dimensions.
 
-    ``nearest`` is empty where more than ``FEW`` packages were lost for the same values.
+    ``nearest`` is empty if more than ``FEW`` packages were lost for the same values.
     """
 
     package: str
@@ -551,10 +554,10 @@ class LostCell(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What base has and head has not.
+    """Packages, versions and cells that base has and head does not.
 
-    ``by`` are the dimensions of the cells. Cells of packages and of stacks that were removed
-    altogether are left out.
+    ``by`` has the dimensions of the cells. Cells of packages and stacks that were removed entirely
+    are omitted.
     """
 
     packages: list[LostPackage]
@@ -564,7 +567,7 @@ class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def versions_gone(self) -> list[LostVersion]:
-        """The versions that no other replaced."""
+        """The versions that no other version replaced."""
         return [version for version in self.versions if not version.replaced_by]
 
 
@@ -574,7 +577,7 @@ def losses_of(
     explanation: Explanation,
     cells: CoverageChanges,
 ) -> Losses:
-    """Return what is lost by a comparison, which may be narrowed, and its changes of packages."""
+    """Return the losses of a comparison, which may be narrowed, with its changes of packages."""
     specs = _LostSpecs(comparison, explanation)
     stacks = {stack.name for stack in comparison.stacks if stack.kind is StackChangeKind.REMOVED}
     gone, versions = [], []
@@ -594,7 +597,7 @@ def losses_of(
 def _lost_cells(
     cells: CoverageChanges, packages_gone: set[str], stacks_gone: set[str]
 ) -> list[LostCell]:
-    """Return the lost cells, with what is nearest to those of which a place lost few."""
+    """Return the lost cells, with the nearest specs for values that few packages lost."""
     lost = cells.select([CoverageChangeKind.LOST])
     cells_lost = [
         (place, package, values)
@@ -634,7 +637,7 @@ class _LostSpecs:
         self._counterparts = explanation.counterpart_rows(removed).tolist()
 
     def package(self, change: PackageChange, removed_stacks: set[str]) -> LostPackage:
-        """Return a package of which all specs were removed."""
+        """Return the entry of a package of which all specs were removed."""
         places = [
             place for version in change.versions_before for place in self._of(change.name, version)
         ]
@@ -649,11 +652,11 @@ class _LostSpecs:
         )
 
     def version(self, package: str, version: str) -> LostVersion:
-        """Return a version of which all specs were removed."""
+        """Return the entry of a version of which all specs were removed."""
         places = self._of(package, version)
         rows = [row for row in (self._counterparts[place] for place in places) if row >= 0]
         column = self._head.version
-        # The codes of versions stand to each other as Spack orders the versions.
+        # The codes of versions are in Spack's version order.
         codes = sorted({int(column.codes[row]) for row in rows}, reverse=True)
         newest_first = [
             other for other in map(column.values.__getitem__, codes) if other != version

@@ -1,7 +1,7 @@
-"""Sentences about what a build cache holds, written in Markdown, in HTML or as plain text.
+"""Sentences about the content of a build cache, rendered as Markdown, HTML or plain text.
 
-A sentence is made of pieces. Plain strings are cachelog's own words; what comes from outside is
-marked, so that each format escapes it by its own rules.
+A sentence consists of pieces. Plain strings are cachelog's own words; texts from outside are
+marked, so that each format escapes them by its own rules.
 """
 
 import re
@@ -13,45 +13,45 @@ from urllib.parse import quote
 from snapshots.texts import counted, size, visible
 
 _BACKTICKS = re.compile(r"`+")
-# Words with single dots, dashes, pluses and underscores between them; www. begins a link.
+# Words separated by single dots, dashes, pluses and underscores; www. would begin a link.
 _HARMLESS = re.compile(r"(?!www\.)[A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*", re.IGNORECASE)
 
 _OF_URLS = "/:?#[]@!$&*+,;=%~"
-"""What stands in URLs beside letters, digits, dots and dashes, and ends no link in Markdown."""
+"""Characters in URLs, besides letters, digits, dots and dashes, that do not end a Markdown link."""
 
 
 def code_span(text: str) -> str:
-    """Return a text as a code span; nothing in it ends the span or begins another line."""
+    """Return a text as a Markdown code span, which the text cannot end or break into lines."""
     if _HARMLESS.fullmatch(text):
         return f"`{text}`"
     text = visible(text)
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * (longest + 1)
-    # One space at each end is taken off again, where there is something else between them.
+    # Markdown strips one space at each end, unless the code span has only spaces.
     needs_spaces = not text or text[0] in "` " or text[-1] in "` "
     padded = f" {text} " if needs_spaces else text
     return f"{fence}{padded}{fence}"
 
 
 def inline(text: str) -> str:
-    """Return a text as it is where Markdown takes it as it is, else as a code span."""
+    """Return a text unchanged if Markdown has no special meaning for it, else as a code span."""
     return text if _HARMLESS.fullmatch(text) else code_span(text)
 
 
 def number(count: int) -> str:
-    """Return a number with commas between its thousands."""
+    """Return a number with commas as thousands separators."""
     return f"{count:,}"
 
 
 def size_delta(num_bytes: int | None) -> str:
-    """Return by how much a size rose, with its sign; nothing where that is not known."""
+    """Return the difference of two sizes with its sign; empty if unknown."""
     if num_bytes is None:
         return ""
     return f"{'-' if num_bytes < 0 else '+'}{size(abs(num_bytes))}"
 
 
 def long_day(moment: datetime) -> str:
-    """Return the date of a moment: 20 January 2025."""
+    """Return a date in the form "20 January 2025"."""
     return f"{moment.day} {moment:%B %Y}"
 
 
@@ -61,7 +61,7 @@ _WORDS = (
 
 
 class Name(str):
-    """A name from outside, such as a package's, that is shown as code."""
+    """A name from outside, such as a package's, that is rendered as code."""
 
     __slots__ = ()
 
@@ -73,19 +73,19 @@ class Value(str):
 
 
 class Reference(str):
-    """A number or hash that leads to a ``url``, if there is one."""
+    """A number or hash that links to a ``url``, if there is one."""
 
     __slots__ = ("url",)
     url: str | None
 
     def __new__(cls, text: str, url: str | None) -> "Reference":
-        """Return a text with where it leads."""
+        """Return a text with its URL."""
         reference = super().__new__(cls, text)
         reference.url = url
         return reference
 
     def __getnewargs__(self) -> tuple[str, str | None]:  # type: ignore[override]
-        """Return what it is made of, for pickle: another process may write it."""
+        """Return the arguments of ``__new__`` for pickle: another process may render the text."""
         return str(self), self.url
 
 
@@ -93,7 +93,7 @@ Pieces = Sequence[str]
 
 
 class Sentence:
-    """A sentence: its ``pieces`` are texts, of which Name and Value come from outside."""
+    """A sentence: its ``pieces`` are texts; those of type Name, Value and Reference are marked."""
 
     def __init__(self, *pieces: str) -> None:
         self.pieces: Pieces = pieces
@@ -109,7 +109,7 @@ class Sentence:
 
 
 def plain(sentence: Sentence) -> str:
-    """Return the sentence as it is, with what is not seen written out."""
+    """Return the sentence as plain text, with invisible characters escaped."""
     return visible("".join(sentence.pieces))
 
 
@@ -124,9 +124,9 @@ def html(sentence: Sentence) -> str:
 
 
 def enumerated(items: Iterable[Pieces], limit: int | None = None) -> list[str]:
-    """Return the pieces of "a, b and c", or of "a, b and 2 more" where ``limit`` is 2.
+    """Return the pieces of "a, b and c", or of "a, b and 2 more" if ``limit`` is 2.
 
-    A single one beyond the limit is named, too.
+    A single item beyond the limit is named as well.
     """
     listed = list(items)
     if limit is not None and len(listed) > limit + 1:
@@ -140,7 +140,7 @@ def enumerated(items: Iterable[Pieces], limit: int | None = None) -> list[str]:
 
 
 def spelled(count: int, noun: str) -> str:
-    """Return a number with its noun, in words up to twelve: five changes."""
+    """Return a number with its noun, spelled out up to twelve: five changes."""
     text = counted(count, noun)
     return f"{_WORDS[count]} {text.partition(' ')[2]}" if count < len(_WORDS) else text
 

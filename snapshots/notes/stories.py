@@ -1,7 +1,8 @@
-"""Which stories feeds tell, and each as a text that is kept, so that it need not be made for them.
+"""The stories of feed entries, in the form in which the catalog stores them.
 
-What changed between two contents is the same for ever, so its story is, too. Only whether the data
-is made up is told by where it was read. Nothing here needs what stories are made with.
+A story describes the changes between two contents, so it never changes. It also states whether the
+data is synthetic, which depends on the source. This module does not import the modules that create
+stories.
 """
 
 import re
@@ -11,20 +12,20 @@ import msgspec
 from snapshots.history import History, Neighbours, Pair
 
 NUM_TOLD = 5
-"""Of how many of the newest revisions a feed tells the story; of the others it has numbers."""
+"""Number of newest revisions whose entries have a story; the other entries have numbers."""
 
 FORMAT = 4
-"""The version of stories; it rises where one says something else, or in other words."""
+"""Version of stories; incremented when their statements or wording change."""
 
-# The elements of stories, which have no attributes: a text with others is not ours.
+# The elements of stories, which have no attributes. A text with other elements is rejected.
 _HTML = re.compile(r"(?:[^<>]++|</?(?:p|em|h3|ul|li|code)>)*+")
 
 
 class KeptStory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The story of two contents, as the column ``story`` of the table ``comparisons`` keeps it.
+    """The story of two contents, as stored in the column ``story`` of the table ``comparisons``.
 
-    ``format`` is ``FORMAT`` as it was, and ``synthetic`` tells whether the story says that the data
-    is made up; ``html`` is a piece of HTML.
+    ``format`` is the value of ``FORMAT`` when the story was stored. ``synthetic`` states whether
+    the story describes the data as synthetic. ``html`` is an HTML fragment.
     """
 
     format: int
@@ -33,7 +34,7 @@ class KeptStory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def told_in(history: History, series: str) -> list[Neighbours]:
-    """Return the neighbours whose stories the feed of a series tells, newest first."""
+    """Return the neighbours whose stories the feed of a series includes, newest first."""
     newest = history.neighbours(series)[::-1][:NUM_TOLD]
     return [
         neighbours
@@ -43,7 +44,7 @@ def told_in(history: History, series: str) -> list[Neighbours]:
 
 
 def told_in_any(history: History) -> dict[Pair, Neighbours]:
-    """Return those of the feeds of all series, by their pairs."""
+    """Return the neighbours with stories in the feeds of all series, by pair."""
     return {
         neighbours.pair: neighbours
         for name in history.series_names
@@ -52,16 +53,17 @@ def told_in_any(history: History) -> dict[Pair, Neighbours]:
 
 
 def to_text(neighbours: Neighbours, html: str) -> str:
-    """Return the story of two neighbours as the text that is kept: KeptStory in JSON."""
+    """Return the story of two neighbours in the stored form: KeptStory in JSON."""
     kept = KeptStory(format=FORMAT, synthetic=_is_synthetic(neighbours), html=html)
     return msgspec.json.encode(kept).decode()
 
 
 def from_text(neighbours: Neighbours, text: bytes | None) -> str | None:
-    """Return the story of two neighbours that was kept; None where it has to be made.
+    """Return a stored story of two neighbours; None if it has to be created.
 
-    So it is where none was kept, or by another version, or for other sources, and where the text is
-    none that ``to_text`` returns. It is in UTF-8, if it is a text at all.
+    This is the case if none is stored, if another version stored it, if the sources differ in
+    whether they are synthetic, or if the text is not valid output of ``to_text``. The text is in
+    UTF-8, if it is valid at all.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Templates: their filters, environments and variables, and the notes that cachelog's own write."""
+"""Templates: filters, environments and variables, and rendering with cachelog's templates."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def causes(group: Sequence[CauseEntry]) -> Sentence:
-    """Return a group of causes that can't be told apart, in words."""
+    """Return a sentence about a group of causes that are involved in the same specs."""
     first, *others = map(noun_phrase, group)
     if not others:
         return Sentence(*first)
@@ -54,7 +54,7 @@ def commits_title(commits: Sequence[CommitEntry]) -> str:
 
 
 def fitting(lines: Iterable[str], limit: int) -> list[str]:
-    """Return as many of the first lines as have ``limit`` characters, their ends included."""
+    """Return the first lines that fit into ``limit`` characters, line ends included."""
     shown: list[str] = []
     for line in lines:
         limit -= len(line) + 1
@@ -65,7 +65,7 @@ def fitting(lines: Iterable[str], limit: int) -> list[str]:
 
 
 def tidy(text: str) -> str:
-    """Return a text without blanks at ends of lines and without two blank lines in a row."""
+    """Return a text without trailing spaces and without two consecutive blank lines."""
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     return _BLANK_LINES.sub("\n\n", lines).strip("\n") + "\n"
 
@@ -92,13 +92,13 @@ def _filters(
     code: Callable[[str], str],
     text: Callable[[str], str],
 ) -> Filters:
-    """Return the filters of a format, which write sentences, code and other texts in this way.
+    """Return the filters of a format, with functions that render sentences, code and other texts.
 
-    ``escaped`` is the type of what they return.
+    ``escaped`` is the type of the filters' results.
     """
 
     def joined(write: Callable[[Any], str], separator: str) -> Callable[[Any], str]:
-        """Return a filter that writes one value, or several with a separator between them."""
+        """Return a filter that renders a single value, or several joined by a separator."""
 
         def written(value: Any) -> str:
             single = isinstance(value, str | Sentence)
@@ -127,7 +127,7 @@ HTML = _filters(
 
 
 def is_html(name: str) -> bool:
-    """Tell whether a template writes HTML, by its name: release.html, or release.html.jinja."""
+    """Return whether a template writes HTML, by its name: release.html or release.html.jinja."""
     name = name.lower().removesuffix(".jinja").removesuffix(".j2")
     return name.endswith((".html", ".htm", ".xhtml", ".xml"))
 
@@ -139,9 +139,9 @@ def shipped(*, html: bool) -> Environment:
 
 
 def sandbox(loader: BaseLoader, *, html: bool) -> Environment:
-    """Return an environment for templates that others wrote: they reach nothing that could do harm.
+    """Return an environment for untrusted templates, which can access nothing harmful.
 
-    It bounds neither memory nor time, which a single expression can use up.
+    Memory and time are not limited, and a single expression can exhaust either.
     """
     return _environment(ImmutableSandboxedEnvironment, loader, html=html)
 
@@ -162,7 +162,7 @@ def _environment(kind: type[Environment], loader: BaseLoader, *, html: bool) -> 
 
 
 def _all_seen(value: Any) -> Any:
-    """Return a value that is printed with what is not seen in it written out."""
+    """Return a printed value with its invisible characters escaped."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return value
@@ -192,7 +192,7 @@ def _title(log: Changelog) -> Sentence:
 
 
 def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
-    """Return how the two sides are told apart: by name, else also by day, else by digest."""
+    """Return distinct names of the two sides: the name, or with the day, or with the digest."""
     if base.name != head.name:
         return [Value(base.name)], [Value(head.name)]
     days = [day(side.taken_at) for side in (base, head) if side.taken_at is not None]
@@ -202,7 +202,7 @@ def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
 
 
 def _scope(only: Only) -> list[str]:
-    """Return what the notes are narrowed to, as it stands behind the title."""
+    """Return the conditions that narrow the notes, as a suffix of the title."""
     pieces: list[str] = []
     if only.stack is not None:
         pieces += [", stack ", Name(only.stack)]
@@ -214,11 +214,11 @@ def _scope(only: Only) -> list[str]:
 
 
 Watch = Callable[[Iterable[str]], Iterable[str]]
-"""Passes on the pieces of a text as they are made; it may raise, and so end the work."""
+"""A function that passes on the pieces of a text while it is rendered; it may raise to cancel."""
 
 
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
-    """Render release notes in a format; HTML is a page that needs nothing else."""
+    """Render release notes in a format; HTML is a self-contained page."""
     if format_ is NotesFormat.JSON:
         return to_json(log).decode() + "\n"
     is_page = format_ is NotesFormat.HTML
@@ -227,10 +227,10 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
 
 
 def story(neighbours: Neighbours, explanation: Explanation) -> str:
-    """Return the story of two neighbours as a piece of HTML, some 30,000 characters at most.
+    """Return the story of two neighbours as an HTML fragment, of about 30,000 characters at most.
 
-    It follows from their contents, and from whether these are made up: what came back to the series
-    is not told apart. ``stories.FORMAT`` rises where it says something else.
+    It depends only on the contents, and on whether these are synthetic: returned specs are not
+    listed separately. ``stories.FORMAT`` is incremented when its text changes.
     """
     base = neighbours.base
     if base is None:
@@ -239,11 +239,11 @@ def story(neighbours: Neighbours, explanation: Explanation) -> str:
 
 
 MOST_IN_FEEDS = 20
-"""So many commits are named in an entry of a feed."""
+"""Maximum number of commits listed in an entry of a feed."""
 
 
 def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
-    """Return the commits that explain what changed, as a piece of HTML; empty where none do."""
+    """Return the commits that explain the changes as an HTML fragment; empty if there are none."""
     commits = effects_of(recipes, explanation.causes)
     if not commits:
         return ""
