@@ -1,1 +1,1 @@
-"""The domain: build-cache descriptions in, immutable revisions kept, two of them compared."""
+"""The domain: reads descriptions of build caches, stores immutable revisions, and compares them."""

@@ -1,7 +1,8 @@
-"""The content of a revision, package by package: its canonical digest and its Arrow rows.
+"""The content of a revision by package: its canonical digest and its Arrow rows.
 
-A package caches its digest, and its rows are sliced from those of the content before. So a history
-of daily states, where few packages change from one to the next, costs little more than its changes.
+Digests of packages are cached, and rows of unchanged packages are reused from the previous content.
+The cost of importing a history of daily states, in which few packages change per day, is therefore
+nearly proportional to its changes.
 """
 
 import hashlib
@@ -29,17 +30,17 @@ _json = msgspec.json.Encoder()
 
 
 class _Specs:
-    """Specs by rising hash, and their digest."""
+    """Specs in ascending order of hash, and their digest."""
 
     def __init__(self, specs: Iterable[Spec]) -> None:
         self.specs = sorted(specs, key=attrgetter("hash"))
 
     @cached_property
     def digest(self) -> bytes:
-        """The sha256 of one canonical JSON line a spec.
+        """The sha256 of one canonical line of JSON per spec.
 
-        Unknown facts are left out, so that a kind of fact that cachelog learns to read later
-        changes no digest of the past.
+        Unknown facts are omitted, so that support for a new kind of fact does not change the
+        digests of existing contents.
         """
         lines = [(*_required(spec), _known(_optional(spec))) for spec in self.specs]
         return hashlib.sha256(_json.encode_lines(lines)).digest()
@@ -55,7 +56,7 @@ class PackageContent(_Specs):
 
     @cached_property
     def total_size(self) -> int | None:
-        """The sum of the known sizes in bytes; None where none is known."""
+        """Sum of the known sizes in bytes; None if no size is known."""
         sizes = [spec.size for spec in self.specs if spec.size is not None]
         return sum(sizes) if sizes else None
 
@@ -63,9 +64,9 @@ class PackageContent(_Specs):
 class Content:
     """The packages of one revision, each with at least one spec.
 
-    ``outside`` holds what the source says of specs that those of the packages depend on, near or
-    far, and that are not in the cache themselves: external compilers, say. They are not specs of
-    the revision and count nowhere but in the digest.
+    ``outside`` has the records of direct and indirect dependencies that are not in the cache, such
+    as external compilers, as far as the source states them. They are not specs of the revision, and
+    only the digest includes them.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Content:
 
     @classmethod
     def of(cls, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> "Content":
-        """Gather specs, in any order, by their packages."""
+        """Group specs, in any order, by package."""
         packages: defaultdict[str, list[Spec]] = defaultdict(list)
         for spec in specs:
             packages[spec.name].append(spec)
@@ -86,7 +87,7 @@ class Content:
         return sum(len(package.specs) for package in self.packages.values())
 
     def specs(self) -> Iterator[Spec]:
-        """Yield every spec, by package and hash."""
+        """Yield all specs, by package and hash."""
         for package in self.packages.values():
             yield from package.specs
 
@@ -94,7 +95,7 @@ class Content:
     def digest(self) -> str:
         """The sha256 of the packages' names and digests: 64 hexadecimal digits.
 
-        The specs outside the cache, if there are any, come last, under an empty name.
+        The specs outside the cache, if there are any, come last, with an empty name.
         """
         digest = hashlib.sha256()
         for name, package in self.packages.items():
@@ -109,7 +110,7 @@ class Content:
         return frozenset().union(*(package.stacks for package in self.packages.values()))
 
     def total_size(self) -> int | None:
-        """Return the sum of the known sizes in bytes; None where none is known."""
+        """Return the sum of the known sizes in bytes; None if no size is known."""
         totals = (package.total_size for package in self.packages.values())
         sizes = [size for size in totals if size is not None]
         return sum(sizes) if sizes else None
@@ -125,12 +126,12 @@ class Content:
         )
 
     def table(self) -> pa.Table:
-        """Return one row a spec, sorted by package so that they compress well."""
+        """Return one row per spec, sorted by package for better compression."""
         return SuccessiveTables().rows(self).table
 
 
 class PackageRows(msgspec.Struct, frozen=True, gc=False):
-    """Where the rows of a package stand; equal digests have equal rows."""
+    """The positions of the rows of a package; equal digests imply equal rows."""
 
     digest: bytes
     start: int
@@ -138,9 +139,9 @@ class PackageRows(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContentRows(msgspec.Struct, frozen=True):
-    """The rows of a content, and where those of its ``packages`` stand, if that is known.
+    """The rows of a content, and the positions of those of its ``packages``, if known.
 
-    What is outside the cache is the package without a name.
+    The rows outside the cache are those of the package with an empty name.
     """
 
     digest: str
@@ -148,17 +149,17 @@ class ContentRows(msgspec.Struct, frozen=True):
     packages: Mapping[str, PackageRows] = {}
 
     def unlike(self, other: "ContentRows") -> pa.Table:
-        """Return the rows of the packages that the other content has not or has otherwise.
+        """Return the rows of packages that the other content does not have or that differ in it.
 
-        They are all rows where the packages of one of the two are not known.
+        These are all rows if the packages of either content are not known.
         """
         if not self.packages or not other.packages:
             return self.table
-        # Slices would be joined for each column, which takes five times as long.
+        # Joining slices for each column would take five times as long.
         return self.table.take(pa.array(np.flatnonzero(~self.alike(other))))
 
     def alike(self, other: "ContentRows") -> npt.NDArray[np.bool_]:
-        """Return a mask over the rows: those of the packages that both have alike."""
+        """Return a mask over the rows of the packages that are equal in both contents."""
         mask = np.ones(len(self.table), np.bool_)
         for name, package in self.packages.items():
             theirs = other.packages.get(name)
@@ -170,9 +171,9 @@ class ContentRows(msgspec.Struct, frozen=True):
 class SuccessiveTables:
     """Builds the tables of successive contents.
 
-    The rows of the packages that a content shares with the one before are taken from that one's,
-    and those of all its other packages are built at once: to make a column takes as long as to make
-    some dozens of its values.
+    The rows of packages that are equal in the previous content are reused. The rows of all other
+    packages are built at once, because creating a column takes as long as creating dozens of its
+    values.
     """
 
     def __init__(self) -> None:
@@ -181,11 +182,11 @@ class SuccessiveTables:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes the rows of the last content take."""
+        """Memory used by the rows of the last content, in bytes."""
         return int(self._rows.nbytes)
 
     def rows(self, content: Content) -> ContentRows:
-        """Return one row a spec, sorted by package so that they compress well."""
+        """Return one row per spec, sorted by package for better compression."""
         packages: dict[str, PackageRows] = {}
         places = [np.empty(0, np.int64)]
         new: list[Spec] = []
@@ -212,9 +213,9 @@ class SuccessiveTables:
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the build cache as a source read it, ready to be published.
+    """A state of the build cache as read from a source, ready to be published.
 
-    ``proof`` is None where the source has no hashes that can be computed anew.
+    ``proof`` is None if the source has no hashes that can be recomputed.
     """
 
     tag: str
@@ -240,7 +241,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The summary of a content that a revision records; the stack root is not counted."""
+    """The summary of a content that a revision records; the root stack is not counted."""
 
     digest: str
     num_packages: int
@@ -250,9 +251,9 @@ class ContentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the build cache without its records, as processes exchange it.
+    """A state of the build cache without its records, in the form that processes exchange.
 
-    ``rows`` are those of the table ``specs``; None where the catalog has the content already.
+    ``rows`` are rows of the table ``specs``; None if the catalog already has the content.
     """
 
     tag: str
@@ -275,7 +276,7 @@ def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a fact as JSON has it, records as lists of their values."""
+    """Return a fact in its JSON form, with records as lists of their values."""
     if isinstance(value, tuple):
         return list(map(_plain, value))
     return msgspec.structs.astuple(value) if isinstance(value, msgspec.Struct) else value

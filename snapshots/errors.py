@@ -1,6 +1,6 @@
-"""The errors that users of cachelog see: one base class, one subclass for each situation.
+"""The errors that users of cachelog see: one base class, and one subclass for each situation.
 
-Each error carries its data as attributes; its message is complete without a traceback.
+Each error has its data as attributes; its message is complete without a traceback.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
 
 class CachelogError(Exception):
-    """The data or the request is at fault, not cachelog."""
+    """Base class of errors in the data or the request, as opposed to errors in cachelog."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle all data, whatever the arguments of the constructor were."""
+        """Pickle all data, regardless of the constructor's arguments."""
         return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class SourceError(CachelogError):
-    """A place in the input cannot be read.
+    """A part of the input cannot be read.
 
-    ``location`` is the file or URL, ``reason`` what is wrong there; ``line`` (from 1) and ``key``
-    narrow the place down where they are known.
+    ``location`` is the file or URL, ``reason`` describes the error; ``line`` (from 1) and ``key``
+    state the position, if known.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SourceError(CachelogError):
 
 
 class RulesError(CachelogError):
-    """A file of rules cannot be used; ``errors`` has every place that is at fault, in order."""
+    """A file of rules cannot be used; ``errors`` has all errors in the file, in order."""
 
     def __init__(self, errors: Sequence[SourceError]) -> None:
         self.errors = tuple(errors)
@@ -68,7 +68,10 @@ class RulesError(CachelogError):
 
 
 class RuleUnusable(CachelogError):
-    """A rule cannot be judged on what is there; ``rule`` is its name, ``key`` what is at fault."""
+    """A rule cannot be checked with the available data.
+
+    ``rule`` is its name, ``key`` is the key that causes the error.
+    """
 
     def __init__(self, rule: str, key: str, reason: str, *, line: int | None = None) -> None:
         self.rule = rule
@@ -79,7 +82,7 @@ class RuleUnusable(CachelogError):
 
 
 class RefusedByRules(CachelogError):
-    """What was to be published breaks rules; ``location`` is their file."""
+    """The data to publish breaks rules; ``location`` is the file of the rules."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -87,7 +90,7 @@ class RefusedByRules(CachelogError):
 
 
 class TagNeeded(CachelogError):
-    """The input does not say which tag it describes, and the caller did not either."""
+    """Neither the input nor the caller names the tag."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -95,7 +98,7 @@ class TagNeeded(CachelogError):
 
 
 class InvalidArgument(CachelogError):
-    """A value that the caller gave cannot be used; ``name`` says which one."""
+    """A value from the caller is invalid; ``name`` is the name of the argument."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -104,10 +107,10 @@ class InvalidArgument(CachelogError):
 
 
 class ConstraintSyntaxError(CachelogError):
-    """A spec query that cannot be read.
+    """A spec query that cannot be parsed.
 
-    ``position`` counts the characters of ``text`` before the one at fault. The message counts
-    from 1, quotes the place, and has a caret under the character in its second line.
+    ``position`` is the index in ``text`` of the invalid character. The message counts from 1,
+    quotes the context, and has a caret below the character in its second line.
     """
 
     def __init__(self, text: str, position: int, reason: str) -> None:
@@ -124,9 +127,9 @@ class ConstraintSyntaxError(CachelogError):
 
 
 class RevisionNotFound(CachelogError):
-    """A ref names no revision; ``nearest`` holds known refs that resemble it.
+    """No revision matches a ref; ``nearest`` has existing refs that resemble it.
 
-    ``ref`` is empty where the newest revision of all was asked for.
+    ``ref`` is empty if the newest of all revisions was requested.
     """
 
     def __init__(self, ref: str, reason: str, nearest: Sequence[str] = ()) -> None:
@@ -139,9 +142,9 @@ class RevisionNotFound(CachelogError):
 
 
 class StackNotFound(RevisionNotFound):
-    """A revision does not have a stack; ``stacks`` are those that it has.
+    """A revision does not have a stack; ``stacks`` are the stacks that it has.
 
-    ``revision`` is the ref of the revision, ``ref`` that with the stack.
+    ``revision`` is the ref of the revision, ``ref`` includes the stack.
     """
 
     def __init__(self, revision: str, stack: str, stacks: Sequence[str]) -> None:
@@ -156,7 +159,7 @@ class StackNotFound(RevisionNotFound):
 
 
 class AmbiguousRef(CachelogError):
-    """A digest prefix fits several digests, all in ``candidates``."""
+    """A digest prefix matches several digests, which are ``candidates``."""
 
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
@@ -166,9 +169,9 @@ class AmbiguousRef(CachelogError):
 
 
 class AmbiguousHash(CachelogError):
-    """A prefix begins several hashes that the catalog ever had.
+    """A prefix matches several hashes in the history of the catalog.
 
-    ``candidates`` holds some of them, each with what it is a build of: NAME@VERSION.
+    ``candidates`` maps some of them to the build that they identify: NAME@VERSION.
     """
 
     def __init__(self, prefix: str, candidates: Mapping[str, str], num_fitting: int) -> None:
@@ -183,9 +186,9 @@ class AmbiguousHash(CachelogError):
 
 
 class UnknownPackage(CachelogError):
-    """A query names a package that neither its revision nor the newest of any tag knows.
+    """A query names a package that neither its revision nor the newest revision of any tag has.
 
-    ``nearest`` holds known names that resemble it.
+    ``nearest`` has existing names that resemble it.
     """
 
     def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
@@ -198,9 +201,9 @@ class UnknownPackage(CachelogError):
 
 
 class DependenciesUnknown(CachelogError):
-    """A question about dependencies of a content whose source did not tell them all.
+    """A query depends on dependencies of a content whose source did not state all of them.
 
-    ``unknown`` of its ``total`` specs have dependencies that are not known.
+    Of ``unknown`` of its ``total`` specs, the dependencies are not known.
     """
 
     def __init__(self, digest: str, unknown: int, total: int) -> None:
@@ -215,7 +218,7 @@ class DependenciesUnknown(CachelogError):
 
 
 class EmptyCatalog(CachelogError):
-    """The catalog holds no revision yet."""
+    """The catalog has no revisions yet."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -246,7 +249,10 @@ class NoCatalog(CatalogError):
 
 
 class NewerCatalog(CatalogError):
-    """The format of a catalog, ``number``, came after the ``latest`` that this program reads."""
+    """The format of a catalog, ``number``, is newer than ``latest``.
+
+    ``latest`` is the newest format that this program reads.
+    """
 
     def __init__(self, location: str, number: str, latest: int) -> None:
         self.number = number
@@ -259,10 +265,10 @@ class NewerCatalog(CatalogError):
 
 
 class IncompleteHistory(CachelogError):
-    """The history cannot answer yet: the changes of some neighbours have not been made.
+    """The history cannot be queried yet, because the changes of some neighbours are not computed.
 
-    ``num_missing`` of ``num_pairs`` pairs of neighbours lack theirs. ``hindrance`` says what keeps
-    them from being made here, where something does.
+    This applies to ``num_missing`` of ``num_pairs`` pairs of neighbours. ``hindrance`` states why
+    they cannot be computed here, if there is a reason.
     """
 
     def __init__(self, num_missing: int, num_pairs: int, hindrance: str | None = None) -> None:
@@ -277,7 +283,7 @@ class IncompleteHistory(CachelogError):
 
 
 class RevisionsLeftOut(CachelogError):
-    """A history is told as if revisions were not there, whose contents cannot be read.
+    """The history omits revisions whose contents cannot be read.
 
     ``revisions`` has them as TAG@DIGEST.
     """
@@ -293,14 +299,14 @@ class RevisionsLeftOut(CachelogError):
 
 
 class NothingToPublish(CachelogError):
-    """An import left out all that it was asked to read."""
+    """An import omitted all requested inputs."""
 
     def __init__(self) -> None:
         super().__init__("nothing could be read, so nothing was published")
 
 
 class OutputError(CachelogError):
-    """A file cannot be written; ``reason`` is the operating system's."""
+    """A file cannot be written; ``reason`` is from the operating system."""
 
     def __init__(self, file: str, reason: str) -> None:
         self.file = file
@@ -309,9 +315,10 @@ class OutputError(CachelogError):
 
 
 class ForeignPackage(CachelogError):
-    """Python finds something else under the name of one of cachelog's packages.
+    """Python finds another package under the name of one of cachelog's packages.
 
-    ``location`` is where the other package is; None where it was removed again, and files with it.
+    ``location`` is the path of the other package; None if it was removed again together with files
+    of cachelog's package.
     """
 
     def __init__(self, name: str, location: str | None) -> None:

@@ -1,4 +1,4 @@
-"""All published revisions in their order, and the resolution of refs."""
+"""All published revisions in order, and the resolution of refs."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -23,7 +23,7 @@ _STEM = DIGEST_PREFIX_MIN - 2
 
 
 class Pair(msgspec.Struct, frozen=True, order=True):
-    """The digests of two neighbours; the changes from one to the other never change."""
+    """The digests of two neighbours; the changes between them are permanent."""
 
     base: str
     head: str
@@ -37,7 +37,7 @@ class Pair(msgspec.Struct, frozen=True, order=True):
 class Neighbours(msgspec.Struct, frozen=True):
     """Two adjacent revisions of a series.
 
-    ``base`` is None for the first of a series, which is a change from nothing.
+    ``base`` is None for the first revision of a series, which counts as a change from nothing.
     """
 
     base: RevisionInfo | None
@@ -50,16 +50,17 @@ class Neighbours(msgspec.Struct, frozen=True):
 
     @property
     def pair(self) -> Pair:
-        """The digests of both; two tags of a series can share one, so they may be equal."""
+        """The digests of both, which are equal if two tags of a series have the same content."""
         return Pair(self.base.digest if self.base else NOTHING, self.head.digest)
 
 
 class History:
     """An immutable view of the catalog's rows; replaced when the catalog changes.
 
-    A row says that a tag was seen in a state at a time. Rows of a tag that follow one another with
-    the same content are one revision: the first of them, which the others confirm. So the state at
-    a moment is the latest that was seen until then, in whatever order the rows were published.
+    A row states that a tag was in a state at a time. Consecutive rows of a tag with the same
+    content are one revision: the first row is the revision, the others confirm it. The state at a
+    given time is the latest one seen until then, regardless of the order in which the rows were
+    published.
     """
 
     def __init__(self, rows: Iterable[RevisionInfo] = ()) -> None:
@@ -77,62 +78,62 @@ class History:
         self._by_tag = dict(by_tag)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the rows alone: the rest follows from them."""
+        """Pickle only the rows; everything else is derived from them."""
         return History, (self._rows,)
 
     @cached_property
     def revisions(self) -> list[RevisionInfo]:
-        """Every revision, newest first."""
+        """All revisions, newest first."""
         return sorted(chain.from_iterable(self._by_tag.values()), key=age, reverse=True)
 
     @cached_property
     def by_key(self) -> dict[str, RevisionInfo]:
-        """Every row by its key, those that only confirm too: an id once given stays good."""
+        """All rows by key, including those that only confirm a revision: ids remain valid."""
         return {row.key: row for row in self._rows}
 
     @cached_property
     def tags(self) -> list[str]:
-        """Every tag in natural order."""
+        """All tags in natural order."""
         newest_first = sorted(self._by_tag, key=lambda tag: (version_key(tag), tag), reverse=True)
         return sorted(newest_first, key=catalog_order)
 
     @cached_property
     def digests(self) -> list[str]:
-        """Every content, once each, sorted."""
+        """The distinct digests of all contents, sorted."""
         return sorted({revision.digest for revision in self.revisions})
 
     def of_tag(self, tag: str) -> Sequence[RevisionInfo]:
-        """Return the revisions of a tag, newest first; none where the tag is not known."""
+        """Return the revisions of a tag, newest first; none if the tag is unknown."""
         return self._by_tag.get(tag, [])[::-1]
 
     def rows_of(self, tag: str) -> Sequence[RevisionInfo]:
-        """Return all rows of a tag, those that only confirm too, oldest first."""
+        """Return all rows of a tag, including those that only confirm a revision, oldest first."""
         return self._rows_by_tag.get(tag, [])
 
     def seen(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
-        """Return the rows of a revision: itself and those that confirm it, oldest first."""
+        """Return the rows of a revision: the revision and those that confirm it, oldest first."""
         first = self._revision_of(revision)
         return [row for row in self.rows_of(first.tag) if self._revision_of(row) == first]
 
     def without(self, digests: Collection[str]) -> "History":
-        """Return the history as if contents had never been published."""
+        """Return the history without the rows of some contents."""
         return History(row for row in self._rows if row.digest not in digests)
 
     def with_rows(self, added: Collection[RevisionInfo]) -> "History":
-        """Return the history as it is once rows were published."""
+        """Return the history with additional rows."""
         return History([*self._rows, *added]) if added else self
 
     def without_rows(self, keys: Collection[str]) -> "History":
-        """Return the history as it is once the rows with these keys were removed."""
+        """Return the history without the rows with these keys."""
         return History(row for row in self._rows if row.key not in keys)
 
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
-        """Return when the tag was last seen in the state of a revision, before another one."""
+        """Return the latest time at which the tag was seen in this state before it changed."""
         return self._last_seen.get(self._revision_of(revision), revision.taken_at)
 
     @cached_property
     def _last_seen(self) -> dict[RevisionInfo, datetime]:
-        # Rows are sorted: of those that confirm one revision the last is the newest.
+        # Rows are sorted, so the last row that confirms a revision is the newest.
         return {revision: row.taken_at for row, revision in self._confirmed.items()}
 
     def select(
@@ -143,9 +144,9 @@ class History:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> Sequence[RevisionInfo]:
-        """Return the revisions that meet every condition, newest first.
+        """Return the revisions that meet all conditions, newest first.
 
-        ``since`` and ``until`` are about when a revision was taken; both are included.
+        ``since`` and ``until`` are bounds for ``taken_at``, both inclusive.
         """
         return [
             revision
@@ -156,7 +157,7 @@ class History:
         ]
 
     def at(self, tag: str, moment: datetime) -> RevisionInfo | None:
-        """Return the newest revision of a tag at or before a moment."""
+        """Return the newest revision of a tag at or before a time."""
         revisions = self._by_tag.get(tag, [])
         place = bisect_right(revisions, moment, key=lambda revision: revision.taken_at)
         return revisions[place - 1] if place else None
@@ -178,15 +179,15 @@ class History:
 
     @cached_property
     def series_names(self) -> list[str]:
-        """The name of every series: develop, releases, dated snapshots, then the others."""
+        """The names of all series: develop, releases, dated snapshots, then the others."""
         orders = {series(tag): catalog_order(tag) for tag in self._by_tag}
         return sorted(orders, key=orders.__getitem__)
 
     @cached_property
     def main_series(self) -> str | None:
-        """The series that is meant where none is named: develop, else the one with most revisions.
+        """The default series: develop, or the one with the most revisions if there is no develop.
 
-        None where there are none.
+        None if there are no revisions.
         """
         if "develop" in self._series:
             return "develop"
@@ -194,15 +195,15 @@ class History:
 
     @property
     def latest(self) -> RevisionInfo | None:
-        """The revision that is meant where none is named: the newest of the main series."""
+        """The default revision: the newest of the main series."""
         return None if self.main_series is None else self.of_series(self.main_series)[0]
 
     def of_series(self, name: str) -> Sequence[RevisionInfo]:
-        """Return the revisions of a series, newest first; none where it is not known."""
+        """Return the revisions of a series, newest first; none if the series is unknown."""
         return self._series.get(name, [])[::-1]
 
     def neighbours(self, name: str) -> Sequence[Neighbours]:
-        """Return each revision of a series beside the one before it, oldest first."""
+        """Return each revision of a series with the one before it, oldest first."""
         return self._neighbours.get(name, [])
 
     @cached_property
@@ -214,13 +215,13 @@ class History:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs of all neighbours whose contents differ, once each, newest first."""
+        """The distinct pairs of all neighbours whose contents differ, newest first."""
         every = list(chain.from_iterable(self._neighbours.values()))
         every.sort(key=lambda both: age(both.head), reverse=True)
         return _pairs_of(every)
 
     def pairs_of(self, name: str | None) -> Sequence[Pair]:
-        """Return those of a series, once each, oldest first; all ``pairs`` for None."""
+        """Return the distinct pairs of a series, oldest first; all ``pairs`` for None."""
         return self.pairs if name is None else self._pairs_of_series.get(name, [])
 
     @cached_property
@@ -289,7 +290,7 @@ class History:
             raise RevisionNotFound(text, "no digest has this prefix", self._nearest(prefix))
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
-        # The row that was published first: it stays the first whatever is published later.
+        # The row that was published first, which does not depend on later imports.
         rows = (row for row in self._rows if row.digest == fitting[0])
         return min(rows, key=lambda row: (row.published_at, row.tag))
 
@@ -321,5 +322,5 @@ def _pairs_of(steps: Iterable[Neighbours]) -> list[Pair]:
 
 
 def age(revision: RevisionInfo) -> tuple[datetime, datetime, str]:
-    """Return the key that orders rows from the oldest to the newest."""
+    """Return the sort key that orders rows from oldest to newest."""
     return revision.taken_at, revision.published_at, revision.tag

@@ -1,7 +1,8 @@
-"""The records of the domain, all frozen: what a source yields and what the catalog lists.
+"""The records of the domain, all immutable: the output of sources and the rows of the catalog.
 
-The facts of a spec are declared beside each field, once. The columns of the store and of a frame,
-what a comparison looks at, the digest of a content and the fields of the API follow from there.
+The facts of a spec are declared once, in the annotations of the fields. The columns of the store
+and of a frame, the facts that a comparison considers, the digest of a content, and the fields of
+the API are derived from them.
 """
 
 from collections import Counter
@@ -36,8 +37,9 @@ from snapshots.spack.versions import VersionKey, version_key
 class Kept(Enum):
     """How a frame stores a fact of all its specs.
 
-    ``CODES`` suit facts with few distinct values, ``PLAIN`` values those that differ for nearly
-    every spec. The ``KEY`` identifies a spec. ``EDGES`` are not column, but the dependency graph.
+    ``CODES`` suit facts with few distinct values; ``PLAIN`` values suit facts that differ for
+    nearly every spec. The ``KEY`` identifies a spec. ``EDGES`` are stored in the dependency graph
+    instead of a column.
     """
 
     CODES = "codes"
@@ -47,23 +49,23 @@ class Kept(Enum):
 
 
 class Unit(Enum):
-    """What a number counts."""
+    """The unit of a number."""
 
     BYTES = "bytes"
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """A fact of a record, as the annotation of its field declares it.
+    """A fact of a record, declared in the annotation of its field.
 
-    ``description`` documents it in the API and in the store. ``label`` precedes its value where
-    people read it, if that is not its name. ``sort_key`` orders its distinct values, and ``check``
-    raises ValueError for a text that it, or one of its items, must not be. A difference in a fact
-    that is not ``is_compared`` is no change. One that ``is_exceptional`` is shown only for the few
-    specs that have it.
+    ``description`` documents the fact in the API and in the store. ``label`` precedes its value in
+    terminal output, if it differs from the name. ``sort_key`` orders its distinct values. ``check``
+    raises ValueError for a text that is not valid for the fact or one of its items. A difference in
+    a fact without ``is_compared`` is not a change. A fact with ``is_exceptional`` is shown only for
+    the few specs that have it.
 
-    The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` is
-    whether it may be None, and ``may_be_unknown`` whether None is the default, and so means that
-    the source does not know it.
+    The other attributes are derived from the field: ``value_type`` is its type without None,
+    ``is_optional`` is whether it may be None, and ``may_be_unknown`` is whether None is the
+    default, and thus means that the source does not state it.
     """
 
     description: str
@@ -81,7 +83,7 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def facts_of(record: type[msgspec.Struct]) -> Mapping[str, Fact]:
-    """Return the facts of a kind of record, by name, in the order of its fields."""
+    """Return the facts of a type of record, by name, in the order of its fields."""
     return {field.name: _fact(field) for field in msgspec.structs.fields(record)}
 
 
@@ -103,15 +105,15 @@ def _fact(field: msgspec.structs.FieldInfo) -> Fact:
 
 
 SIZE_MAX = (1 << 40) - 1
-"""The largest size in bytes: every reader of JSON represents the sum of thousands exactly, and that
-of millions fits into 64 bits."""
+"""Maximum size in bytes. All JSON parsers represent the sum of thousands exactly, and the sum of
+millions fits into 64 bits."""
 
 NOTHING = sha256().hexdigest()
-"""The digest of a content without a spec."""
+"""The digest of a content without specs."""
 
 
 def utc(moment: datetime) -> datetime:
-    """Return the moment in UTC; one without a zone is taken to be in UTC already."""
+    """Return the time in UTC; a time without a time zone is already in UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -120,9 +122,9 @@ def _version_order(version: str) -> tuple[VersionKey, str]:
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
-    """An edge from a spec to another, which need not be in the same revision.
+    """An edge from a spec to another one, which may be outside the revision.
 
-    ``types`` are a sorted choice of build, link, run and test; ``virtuals`` the virtual packages
+    ``types`` is a sorted subset of build, link, run and test; ``virtuals`` has the virtual packages
     that the dependency provides to the spec (mpi, c, blas ...), sorted.
     """
 
@@ -135,9 +137,9 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
 class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
-    This is the table of the facts of a spec: whatever stores, compares or shows them follows from
-    it. Fields that default to None are facts that a source may not know. New ones come last, so
-    that no digest of the past changes.
+    This is the table of the facts of a spec: all code that stores, compares or shows facts is
+    derived from it. Fields that default to None are facts that a source may not state. New fields
+    are appended, so that existing digests do not change.
     """
 
     hash: Annotated[
@@ -189,7 +191,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "The binary package's URL, where it is known.",
             check=checked_url,
             kept=Kept.PLAIN,
-            is_compared=False,  # it names the tag and stack that the binary was fetched for
+            is_compared=False,  # contains the tag and stack that the binary is fetched for
         ),
     ] = None
     namespace: Annotated[
@@ -215,7 +217,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,  # they are the same as long as the hash is
         ),
     ] = None
-    # The hash covers all that follow: as long as it is the same, so are they.
+    # The hash covers the following facts, so they are equal if the hashes are.
     provided_virtuals: Annotated[
         tuple[str, ...] | None,
         Fact(
@@ -266,7 +268,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,
         ),
     ] = None
-    # An installation's database tells these.
+    # Only the database of an installation has these facts.
     explicit: Annotated[
         bool | None,
         Fact(
@@ -282,7 +284,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "cache.",
             check=checked_moment,
             kept=Kept.PLAIN,
-            is_compared=False,  # what is installed again is no other spec
+            is_compared=False,  # a spec that is installed again is the same spec
             is_exceptional=True,
         ),
     ] = None
@@ -299,9 +301,9 @@ SPEC_FACTS = facts_of(Spec)
 
 
 class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A concrete spec that somebody needs, as a lock file has it; None stands for unknown facts.
+    """A required concrete spec, as described by a lock file; None represents unknown facts.
 
-    ``is_root`` is whether it was requested itself, and is not only a dependency.
+    ``is_root`` is whether the spec was requested explicitly, not only as a dependency.
     """
 
     hash: str
@@ -333,7 +335,7 @@ class UnprovenReason(Enum):
 
 
 class Unproven(msgspec.Struct, frozen=True):
-    """How many specs have a hash that could not be computed anew for a reason."""
+    """The number of specs whose hash could not be recomputed, for one reason."""
 
     reason: UnprovenReason
     num_specs: int
@@ -344,14 +346,14 @@ def _reason(unproven: Unproven) -> str:
 
 
 class ProofCounts(msgspec.Struct, frozen=True):
-    """How many hashes were recomputed and confirmed, and how many could not be, and why."""
+    """Numbers of hashes that were recomputed and confirmed, and that could not be recomputed."""
 
     num_proven: int
     unproven: tuple[Unproven, ...] = ()
 
     @classmethod
     def of(cls, reasons: Iterable[UnprovenReason | None]) -> "ProofCounts":
-        """Count the reasons of all specs; None stands for a confirmed hash."""
+        """Count the reasons of all specs; None represents a confirmed hash."""
         counts = Counter(reasons)
         unproven = [
             Unproven(reason, counts[reason]) for reason in UnprovenReason if reason in counts
@@ -360,9 +362,10 @@ class ProofCounts(msgspec.Struct, frozen=True):
 
 
 class SourceKind(msgspec.Struct, frozen=True):
-    """What revisions are read from, by the name that their rows tell.
+    """A kind of source of revisions; ``name`` is the value in the rows of revisions.
 
-    Of a mirror Spack installs. An import that goes on reads no version that the catalog knows.
+    Spack can install from a mirror. With ``goes_on``, an import skips versions that the catalog
+    already has.
     """
 
     name: str
@@ -377,7 +380,7 @@ GIT = SourceKind("git", goes_on=True)
 DEMO = SourceKind("demo")
 
 LOCK_FILE = SourceKind("lock_file")
-"""What is compared and never published."""
+"""The kind of files that are compared, but never published."""
 
 SOURCE_KINDS = {kind.name: kind for kind in (PAGES, INDEX, INSTALLATION, GIT, DEMO)}
 SOURCE_KIND_TEXT = "What was read: pages, index, installation, git or demo."
@@ -391,8 +394,9 @@ def source_kind(name: str) -> SourceKind:
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 
-    ``kind`` is the name of a SourceKind; ``version`` the commit or ETag that was read, if there is
-    one; ``importer`` the cachelog that read it. ``synthetic`` marks data that a generator made up.
+    ``kind`` is the name of a SourceKind; ``version`` is the commit or ETag of the source, if it has
+    one; ``importer`` is the version of cachelog that read it. ``synthetic`` is whether the data was
+    generated.
     """
 
     kind: str
@@ -403,28 +407,28 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_location(self) -> str:
-        """The location as anybody may read it: see ``public_location``."""
+        """The location without private details; see ``public_location``."""
         return public_location(self.location)
 
 
 def public_location(location: str) -> str:
-    """Return a location as anybody may read it: of a local path the last part alone."""
+    """Return a location without private details: only the last part of a local path."""
     first, slash, _ = location.partition("/")
-    is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH as git has it
+    is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH in git's syntax
     if is_remote or not slash:
         return location
     return location.rstrip("/").rpartition("/")[2] or location
 
 
 class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the catalog: a published state of a tag.
+    """One row of the catalog: a published state of a tag.
 
-    ``digest`` is the sha256 of the content, so several lines may share one. Both times are in UTC:
-    ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
-    ``num_stacks`` leaves out root, the union of all stacks; older lines count it, and stay as they
-    are. ``total_size`` is in bytes, None where no size is known.
-    ``num_proven`` says how many hashes the import computed anew and found right, None where it did
-    not try; ``unproven`` how many it could not compute, and why, likewise.
+    ``digest`` is the sha256 of the content; several rows may have the same one. Both times are in
+    UTC: ``taken_at`` is when the cache was in this state, ``published_at`` is when it was published
+    in the catalog. ``num_stacks`` does not count root, the union of all stacks; older rows do, and
+    are not corrected. ``total_size`` is in bytes, None if no size is known. ``num_proven`` is the
+    number of hashes that the import recomputed and confirmed, ``unproven`` has the numbers of those
+    that it could not recompute, by reason; both are None if it did not try.
     """
 
     tag: str
@@ -441,36 +445,36 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """A short permanent name of this line: 18 hexadecimal digits."""
+        """A short permanent id of this row: 18 hexadecimal digits."""
         return _key(self.tag, self.taken_at, self.digest)
 
     @property
     def known_stacks(self) -> int | None:
-        """How many stacks there are; None where there are specs whose source told no stacks."""
+        """Number of stacks; None if there are specs, and their source does not list stacks."""
         return self.num_stacks if self.num_stacks or not self.num_specs else None
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name for readers."""
         return self.tag
 
     @property
     def content(self) -> str:
-        """What a catalog and its library know the compared specs by."""
+        """The id of the compared specs in a catalog and its library."""
         return self.digest
 
 
 class StackInfo(RevisionInfo, frozen=True, kw_only=True):
-    """A stack of a revision as a side of a comparison; the counts are of its specs alone.
+    """A stack of a revision as a side of a comparison; the numbers are those of its specs only.
 
-    That a spec is in the stack says no more of it, so a side like this one does not list stacks.
+    Such a side does not list stacks, because all of its specs are in this stack.
     """
 
     stack: str
 
     @classmethod
     def uncounted(cls, revision: RevisionInfo, stack: str) -> Self:
-        """Return a stack whose specs were not looked at: the counts are those of the revision."""
+        """Return a stack whose specs are not counted: the numbers are those of the revision."""
         return cls(**msgspec.structs.asdict(revision), stack=stack)
 
     @property
@@ -481,24 +485,25 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """A short permanent name: that of the revision, and the stack."""
+        """A short permanent id: that of the revision, and the stack."""
         return key_of_stack(super().key, self.stack)
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name for readers."""
         return f"{self.tag}:{self.stack}"
 
     @property
     def content(self) -> str:
-        """What a catalog and its library know the compared specs by."""
+        """The id of the compared specs in a catalog and its library."""
         return content_of_stack(self.digest, self.stack)
 
 
 class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as a side of a comparison: it was never published, so it has no tag and no times.
+    """A file as a side of a comparison: it is not published, so it has no tag and no times.
 
-    ``roots`` are the hashes that were requested themselves; None where it is not a lock file.
+    ``roots`` are the hashes of the specs that were requested explicitly; None if it is not a lock
+    file.
     """
 
     tag: None = None
@@ -516,50 +521,50 @@ class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known_stacks(self) -> int | None:
-        """How many stacks there are; None where there are specs whose source told no stacks."""
+        """Number of stacks; None if there are specs, and their source does not list stacks."""
         return self.num_stacks if self.num_stacks or not self.num_specs else None
 
     @property
     def name(self) -> str:
-        """What people call it: its path."""
+        """The name for readers: its path."""
         return self.source.location
 
     @property
     def content(self) -> str:
-        """What a library knows the compared specs by."""
+        """The id of the compared specs in a library."""
         return self.digest
 
 
 SideInfo = RevisionInfo | FileInfo
-"""What can be a side of a comparison; a stack of a revision is a RevisionInfo, too."""
+"""A side of a comparison; a stack of a revision is a RevisionInfo as well."""
 
 _STACK_SIGN = ":"
 _STACK_OF_KEY = "@"
 
 
 def key_of_stack(key: str, stack: str) -> str:
-    """Return the key of a stack of the revision with a key."""
+    """Return the key of a stack of the revision with this key."""
     return f"{key}{_STACK_OF_KEY}{stack}"
 
 
 def stack_of_key(key: str) -> tuple[str, str | None]:
-    """Return the key of a revision and the stack of it; None for all of it."""
+    """Return the key of the revision and the stack in a key; None for the entire revision."""
     key, sign, stack = key.partition(_STACK_OF_KEY)
     return key, stack if sign else None
 
 
 def is_revision(side: SideInfo) -> TypeGuard[RevisionInfo]:
-    """Tell whether a side is a whole revision, which others of its series stand before."""
+    """Return whether a side is an entire revision, which has a position in its series."""
     return type(side) is RevisionInfo
 
 
 def content_of_stack(digest: str, stack: str) -> str:
-    """Return what the specs of a stack of a content are known by."""
+    """Return the id of the specs of a stack of a content."""
     return f"{digest}{_STACK_SIGN}{stack}"
 
 
 def stack_of_content(content: str) -> tuple[str, str | None]:
-    """Return the digest of a content and the stack of it; None for all of it."""
+    """Return the digest and the stack in such an id; None for the entire content."""
     digest, sign, stack = content.partition(_STACK_SIGN)
     return digest, stack if sign else None
 
@@ -571,10 +576,10 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
 
 
 def revision_facts(revision: SideInfo) -> dict[str, Any]:
-    """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times.
+    """Return a revision in its JSON form: plain values, None for unknown, times in RFC 3339.
 
-    A stack has its name beside them, a file the number of its roots. The location of a file is as
-    it was given; that of a published revision is public.
+    A stack also has its name, a file the number of its roots. The location of a file is the path as
+    passed; that of a published revision is public.
     """
     facts: dict[str, Any] = msgspec.to_builtins(revision)
     facts["num_stacks"] = revision.known_stacks

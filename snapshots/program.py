@@ -1,4 +1,4 @@
-"""Who read the data: the name and version that a revision's source records."""
+"""The program that reads the data: the name and version that a revision's source records."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 @cache
 def cachelog_version() -> str:
-    """Return cachelog's own version; ``0`` where it runs without being installed."""
+    """Return cachelog's own version; ``0`` if it runs without being installed."""
     try:
         return version("cachelog")
     except PackageNotFoundError:

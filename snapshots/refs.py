@@ -1,4 +1,4 @@
-"""How a revision is named: tags, their series and order, and the syntax of refs."""
+"""Names of revisions: tags, their series and order, and the syntax of refs."""
 
 import re
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from snapshots.models import FileInfo, SideInfo, utc
 from snapshots.texts import day, quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
-"""The fewest hexadecimal digits that a digest prefix can have."""
+"""Minimum number of hexadecimal digits in a digest prefix."""
 
 DIGEST_LENGTH = 64
-"""How many hexadecimal digits a whole digest has."""
+"""Number of hexadecimal digits in a full digest."""
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 _RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
@@ -26,7 +26,7 @@ _DIGEST = re.compile(rf"[0-9a-fA-F]{{{DIGEST_PREFIX_MIN},64}}")
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A parsed ref: a tag or digest, at the latest moment that counts, and steps back from it."""
+    """A parsed ref: a tag or digest, optionally its latest time, and the number of steps back."""
 
     name: str
     until: datetime | None = None
@@ -43,7 +43,7 @@ def parse_ref(text: str) -> Ref:
 
     ``~N`` may also follow a date or a digest.
 
-    Raises InvalidArgument where the text has another form.
+    Raises InvalidArgument if the text has another form.
     """
     match = _REF.fullmatch(text)
     if match is None:
@@ -55,21 +55,22 @@ def parse_ref(text: str) -> Ref:
 
 
 def is_whole_digest(text: str) -> bool:
-    """Tell whether the text is a whole digest, which names the same content for ever."""
+    """Return whether the text is a full digest, which permanently identifies the same content."""
     return len(text) == DIGEST_LENGTH and _DIGEST.fullmatch(text) is not None
 
 
 def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
-    """Parse an RFC 3339 date or date and time; UTC where it names no zone.
+    """Parse an RFC 3339 date or date and time, in UTC if it has no time zone.
 
-    A date alone is its first moment, or its last with ``end_of_day``. Raises InvalidArgument.
+    A date alone represents its first moment, or its last with ``end_of_day``. Raises
+    InvalidArgument.
     """
     try:
         if _DATE.fullmatch(text):
             clock = time.max if end_of_day else time.min
             return datetime.combine(date.fromisoformat(text), clock, UTC)
         if not _DATE.match(text):
-            raise ValueError  # Python takes more of ISO 8601 than RFC 3339 has
+            raise ValueError  # Python accepts more of ISO 8601 than RFC 3339
         return utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         example = "2025-03-30 or 2025-03-30T12:00:00Z"
@@ -79,7 +80,7 @@ def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
 
 
 def check_tag(tag: str) -> str:
-    """Return the tag; raise InvalidArgument where it cannot name one."""
+    """Return the tag; raise InvalidArgument if it is not a valid tag."""
     if _TAG.fullmatch(tag) is None:
         raise InvalidArgument(
             "tag",
@@ -89,17 +90,17 @@ def check_tag(tag: str) -> str:
 
 
 def is_glob(text: str) -> bool:
-    """Tell whether the text is a pattern of tags rather than the name of one."""
+    """Return whether the text is a pattern of tags rather than a tag."""
     return any(character in text for character in "*?[")
 
 
 def fits(tag: str, patterns: Iterable[str]) -> bool:
-    """Tell whether one of the names or globs fits a tag."""
+    """Return whether a tag matches one of the names or globs."""
     return any(fnmatchcase(tag, pattern) for pattern in patterns)
 
 
 def tag_date(tag: str) -> datetime | None:
-    """Return the date in the tag's name as its first moment in UTC; None where it has none."""
+    """Return the date in the tag's name as its first moment in UTC; None if it has none."""
     match = _DATED.fullmatch(tag)
     if match is None:
         return None
@@ -110,9 +111,10 @@ def tag_date(tag: str) -> datetime | None:
 
 
 def series(tag: str) -> str:
-    """Return the family that a tag is ordered in.
+    """Return the series of a tag.
 
-    ``develop-2025-03-30`` is in ``develop-DATE``, ``v0.22.0`` in ``vX.Y.Z``, any other tag alone.
+    ``develop-2025-03-30`` is in ``develop-DATE``, ``v0.22.0`` in ``vX.Y.Z``, and any other tag is
+    its own series.
     """
     if _RELEASE.fullmatch(tag):
         return "vX.Y.Z"
@@ -121,10 +123,10 @@ def series(tag: str) -> str:
 
 
 def catalog_order(tag: str) -> tuple[int, str]:
-    """Return the key of a tag's family in the order that the catalog lists tags in.
+    """Return the sort key of a tag's series in the catalog's order of tags.
 
-    develop stands first, then releases, then dated snapshots, then other tags. Within a family,
-    ``version_key`` in falling order comes next.
+    develop is first, then releases, then dated snapshots, then other tags. Tags of a series are
+    then sorted by ``version_key``, in descending order.
     """
     family = series(tag)
     if family == "develop":
@@ -137,7 +139,7 @@ def catalog_order(tag: str) -> tuple[int, str]:
 
 
 def title(side: SideInfo) -> str:
-    """Return how a revision or another side is called in a sentence: TAG of DAY (DIGEST)."""
+    """Return the title of a revision or another side in a sentence: TAG of DAY (DIGEST)."""
     when = "" if isinstance(side, FileInfo) else f" of {day(side.taken_at)}"
     return f"{side.name}{when} ({short_digest(side.digest)})"
 
@@ -154,7 +156,7 @@ _DOTS = re.compile(r"\.{3}(?=[^./]|\.\./)|\.\.(?!/|\Z)|(?<=[^/])\.\.")
 
 
 class SideWords(msgspec.Struct, frozen=True):
-    """What names a side of a comparison: a ref, perhaps with a stack of the revision, or a path."""
+    """The parsed name of a side of a comparison: a ref, perhaps with a stack, or a path."""
 
     text: str
     stack: str | None = None
@@ -162,7 +164,7 @@ class SideWords(msgspec.Struct, frozen=True):
 
 
 def parse_side(text: str) -> SideWords:
-    """Tell what a text names: a path, ``REF:STACK``, or a ref, which is not looked into.
+    """Parse the name of a side: a path, ``REF:STACK``, or a ref, which is not parsed further.
 
     A path begins with ``/``, ``./`` or ``../``, or ends in ``.json`` or ``.lock``.
     """
@@ -173,9 +175,9 @@ def parse_side(text: str) -> SideWords:
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return the two sides of ``BASE..HEAD`` or ``BASE...HEAD``; None where the text names one.
+    """Return the sides of ``BASE..HEAD`` or ``BASE...HEAD``; None if the text names a single side.
 
-    Two dots that are the name of a folder in a path are part of it.
+    Two dots that are a folder name in a path are part of the path.
     """
     match = _DOTS.search(text)
     return None if match is None else (text[: match.start()], text[match.end() :])

@@ -1,4 +1,4 @@
-"""The catalog's tables in Arrow's terms, and revisions and specs as their rows."""
+"""The catalog's tables as Arrow schemas, and the conversion of revisions and specs to rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -33,7 +33,7 @@ def _type_of(text: str) -> pa.DataType:
 
 
 def _columns(text: str) -> list[pa.Field]:
-    """Return columns of which each line has the name, the type, and what it is; lines go on."""
+    """Return one column per line with its name, type and comment; indented lines continue it."""
     columns = []
     for line in text.replace("\n    ", " ").strip().split("\n"):
         column, comment = line.split(": ", 1)
@@ -64,7 +64,7 @@ in_cache bool: False for a row that is not a spec of the content, but outside th
 """),
     ]
 )
-"""What a row says of a spec."""
+"""The columns of a row that describe a spec."""
 
 SPECS = pa.schema(
     [
@@ -80,7 +80,7 @@ base_place int: The place of a row of the base that is not in this content: this
 """),
     ]
 )
-"""One row a spec. The comments describe the columns to any reader of Delta tables."""
+"""One row per spec. The comments describe the columns to any reader of Delta tables."""
 
 REVISIONS = pa.schema(
     _columns(f"""
@@ -105,9 +105,9 @@ unproven [reason text, num_specs int]: How many hashes it could not compute, by 
     spliced, external, format_unknown.
 """)
 )
-"""One row each time that a tag was seen in a state.
+"""One row for each time that a tag was seen in a state.
 
-Rows of a tag that follow one another with the same digest are one revision, confirmed later.
+Consecutive rows of a tag with the same digest are one revision, which the later rows confirm.
 """
 
 RECIPES = pa.schema(
@@ -123,7 +123,7 @@ line int: How often the repository's history had been rewritten before, as far a
 recorded_at time: When the catalog learned of it; the newest row counts.
 """)
 )
-"""One row each time that the recipes of a revision became known."""
+"""One row for each time that the recipes of a revision became known."""
 
 COMMITS = pa.schema(
     _columns("""
@@ -141,7 +141,7 @@ spack_before text: The Spack before that; null where it is not known.
 spack_after text: The Spack after that; null where it is not known.
 """)
 )
-"""One row a commit that the recipes of some revisions reach, and not those of all."""
+"""One row for each commit that the recipes of some revisions, but not of all, reach."""
 
 COSTS = pa.schema(
     _columns("""
@@ -153,7 +153,7 @@ unit text: The unit of the cost, as the header of the file named it.
 recorded_at time: When the file was imported; each import replaces all rows.
 """)
 )
-"""One row for each measured build of a spec, or of a package."""
+"""One row for each measured build of a spec or a package."""
 
 _PAIR = """
 base text: The digest of the content before; of nothing for the first.
@@ -178,7 +178,7 @@ hash text: The DAG hash.
 name text: Its package: the name to look for in the table changes.
 """)
 )
-"""One row for each hash that was ever added; sorted likewise."""
+"""One row for each hash that was ever added; sorted in the same way."""
 
 _COUNTED = """
 specs_added specs_removed specs_changed packages_added packages_removed packages_changed
@@ -229,7 +229,7 @@ made_at time: When it did so.
 """),
     ]
 )
-"""One row for each two neighbours of a series whose changes are kept, and their commit point."""
+"""One row for each pair of neighbours whose changes are stored; it also commits them."""
 
 CELL = COMPARISONS.field("cells").type.value_type
 
@@ -242,14 +242,14 @@ READ_ON_DEMAND = (
     "package_causes",
     "cells",
 )
-"""Its columns that are not kept in memory."""
+"""Columns of ``COMPARISONS`` that are not kept in memory."""
 
 NULLABLE = ("story", "causes", "package_causes", "cells", "causes_format")
-"""Those of its columns that need not be there, and whose values need not."""
+"""Columns of ``COMPARISONS`` that may be missing or null."""
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
-    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    """Return one row per spec, with the columns of ``SPEC_ROWS``."""
     columns = [
         _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs))) for name in SPEC_FACTS
     ]
@@ -258,12 +258,12 @@ def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch
 
 
 def _column(field: pa.Field, values: list[Any]) -> pa.Array:
-    if values.count(None) == len(values):  # a fact that the source does not have
+    if values.count(None) == len(values):  # a fact that the source does not state
         return pa.nulls(len(values), field.type)
     if not pa.types.is_list(field.type):
         return pa.array(values, field.type)
-    # Few lists are distinct objects, and converting one takes as long as converting all its texts.
-    # To find those that are equal takes longer than to convert them.
+    # Few lists are distinct objects, and converting a list takes as long as converting its texts.
+    # Finding equal lists would take longer than converting them.
     ids = list(map(id, values))
     objects = dict(zip(ids, values, strict=True))
     places = {number: place for place, number in enumerate(objects)}
@@ -278,7 +278,7 @@ def _column(field: pa.Field, values: list[Any]) -> pa.Array:
 
 
 def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return the named columns of ``SPECS``; those that the table does not have are unknown."""
+    """Return the named columns of ``SPECS``; those that the table does not have are null."""
     return pa.table(
         [
             table[name]
@@ -291,7 +291,7 @@ def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of the specs that are in the cache, and of those that are not."""
+    """Return the rows of the specs in the cache, and the rows of those outside."""
     if "in_cache" not in table.column_names:
         return table, table.slice(0, 0)
     in_cache = pc.fill_null(table["in_cache"], True)
@@ -301,9 +301,9 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def rows_of_stack(rows: pa.Table, stack: str) -> pa.Table:
-    """Return the rows of the specs of a stack; what they depend on besides is outside the cache.
+    """Return the rows of a stack's specs, and of their other dependencies as outside the cache.
 
-    ``rows`` have all columns of ``SPEC_ROWS``. None of those returned tells stacks.
+    ``rows`` have all columns of ``SPEC_ROWS``. The returned rows have no stacks.
     """
     return _with_reached(rows, _having(rows["stacks"].combine_chunks(), [stack]), [])
 
@@ -311,8 +311,8 @@ def rows_of_stack(rows: pa.Table, stack: str) -> pa.Table:
 def rows_of_stacks(rows: pa.Table, stacks: Sequence[str] | None, hashes: pa.Array) -> pa.Table:
     """Return the rows of the specs of some stacks, or of all, and of those with some hashes.
 
-    What they depend on besides is outside the cache. ``rows`` have all columns of ``SPEC_ROWS``;
-    those returned list these stacks only.
+    Their other dependencies are outside the cache. ``rows`` have all columns of ``SPEC_ROWS``; the
+    returned rows list only these stacks.
     """
     if stacks is None:
         return rows.select(SPEC_ROWS.names)
@@ -321,9 +321,9 @@ def rows_of_stacks(rows: pa.Table, stacks: Sequence[str] | None, hashes: pa.Arra
 
 
 def _with_reached(rows: pa.Table, inside: npt.NDArray[np.bool_], stacks: Sequence[str]) -> pa.Table:
-    """Return the rows that a mask marks, and outside the cache those that they reach.
+    """Return the rows that a mask selects, and the rows they depend on as outside the cache.
 
-    Of the stacks that they tell the named ones are left.
+    Only the named stacks remain in the rows.
     """
     inside = inside & pc.fill_null(rows["in_cache"], True).to_numpy()
     edges = rows["dependencies"].combine_chunks()
@@ -347,7 +347,7 @@ def _with_reached(rows: pa.Table, inside: npt.NDArray[np.bool_], stacks: Sequenc
 
 
 def _items_among(lists: pa.ListArray, items: Sequence[str]) -> pa.ListArray:
-    """Return the lists with those of their items that are among some."""
+    """Return the lists with only those of their items that are in ``items``."""
     values = lists.flatten()
     is_kept = pc.is_in(values, value_set=pa.array(items, pa.string()))
     owners = pc.list_parent_indices(lists).filter(is_kept).to_numpy()
@@ -357,7 +357,7 @@ def _items_among(lists: pa.ListArray, items: Sequence[str]) -> pa.ListArray:
 
 
 def _having(lists: pa.ListArray, items: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return a mask over lists: those that have any of some items."""
+    """Return a mask that selects the lists with any of some items."""
     is_one = pc.is_in(lists.flatten(), value_set=pa.array(items, pa.string()))
     owners = pc.list_parent_indices(lists).filter(is_one)
     mask = np.zeros(len(lists), np.bool_)
@@ -374,20 +374,20 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Files = Mapping[str, Sequence[StoredFile]]
-"""The files of contents, by digest: of one that is laid over another those of both."""
+"""The files of contents by digest; a content laid over a base has the files of both."""
 
 
 # -- rows of the table revisions
 
 
 LATER_COLUMNS = ("files", "num_proven", "unproven")
-"""The columns that a table of an older cachelog may lack."""
+"""Columns that a table of an older cachelog may lack."""
 
 _SOURCE = "source_"
 
 
 def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
-    """Return one row a revision; ``files`` holds those of contents whose files are known."""
+    """Return one row per revision; ``files`` has the files of contents, if known."""
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
@@ -400,7 +400,7 @@ def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table
 
 
 def revisions_of(table: pa.Table) -> list[RevisionInfo]:
-    """Read the rows of a table of revisions, which may have columns of other versions, too."""
+    """Convert the rows of a table of revisions, which may have columns of other versions."""
     columns = [name for name in REVISIONS.names if name in table.column_names and name != "files"]
     rows = table.select(columns).to_pylist()
     for row in rows:
@@ -411,7 +411,7 @@ def revisions_of(table: pa.Table) -> list[RevisionInfo]:
 
 
 def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
-    """Read the files of contents from the rows of a table of revisions, by digest."""
+    """Return the files of contents from the rows of a table of revisions, by digest."""
     if "files" not in table.column_names:
         return {}
     digests, files = (table[name].to_pylist() for name in ("digest", "files"))

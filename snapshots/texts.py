@@ -1,4 +1,4 @@
-"""How numbers, digests, names and texts from outside are put before people."""
+"""Formatting of numbers, digests, names and texts from outside for readers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from itertools import takewhile
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _OTHERWISE = {"facts": "other facts"}
-"""The reason of a hash that stays; alone, the word would mean all facts of a spec."""
+"""The reason of a hash that persists; the word alone would mean all facts of a spec."""
 
 _UNPROVEN = {
     "converted": "converted from an older format",
@@ -29,13 +29,13 @@ def counted(count: int, noun: str) -> str:
 
 
 def few(names: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first of some names in a line, and how many more there are."""
+    """Return the first ``most`` names in one line, and the number of the others."""
     more = len(names) - most
     return separator.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def size(num_bytes: int | None) -> str:
-    """Return a size in the largest unit that it has at least one of."""
+    """Return a size in the largest unit of which it has at least one."""
     if num_bytes is None:
         return "unknown"
     if num_bytes < 1024:
@@ -49,18 +49,18 @@ def size(num_bytes: int | None) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Return a share in per cent, rounded down: only all of it is 100 %, as is all of nothing."""
+    """Return a percentage, rounded down, so that only the whole is 100 %; 0 of 0 is also 100 %."""
     return f"{(1_000 * part // whole if whole else 1_000) / 10:.1f} %"
 
 
 def shares(counts: Sequence[int]) -> list[str]:
-    """Return the share of each count in all of them, in per cent, so that they add up to 100 %.
+    """Return the percentages of the counts; they add up to 100 %.
 
-    What is more than nothing, and less than a tenth of one per cent, is said to be that.
+    A count that is not zero, but less than a tenth of a per cent, is shown as less than that.
     """
     whole = sum(counts) or 1
     tenths = [1_000 * count // whole for count in counts]
-    # Those that lose most by rounding down get what is missing, of equal ones the first.
+    # The counts that lose most by rounding down get the remainder; ties in their order.
     places = sorted(range(len(counts)), key=lambda place: -(1_000 * counts[place] % whole))
     for place in places[: 1_000 - sum(tenths) if any(counts) else 0]:
         tenths[place] += 1
@@ -71,10 +71,10 @@ def shares(counts: Sequence[int]) -> list[str]:
 
 
 def proven(num_proven: int | None, unproven: Iterable[tuple[str, int]]) -> str:
-    """Return what a revision's hashes were found to be: 221 proven, 2 spliced.
+    """Return the numbers of proven and unproven hashes of a revision: 221 proven, 2 spliced.
 
-    ``num_proven`` is None where no import computed them anew; ``unproven`` has the reasons why some
-    could not be, by the values of ``UnprovenReason``, with how many specs have each.
+    ``num_proven`` is None if no import recomputed them. ``unproven`` has the reasons why some could
+    not be recomputed, as values of ``UnprovenReason``, with the number of specs for each.
     """
     if num_proven is None:
         return "not checked"
@@ -83,42 +83,42 @@ def proven(num_proven: int | None, unproven: Iterable[tuple[str, int]]) -> str:
 
 
 def day(moment: datetime) -> str:
-    """Return the date of a moment: 2025-01-20."""
+    """Return a date in the form 2025-01-20."""
     return f"{moment:%Y-%m-%d}"
 
 
 def minute(moment: datetime) -> str:
-    """Return the date and time of a moment, to the minute: 2025-01-20 12:30."""
+    """Return a date and time, to the minute, in the form 2025-01-20 12:30."""
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def single_value(fact: object) -> str:
-    """Return the single value of a fact: yes or no for what is so or not."""
+    """Return a single value of a fact as text; yes or no for a bool."""
     return ("no", "yes")[fact] if isinstance(fact, bool) else str(fact)
 
 
 def short_pair(base: str, head: str) -> str:
-    """Return as much of two digests as people need: BASE..HEAD."""
+    """Return two digests truncated for readers: BASE..HEAD."""
     return f"{short_digest(base)}..{short_digest(head)}"
 
 
 def short_hash(whole: str) -> str:
-    """Return as much of a hash as people need, as Spack shows it."""
+    """Return a hash truncated for readers, to the same length as in Spack."""
     return whole[:_SHORT_HASH]
 
 
 def in_words(name: str) -> str:
-    """Return the name of a fact, a kind or a reason in words: new package, version gone."""
+    """Return the name of a fact, kind or reason in words: new package, version gone."""
     return _OTHERWISE.get(name) or name.replace("_", " ")
 
 
 def short_version(whole: str) -> str:
-    """Return a version of which people need to see no whole commit: git.2b4cfcd…=1.14.3."""
+    """Return a version with its commit truncated: git.2b4cfcd…=1.14.3."""
     return _COMMIT.sub(r"\1…", whole)
 
 
 def versioned(name: str, version: str | None) -> str:
-    """Return the name of a build of a package: NAME@VERSION, or NAME without a version."""
+    """Return NAME@VERSION, or NAME without a version."""
     return name if version is None else f"{name}@{version}"
 
 
@@ -130,24 +130,24 @@ _DISTINCT = 4
 
 
 def short_digest(digest: str) -> str:
-    """Truncate a digest to what people need to distinguish it from others."""
+    """Truncate a digest to the length that readers need to distinguish it from others."""
     return digest[:_SHORT]
 
 
 def distinct_prefixes(digests: Sequence[str]) -> list[str]:
-    """Truncate digests, or hashes, all of a length, to what distinguishes them, and a bit more."""
+    """Truncate digests or hashes of equal length to distinct prefixes and some more characters."""
     ends = zip(min(digests), max(digests), strict=True)
     num_alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], ends))
     length = max(_SHORT, num_alike + _DISTINCT)
     return [digest[:length] for digest in digests]
 
 
-# -- texts from outside: visible, in one line, and short
+# -- texts from outside: visible, on one line, and short
 
 
 _LONGEST_QUOTE = 80
 
-# Printable for Python, but blank: Hangul fillers, the braille blank, selectors of variants ...
+# Printable for Python, but blank: Hangul fillers, the braille blank, variation selectors ...
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
@@ -155,10 +155,10 @@ _BLANK = re.compile(
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether all characters of a text are visible, and in one line.
+    """Return whether all characters of a text are visible and on one line.
 
-    It then holds no control characters, line breaks, marks that turn the direction of writing, or
-    characters without width.
+    Such a text has no control characters, line breaks, characters that change the direction of
+    writing, or zero-width characters.
     """
     return text.isprintable() and (text.isascii() or _BLANK.search(text) is None)
 
@@ -181,13 +181,13 @@ def shortened(text: str, longest: int) -> str:
 def legible(text: str, longest: int) -> str:
     """Escape invisible characters, and remove the middle beyond ``longest`` characters.
 
-    The time does not grow with the length of the text.
+    The running time does not depend on the length of the text.
     """
     return shortened(visible(shortened(text, longest)), longest)
 
 
 def quoted(text: str) -> str:
-    """Return the text in quotes, visible and short enough for a message."""
+    """Return the text in quotes, with invisible characters escaped, shortened for a message."""
     return legible(repr(shortened(text, _LONGEST_QUOTE)), _LONGEST_QUOTE)
 
 
@@ -198,7 +198,7 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-# -- names that resemble one that nothing has
+# -- names that resemble an unknown name
 
 
 _NUM_NEAREST = 3
@@ -208,9 +208,9 @@ _LONGEST_NAME = 200
 
 
 def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
-    """Return those of ``names`` that resemble a name, best first, ignoring case.
+    """Return up to ``most`` of ``names`` that resemble a name, best first, ignoring case.
 
-    Of a long name only its beginning is compared.
+    Only the beginning of a long name is compared.
     """
     spellings: dict[str, list[str]] = {}
     for other in {*names}:
@@ -220,20 +220,20 @@ def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) 
 
 
 def nearest_or_first(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that resemble one, or the first of them where none does.
+    """Return the names that resemble a name, or the first names if none does.
 
-    It is for kinds of which there are few, such as stacks.
+    Intended for kinds with few names, such as stacks.
     """
     few = [*names]
     return nearest_names(name, few) or few[:_NUM_FIRST]
 
 
 def nearest_hint(nearest: Sequence[str]) -> str:
-    """Return the end of a message that suggests names; empty where there are none."""
+    """Return the end of a message that suggests names; empty if there are none."""
     return f"; nearest: {', '.join(nearest)}" if nearest else ""
 
 
 def absent_name(name: str, nearest: Sequence[str], num_revisions: int = 1) -> str:
-    """Return the reason why a name is refused that none of one or two revisions has."""
+    """Return the reason why a name is refused that one or two revisions do not have."""
     who = "the revision does not have" if num_revisions == 1 else "neither revision has"
     return f"{who} {quoted(name)}{nearest_hint(nearest)}"
