@@ -1,11 +1,12 @@
-"""A made-up history of a build cache, for trying cachelog out, for tests and for measuring.
+"""A synthetic history of a build cache, for trial, tests and benchmarks.
 
-The same arguments always give the same history, on every machine. It changes as the real cache
-does: most hashes stay from one revision to the next. A hash is made of a spec's own facts and of
-the hashes below it, so one upgrade far below, or another compiler, rebuilds much; some packages
-near the leaves are upgraded, downgraded, added or removed, have their recipe changed, or are built
-for a kind of machine no more; and specs move between stacks. More packages come than go, but now
-and then many are lost for a week. All of it is marked as synthetic.
+The same arguments always produce the same history, on every machine. It changes as the real cache
+does: most hashes remain from one revision to the next. A hash covers the spec's own facts and the
+hashes of its dependencies, so an upgrade of a common dependency or of a compiler causes many
+rebuilds. Some packages near the leaves are upgraded, downgraded, added or removed, have their
+recipe changed, or are no longer built for a machine. Specs move between stacks. More packages are
+added than removed, but in an occasional outage many are missing for a week. All of it is marked
+as synthetic.
 """
 
 from snapshots.demo.revisions import develop_history, history, write_pages

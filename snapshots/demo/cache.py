@@ -1,7 +1,7 @@
-"""The demo's build cache as it changes: what happens to packages, stacks and compilers in a week.
+"""The demo's build cache and its weekly changes to packages, stacks and compilers.
 
-Only recipes, versions, stacks and compilers are edited here. Which specs change follows from that:
-one upgrade changes the hashes of all that depends on it, near or far.
+Only recipes, versions, stacks and compilers are edited here. The changes of specs follow from
+these: an upgrade changes the hashes of all direct and transitive dependents.
 """
 
 from collections import Counter
@@ -22,11 +22,11 @@ _WIDEST = 5
 
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
 _CLOSABLE = [stack for machine in MACHINES for stack in machine.stacks[1:]]
-"""Every machine keeps its first stack."""
+"""The stacks that can close: every machine keeps its first stack."""
 
 
 class DemoCache:
-    """The cache at one moment; the label is part of what every hash covers."""
+    """The state of the cache at one time; every hash covers the label."""
 
     def __init__(self, draw: Draw, label: str) -> None:
         self._draw = draw
@@ -35,15 +35,16 @@ class DemoCache:
         self._closed = list(_CLOSED_AT_FIRST)
         self._compilers = Compilers(label)
         self._packages: dict[str, DemoPackage] = {}
-        """By name; each depends on earlier ones only, so there are no cycles."""
+        """By name; each depends only on earlier ones, so there are no cycles."""
         self._first_size = 0
         self._lost: dict[str, DemoPackage] = {}
-        """Those that are gone for a week."""
+        """The packages that are missing for a week."""
 
     def weeks(self, packages: int, specs: int) -> Iterator[Content]:
-        """Yield what the cache holds in one week after another, without end.
+        """Yield the contents of the cache week by week, without end.
 
-        The first has exactly that many packages and specs, the others about as many or more.
+        The first one has exactly these numbers of packages and specs, the others about as many or
+        more.
         """
         self._fill(packages, specs)
         self._first_size = packages
@@ -57,7 +58,7 @@ class DemoCache:
             self._evolve(number)
 
     def _fill(self, packages: int, specs: int) -> None:
-        """Make the first revision; a few packages have far more specs than the others."""
+        """Create the first revision; a few packages have far more specs than the others."""
         recipes: list[Recipe] = []
         for name in islice(self._names, packages):
             recipes.append(make_recipe(self._draw, name, [recipe.name for recipe in recipes]))
@@ -73,7 +74,7 @@ class DemoCache:
             self._add(recipe, quota)
 
     def _evolve(self, number: int) -> None:
-        """Advance to the revision of that number, counted from 0."""
+        """Advance to the revision with this number, counted from 0."""
         self._packages |= self._lost
         affected = self._specs_affected()
         left = {
@@ -100,7 +101,7 @@ class DemoCache:
         )
 
     def _upgrade_a_compiler(self) -> None:
-        """Upgrade one of those that build the fewest specs."""
+        """Upgrade one of the compilers that build the fewest specs."""
         specs = (spec for package in self._packages.values() for spec in package.content.specs)
         used = Counter(spec.compiler for spec in specs if spec.compiler is not None)
         ranked = sorted(used, key=lambda compiler: (used[compiler], compiler))
@@ -108,9 +109,9 @@ class DemoCache:
             self._compilers.upgrade(self._draw.pick(ranked[:3]))
 
     def _edit_far_below(self, left: dict[str, int]) -> None:
-        """Edit one of the packages that most specs depend on, and take it out of ``left``.
+        """Edit one of the packages with the most dependents, and remove it from ``left``.
 
-        That has of each package that may be edited how many specs change with it.
+        ``left`` has the number of specs that change with each package that may be edited.
         """
         most = _MOST_AFFECTED * self._num_specs
         ranked = sorted(left, key=left.__getitem__)
@@ -122,7 +123,7 @@ class DemoCache:
             del left[name]
 
     def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
-        """Edit packages that few specs depend on."""
+        """Edit packages with few dependents."""
         packages, most = self._steady_size, _MOST_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
@@ -133,7 +134,7 @@ class DemoCache:
                     most -= left.pop(name)
 
     def _come_and_go(self, left: dict[str, int], *, is_outage: bool) -> None:
-        """Replace some packages that none depends on, lose more in an outage, and add new ones."""
+        """Replace some packages without dependents, drop more in an outage, and add new ones."""
         number = self._steady_size
         replaced, lost = 1 + number // 200, is_outage * number // _LOST_ONE_IN
         leaves = [name for name in left if left[name] == self._packages[name].num_specs]
@@ -147,9 +148,9 @@ class DemoCache:
 
     @property
     def _steady_size(self) -> int:
-        """The number of packages that changes are in proportion to.
+        """The number of packages to which the number of changes is proportional.
 
-        After some months it is that of the first revision, so that years grow linearly.
+        After some months, it is that of the first revision, so that long histories grow linearly.
         """
         number = len(self._packages)
         return number if 4 * number <= 5 * self._first_size else self._first_size
@@ -159,13 +160,13 @@ class DemoCache:
         return sum(package.num_specs for package in self._packages.values())
 
     def _settles(self, package: DemoPackage) -> bool:
-        """Drop now and then the versions that upgrades left; return whether it did."""
+        """Occasionally drop the versions that upgrades left; return whether it did."""
         settles = package.extra > 0 and self._draw.random() < 0.7
         package.extra *= not settles
         return settles
 
     def _specs_affected(self) -> dict[str, int]:
-        """Return for each package the number of its specs and of those that depend on it."""
+        """Return, for each package, the number of its specs and of its dependents' specs."""
         affected = {name: {name} for name in self._packages}
         for name in reversed(self._packages):
             for dependency in self._packages[name].recipe.dependencies:
@@ -184,4 +185,4 @@ _EDITS = (
     (DemoPackage.add_version, 60),
     (DemoPackage.change_recipe, 60),
 )
-"""Each edit, and the number of packages of which one has it."""
+"""Each edit, with the number of packages per occurrence."""

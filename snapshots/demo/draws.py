@@ -1,4 +1,4 @@
-"""Random choices that are the same in every version of Python, and the data they are made of."""
+"""Random choices that are the same in every version of Python, and access to the data files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,32 +9,32 @@ T = TypeVar("T")
 
 
 class Draw(Random):
-    """A seeded source of choices.
+    """A seeded source of random choices.
 
-    It builds on ``random()`` alone, the one method whose sequence Python promises to keep, and on
-    arithmetic that IEEE 754 defines to the last bit.
+    It uses only ``random()``, the one method whose sequence Python guarantees, and arithmetic that
+    IEEE 754 defines exactly.
     """
 
     def low(self) -> float:
-        """Return a number from 0 up to but not 1, more often a low one than a high one."""
+        """Return a number from 0 (inclusive) to 1 (exclusive); low numbers are more likely."""
         number = self.random()
         return number * number
 
     def pick(self, choices: Sequence[T]) -> T:
-        """Return one of the choices, each as likely as the others."""
+        """Return one of the choices, all equally likely."""
         return choices[int(self.random() * len(choices))]
 
     def pick_early(self, choices: Sequence[T]) -> T:
-        """Return one of the choices, more often one of the first."""
+        """Return one of the choices; earlier ones are more likely."""
         return choices[int(self.low() * len(choices))]
 
     def some(self, choices: Sequence[T], number: int) -> list[T]:
-        """Return that many different choices, or all where there are fewer, in random order."""
+        """Return ``number`` different choices, or all if there are fewer, in random order."""
         left = list(choices)
         picks = min(number, len(left))
         return [left.pop(int(self.random() * len(left))) for _ in range(picks)]
 
 
 def data_of(name: str) -> str:
-    """Return the text of a file beside this one."""
+    """Return the text of a file in this module's folder."""
     return Path(__file__).with_name(name).read_text("utf-8")

@@ -1,6 +1,6 @@
-"""The kinds of machine that Spack's public build cache builds for, their stacks and compilers.
+"""The machines that Spack's public build cache builds for, with their stacks and compilers.
 
-Compilers are outside the cache, as those are that a site has already.
+Compilers are externals, outside the cache, like those already installed at a site.
 """
 
 from base64 import b32encode
@@ -16,7 +16,7 @@ from snapshots.spack.virtuals import LANGUAGES_OF_COMPILERS
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """A kind of machine; operating system and target together tell it from the others."""
+    """A kind of machine, identified by its operating system and target."""
 
     platform: str
     operating_system: str
@@ -39,14 +39,14 @@ def _machine(line: str) -> Machine:
 
 
 MACHINES = tuple(map(_machine, data_of("machines.txt").splitlines()))
-"""The most used machines first."""
+"""The machines, most used first."""
 
 
 # -- compilers
 
 
 class Compilers:
-    """The compilers of all machines at one moment; the label is part of what every hash covers."""
+    """The compilers of all machines at one time; every hash covers the label."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -56,7 +56,7 @@ class Compilers:
             for machine in MACHINES
             for compiler in machine.compilers
         }
-        """By machine, and by the compiler that its recipes name: that of the first revision."""
+        """By machine, and by the compiler named in recipes: that of the first revision."""
 
     def on(self, machine: Machine, compiler: str) -> tuple[str, Dependency]:
         """Return the current name and version of a compiler, and the edge to it."""
@@ -98,5 +98,5 @@ class Compilers:
 
 
 def base32(digest: bytes) -> str:
-    """Return a digest as Spack spells it."""
+    """Return a digest in Spack's encoding."""
     return b32encode(digest).decode().lower()

@@ -1,4 +1,4 @@
-"""The demo's packages: their names, how each is built, and the specs that follow from that."""
+"""The demo's packages: their names, recipes, and the specs that follow from these."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
@@ -19,7 +19,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# Real ones, in an order where what others need comes first, and where their versions begin here.
+# Real packages with their first versions here, sorted so that dependencies precede dependents.
 _REAL = dict(word.split("@") for word in data_of("packages.txt").split())
 _MADE_UP = _words("""
 py-{} r-{} perl-{} lib{} {}-tools {}-io py-{}-bindings {}-plugins {}-mpi {}-bench
@@ -49,13 +49,13 @@ VIRTUALS = {
     "openmpi": ("mpi",),
     "zlib-ng": ("zlib-api",),
 }
-"""The virtual packages that a package provides to what depends on it."""
+"""The virtual packages that a package provides to its dependents."""
 
 WITHOUT_COMPILER = (*_RUNTIMES, "compiler-wrapper", "cuda")
-"""Packages that no compiler builds."""
+"""Packages that are built without a compiler."""
 
 COMPILERS = ("gcc", "llvm")
-"""Packages that nothing in the cache is built with: compilers are outside of it."""
+"""Packages that are never dependencies, as the demo's compilers are outside the cache."""
 
 LINUX_ONLY = (*_RUNTIMES, "cuda", "nccl", "hip", "rocblas", "numactl", "hpctoolkit")
 """Packages that are not built on macOS."""
@@ -74,10 +74,10 @@ def dependency_types(name: str) -> tuple[str, ...]:
 
 
 Configuration = tuple[Machine, str | None, tuple[str, ...]]
-"""A machine, a compiler if there is any, and variants."""
+"""A machine, a compiler or None, and variants."""
 
 MULTI_VALUED = ("amdgpu_target", "cuda_arch", "patches")
-"""The variants that can have several values, which newer cache pages spell with ``:=``."""
+"""The variants that can have several values, which newer cache pages write with ``:=``."""
 
 _GPU = (("+cuda", "cuda_arch=80,90", "~rocm"), ("+rocm", "amdgpu_target=gfx90a", "~cuda"))
 _SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", "threads", "tools")
@@ -90,11 +90,11 @@ _FEWEST_RUNGS = 6
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """How one package of the demo is built.
+    """The recipe of a package of the demo.
 
-    ``dependencies`` are names of packages, ``size`` is a usual size in bytes, ``first`` the first
-    version and ``branch`` that of development, if there is one. ``start`` is how far the package
-    has come when it is added: on which rung its newest version stands.
+    ``dependencies`` are package names, ``size`` is a typical size in bytes, ``first`` is the first
+    version, and ``branch`` is the development version, if there is one. ``start`` is the rung of
+    the newest version when the package is added.
     """
 
     name: str
@@ -108,8 +108,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     def version(self, rung: int) -> str:
         """Return the version on a rung of the ladder of versions, which has no upper end.
 
-        It follows from ``first``: 2.42.0 is followed by 2.42.1, later by 2.43.0; 0.3.15 never by
-        0.4.0; 2022.1 by a version each quarter, and 9.0 by 9.1.
+        It follows from ``first``: 2.42.0 is followed by 2.42.1 and later by 2.43.0, 0.3.15 never by
+        0.4.0, 2022.1 by one version per quarter, and 9.0 by 9.1.
         """
         major, minor, *patch = map(int, self.first.split("."))
         if patch == [0]:
@@ -121,7 +121,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         return f"{major}.{minor + rung}"
 
     def configurations(self, number: int) -> Iterator[Configuration]:
-        """Yield that many different ones; with patches where the recipe has no more without."""
+        """Yield ``number`` different ones, with patches after those without are exhausted."""
         for index in range(number):
             lap, place = divmod(index, len(self.usual_configurations))
             machine, compiler, variants = self.usual_configurations[place]
@@ -132,7 +132,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
-    """Invent a recipe for a package that depends on some of the others, mostly the first ones."""
+    """Create a recipe with some of the other packages as dependencies, preferring earlier ones."""
     machines = [
         machine for machine in MACHINES if name not in LINUX_ONLY or machine.platform == "linux"
     ]
@@ -193,13 +193,13 @@ _EMPTY = PackageContent(())
 
 
 class DemoPackage(msgspec.Struct, kw_only=True):
-    """A package in the cache: versions up to the rung ``newest`` of its recipe.
+    """A package in the cache, with versions up to the rung ``newest`` of its recipe.
 
-    Any ``depth`` versions that follow one another, and the branch, have ``quota`` specs together;
-    ``extra`` older ones are left over from upgrades. ``edition`` counts the changes of the recipe;
-    nothing is built for the machines of ``without``. ``content`` and ``edges``, what specs on each
-    machine get by depending on this package, follow from all that; so do ``builds``, which are kept
-    while what they are ``made_of`` stays, and the stacks that were ``drawn``, by build and machine.
+    Any ``depth`` consecutive versions together with the branch have ``quota`` specs; ``extra``
+    older versions remain from upgrades. ``edition`` counts the changes of the recipe; machines in
+    ``without`` are not built for. All other fields are derived: ``content``; ``edges``, the edge
+    from dependents on each machine; ``builds``, cached until ``made_of`` changes; and ``drawn``,
+    the stacks by build and machine.
     """
 
     recipe: Recipe
@@ -222,34 +222,34 @@ class DemoPackage(msgspec.Struct, kw_only=True):
         return len(self.content.specs)
 
     def upgrade(self) -> None:
-        """Build a newer version, and the oldest no more."""
+        """Add a newer version, and drop the oldest."""
         self.newest += 1
 
     def add_version(self) -> None:
-        """Build a newer version, and keep the oldest for some time."""
+        """Add a newer version, and keep the oldest for some time."""
         self.newest += 1
         self.extra += 1
 
     def withdraw(self) -> None:
-        """Take the newest version back, and build the one before the oldest again."""
+        """Withdraw the newest version, and build the one before the oldest again."""
         self.newest = max(self.depth + self.extra, self.newest - 1)
 
     def change_recipe(self) -> None:
-        """Change how all versions are built."""
+        """Change the recipe of all versions."""
         self.edition += 1
 
     def drop_a_machine(self) -> None:
-        """Build for one kind of machine no more; for that of the first configuration always."""
+        """Stop building for one machine, but never for that of the first configuration."""
         first = self.recipe.usual_configurations[0][0]
         self.without.update([machine for machine in self.edges if machine is not first][-1:])
 
     def concretize(
         self, cache: Mapping[str, "DemoPackage"], compilers: Compilers, closed: Collection[str]
     ) -> None:
-        """Make the specs anew.
+        """Update the specs.
 
-        ``cache`` has the packages that this one can depend on, ``closed`` the stacks that nothing
-        is built for. Content that stays the same is kept, with all that it has computed.
+        ``cache`` contains the packages that this one can depend on, ``closed`` the stacks without
+        builds. An unchanged content remains the same object, with everything that it has computed.
         """
         below = [cache[name].edges for name in self.recipe.dependencies if name in cache]
         made_of = [
@@ -270,7 +270,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
     def _built(
         self, below: Sequence[Mapping[Machine, Dependency]], compilers: Compilers
     ) -> Iterator[tuple[Spec, "DrawnStacks"]]:
-        """Yield the specs without their stacks, and the stacks that were drawn for each."""
+        """Yield the specs without their stacks, and the stacks drawn for each."""
         source = f"{self.label} {self.recipe.name} {self.edition}"
         package_hash = base32(sha256(source.encode()).digest())
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
@@ -281,7 +281,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
             if original is not None:
                 compiler, edge = compilers.on(machine, original)
                 dependencies.append(edge)
-            # As Spack has it, the hash covers the spec's own facts and the hashes below it.
+            # As in Spack, the hash covers the spec's own facts and the hashes of its dependencies.
             facts = [self.recipe.name, version, machine.architecture, variants, package_hash]
             edges = [(edge.hash, edge.types) for edge in dependencies]
             digest = sha1(orjson.dumps([*facts, edges]), usedforsecurity=False).digest()
@@ -304,7 +304,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
             yield spec, self._drawn(f"{version} {original} {variants}", machine)
 
     def _builds(self) -> Iterator[tuple[str, Configuration]]:
-        """Yield what is built, the newest version first and the branch last."""
+        """Yield the builds, the newest version first and the branch last."""
         on_branch = self.quota // 8 if self.recipe.branch else 0
         share, rest = divmod(self.quota - on_branch, self.depth)
         counts = {
@@ -319,7 +319,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                     yield version, configuration
 
     def _drawn(self, build: str, machine: Machine) -> "DrawnStacks":
-        """Return the stacks that are drawn for a build; they stay the same."""
+        """Return the stacks drawn for a build, which never change."""
         if (build, machine) not in self.drawn:
             draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
             ranked = tuple(stack for _, stack in sorted(zip(draws, machine.stacks, strict=False)))
@@ -328,13 +328,13 @@ class DemoPackage(msgspec.Struct, kw_only=True):
 
 
 class DrawnStacks(msgspec.Struct, frozen=True):
-    """The stacks of a machine in the order that a build prefers, and how many of them have it."""
+    """The stacks of a machine in a build's order of preference, and how many of them have it."""
 
     ranked: tuple[str, ...]
     number: int
 
     def open_ones(self, closed: Collection[str]) -> tuple[str, ...]:
-        """Return the stacks that have the build where some are closed; always one at least."""
+        """Return the stacks that have the build, at least one, given the closed ones."""
         drawn = [stack for stack in self.ranked[: self.number] if stack not in closed]
         fallback = next(stack for stack in self.ranked if stack not in closed)
         return tuple(sorted({*(drawn or [fallback]), ROOT_STACK}))

@@ -1,4 +1,4 @@
-"""The demo's history: which revisions there are, their tags and dates, and their cache pages."""
+"""The demo's history: its revisions with their tags and dates, and their cache pages."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ _FIRST_RELEASE = 22
 def history(
     *, revisions: int = 8, packages: int = 300, specs: int = 6000, seed: int = 0
 ) -> Iterator[Snapshot]:
-    """Return that many revisions of a made-up cache, oldest first, a week apart.
+    """Return ``revisions`` revisions of a synthetic cache, oldest first, one week apart.
 
-    The first holds exactly ``packages`` packages and ``specs`` specs, the others a few more each.
-    Each has a tag of its own: the last ``develop``, the third and every fourth from there that of
-    a release, the rest their dates'. Asking for more revisions changes nothing in the earlier ones
-    but that tag. Raises InvalidArgument for a number below 1, and for fewer specs than packages.
+    The first has exactly ``packages`` packages and ``specs`` specs, the others slightly more. Each
+    has its own tag: ``develop`` for the last, a release's for the third and every fourth after it,
+    and a date's for the others. With more revisions, the earlier ones are the same except for the
+    tag ``develop``. Raises InvalidArgument for a number below 1, and for fewer specs than packages.
     """
     weeks = _weeks(revisions, packages, specs, seed)
     last = revisions - 1
@@ -39,9 +39,9 @@ def history(
 def develop_history(
     *, revisions: int = 30, packages: int = 100, specs: int = 1500, seed: int = 0
 ) -> Iterator[Snapshot]:
-    """Return that many revisions of ``develop``, and before each the same under a second tag.
+    """Return ``revisions`` revisions of ``develop``, each preceded by the same under a second tag.
 
-    The contents and second tags are those of ``history``, but for the last: it has a second, too.
+    The contents and second tags are those of ``history``; here, the last one has a second tag, too.
     """
     weeks = _weeks(revisions, packages, specs, seed)
     return (
@@ -71,7 +71,7 @@ def _weeks(revisions: int, packages: int, specs: int, seed: int) -> Iterator[Sna
 
 
 def _beside(number: int, week: Snapshot) -> Snapshot:
-    """Return a week's content under the tag that is not ``develop``: a release's or its date."""
+    """Return a week's content under the second tag: that of a release or of its date."""
     if number % 4 == 2:
         return replace(week, tag=f"v0.{_FIRST_RELEASE + number // 4}.0")
     return replace(week, tag=f"develop-{week.taken_at:%Y-%m-%d}")
@@ -81,11 +81,11 @@ def _beside(number: int, week: Snapshot) -> Snapshot:
 
 
 def write_pages(snapshot: Snapshot, folder: Path) -> int:
-    """Write a revision of the demo as cache pages, FOLDER/TAG/PACKAGE/specs.md each.
+    """Write a revision of the demo as cache pages, one FOLDER/TAG/PACKAGE/specs.md per package.
 
-    Beside what real pages have, the front matter says ``synthetic: true``; as on those, sizes,
-    namespaces and dependencies are not told. Returns the number of pages. Raises InvalidArgument
-    where the folder cannot be written.
+    In addition to that of real pages, the front matter has ``synthetic: true``. Like real pages, it
+    has no sizes, namespaces or dependencies. Returns the number of pages. Raises InvalidArgument if
+    the folder cannot be written.
     """
     packages = snapshot.content.packages
     try:

@@ -1,1 +1,1 @@
-"""Readers of build-cache descriptions, one module or package a format; all I/O of reading."""
+"""Readers of build-cache descriptions, one module or package per format, and all of their I/O."""

@@ -1,8 +1,8 @@
-"""Which addresses an import may reach: those of the public net, and such as it began at.
+"""The boundary of an import: public addresses, and addresses of the kinds at which it begins.
 
-A list of tags or a redirect from elsewhere could otherwise let cachelog ask services of the
-machine or the network that it runs in. The special ranges are those of the IANA registries, as
-Python's ``ipaddress`` has them, and those that some versions of it lack.
+Otherwise, an external list of tags or a redirect could make cachelog send requests to services of
+its own machine or network. The special ranges are those of the IANA registries, as implemented by
+Python's ``ipaddress``, and those that some versions of it lack.
 """
 
 import socket
@@ -27,11 +27,11 @@ _NOT_GLOBAL = tuple(
 )
 
 Resolve = Callable[[str, int], Sequence[str]]
-"""Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
+"""Returns the addresses of a host and port; raises OSError or UnicodeError if it has none."""
 
 
 def hosts_of(*urls: str) -> list[str]:
-    """Return the hosts of URLs; what is none has no host."""
+    """Return the hosts of URLs, without those of invalid URLs."""
     named = []
     for url in urls:
         with suppress(ValueError):
@@ -40,24 +40,24 @@ def hosts_of(*urls: str) -> list[str]:
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """What a boundary learned of the hosts that it knows: the kinds that may be reached."""
+    """The state of a boundary: the hosts resolved so far, and the kinds of addresses allowed."""
 
     hosts: frozenset[str] = frozenset()
     kinds: frozenset[str | None] = frozenset([None])
 
 
 class AddressRefused(Exception):
-    """A host leads to an address that the import must not reach."""
+    """A host has an address that the import must not reach."""
 
 
 def kind_of(address: str) -> str | None:
-    """Return loopback, link-local, private or reserved; None for an address of the public net.
+    """Return loopback, link-local, private or reserved; None for a public address.
 
-    An IPv6 address that stands for an IPv4 address is of that one's kind.
+    An IPv6 address that represents an IPv4 address has the kind of that address.
     """
     literal = ip_address(address.partition("%")[0])
     ip = _meant(literal)
-    if ip.is_loopback or ip.is_unspecified:  # Linux takes 0.0.0.0 for the machine itself
+    if ip.is_loopback or ip.is_unspecified:  # Linux connects 0.0.0.0 to the machine itself
         return "loopback"
     if ip.is_link_local:
         return "link-local"
@@ -82,18 +82,18 @@ def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host, as the system finds them."""
+    """Return the addresses of a host from the system's resolver."""
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 class Boundary:
-    """Says which addresses may be connected to; safe to share between threads.
+    """Decides which addresses may be connected to; thread-safe.
 
-    ``trusted`` are hosts that the import begins at. Where such a host has special addresses when it
-    is first asked for, addresses of their kinds may be reached. ``configured`` are URLs that
-    settings name, as the system does proxies: their hosts may have special addresses, too, but lead
-    to no others. ``reached`` is what another boundary of the same import learned.
+    ``trusted`` are the hosts at which the import begins. If such a host has special addresses when
+    it is first resolved, all addresses of their kinds are allowed. ``configured`` are URLs from
+    settings; together with the system's proxies, their hosts may also have special addresses, but
+    do not allow any others. ``reached`` is the state of another boundary of the same import.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Boundary:
         self._configured: dict[str, frozenset[str | None] | None] = {
             _normal(host): None for host in named
         }
-        """The kinds of addresses that each had when it was first asked for."""
+        """The kinds of addresses that each host had when it was first resolved."""
 
         learned = reached or Reached()
         self._known, self._kinds = set(learned.hosts), set(learned.kinds)
@@ -118,21 +118,22 @@ class Boundary:
 
     @property
     def reached(self) -> Reached:
-        """What was learned until now."""
+        """The current state."""
         with self._lock:
             return Reached(frozenset(self._known), frozenset(self._kinds))
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a host, all of which may be reached.
 
-        Raises AddressRefused where one must not, and what the resolver raises.
+        Raises AddressRefused if one must not be reached, and the errors of the resolver.
         """
         addresses = self._resolve(host, port)
         kinds = {address: kind_of(address) for address in addresses}
         name = _normal(host)
         with self._lock:
             if name in self._trusted and name not in self._known:
-                # Only once: afterwards its addresses may be others, which nobody named.
+                # Only once: later, the name may resolve to other addresses, which the user did not
+                # choose.
                 self._known.add(name)
                 self._kinds.update(kinds.values())
             allowed = set(self._kinds)

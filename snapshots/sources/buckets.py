@@ -1,7 +1,7 @@
-"""Buckets of S3: where their objects are served, requests that are signed, and lists of objects.
+"""S3 buckets: URLs of their objects, signed requests, and object listings.
 
 Source: Amazon's documentation of Signature Version 4 and of the operation ListObjectsV2, which
-other services offer as well.
+other services implement as well.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.io"}
-"""Where well-known buckets are served publicly."""
+"""The public URLs of well-known buckets."""
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _AMAZON = re.compile(r"(?:(?P<bucket>[a-z0-9.-]+)\.)?s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com")
@@ -48,15 +48,15 @@ _ELSEWHERE = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
 
 
 def is_signed(bucket: str, settings: ReadSettings) -> bool:
-    """Tell whether requests for a bucket are signed: those for public prefixes are not."""
+    """Return whether requests for a bucket are signed; those for public prefixes are not."""
     return settings.s3.is_signed and bucket not in _prefixes(settings)
 
 
 def bucket_url(location: str, bucket: str, settings: ReadSettings) -> str:
-    """Return the URL that the objects of a bucket are served below, without a slash at its end.
+    """Return the base URL of a bucket's objects, without a trailing slash.
 
-    Raises SourceError, with ``location`` as its place, for what cannot name a bucket and for
-    settings that cannot be used.
+    Raises SourceError, with ``location`` as its location, for an invalid bucket name and for
+    unusable settings.
     """
     if _BUCKET.fullmatch(bucket) is None:
         raise SourceError(location, f"{bucket!r} cannot name an S3 bucket")
@@ -70,21 +70,21 @@ def bucket_url(location: str, bucket: str, settings: ReadSettings) -> str:
     if access.endpoint:
         return f"{access.endpoint}/{bucket}"
     host = f"s3.{access.region}.amazonaws.com" if access.region else "s3.amazonaws.com"
-    # No certificate of Amazon's is good for a bucket's name with a dot in it.
+    # Amazon's certificates do not match bucket names that contain a dot.
     return f"https://{host}/{bucket}" if "." in bucket else f"https://{bucket}.{host}"
 
 
 def object_url(location: str, settings: ReadSettings) -> str:
-    """Return the http(s) URL of an s3:// location, percent-encoded as signatures want it."""
+    """Return the http(s) URL of an s3:// location, percent-encoded as required for signatures."""
     parts = urlsplit(location)
     url = f"{bucket_url(location, parts.netloc, settings)}{quote(parts.path, '/' + _UNRESERVED)}"
     return f"{url}?{parts.query}" if parts.query else url
 
 
 def signed_headers(method: str, url: str, access: S3Access, moment: datetime) -> Mapping[str, str]:
-    """Return the headers that sign a request without a body, made at a moment in UTC.
+    """Return the headers that sign a request without a body, sent at a time in UTC.
 
-    ``url`` is encoded as ``object_url`` does it, and its query is in order.
+    ``url`` must be encoded as by ``object_url``, with its query sorted.
     """
     parts = urlsplit(url)
     time, day = f"{moment:%Y%m%dT%H%M%SZ}", f"{moment:%Y%m%d}"
@@ -107,16 +107,16 @@ def signed_headers(method: str, url: str, access: S3Access, moment: datetime) ->
 
 
 class InBucket(msgspec.Struct, frozen=True):
-    """Where a location lies: in the bucket that ``root`` is the location of, at ``key``."""
+    """A location in a bucket: the location of the bucket, ``root``, and the ``key``."""
 
     root: str
     key: str
 
 
 def in_bucket(location: str, settings: ReadSettings) -> InBucket | None:
-    """Return where a location lies in a bucket, be it an s3:// or an http(s):// one.
+    """Return the root and key of a location in a bucket, either an s3:// or an http(s):// URL.
 
-    None for what is in no bucket, as far as the settings and the names of Amazon's hosts tell.
+    None if it is not in a bucket, judging by the settings and the names of Amazon's hosts.
     """
     parts = urlsplit(location)
     path = parts.path.removeprefix("/")
@@ -143,16 +143,16 @@ def location_of(root: str, key: str) -> str:
 
 
 def is_asked(location: str, settings: ReadSettings) -> bool:
-    """Tell whether S3 itself is asked for a location, and no public prefix of a bucket."""
+    """Return whether a location is served by S3 itself, not by a public prefix of a bucket."""
     place = in_bucket(location, settings)
     return place is not None and place.root not in _roots(settings)
 
 
 def refusal(response: "Response", location: str, status: str) -> SourceError:
-    """Return the error for a response of a bucket that is not what was asked for.
+    """Return the error for an unsuccessful response of a bucket.
 
-    ``status`` is the status as people read it. The error is Missing, Forbidden or another, and says
-    what to do about credentials and regions.
+    ``status`` is the status for display. The error is a Missing, AccessDenied or other SourceError,
+    with advice about credentials and regions.
     """
     code = response.status_code
     name, message, region = _error_of(response)
@@ -183,22 +183,22 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
 
 
 class ObjectList(msgspec.Struct, frozen=True):
-    """A part of a list: keys with the ETags of their objects, and the token of the next part."""
+    """A page of a listing: keys with the ETags of their objects, and the token of the next page."""
 
     objects: list[tuple[str, str | None]]
     next_token: str | None
 
 
 def list_location(place: InBucket, token: str | None) -> str:
-    """Return the location of a part of the list of all objects whose keys begin as a place's."""
+    """Return the location of a page of the listing of all objects whose keys begin with a key."""
     values = {"list-type": "2", "prefix": place.key}
     if token is not None:
-        values = {"continuation-token": token} | values  # in order, as signatures want it
+        values = {"continuation-token": token} | values  # sorted, as required for signatures
     return f"{place.root}/?{urlencode(values, quote_via=quote, safe=_UNRESERVED)}"
 
 
 def parse_list(data: bytes | bytearray, location: str) -> ObjectList:
-    """Parse a part of a list. Raises SourceError."""
+    """Parse a page of a listing. Raises SourceError."""
     root = _xml(data)
     if root is None or not root.tag.endswith("ListBucketResult"):
         raise SourceError(location, "the answer is not a list of objects (ListBucketResult)")
@@ -223,14 +223,14 @@ def _roots(settings: ReadSettings) -> list[str]:
 
 
 def _check(access: S3Access, location: str) -> None:
-    """Raise SourceError for settings that cannot be used, without what is secret in them."""
+    """Raise SourceError for unusable settings, without revealing secrets."""
     credentials = {
         "AWS_ACCESS_KEY_ID": access.key_id,
         "AWS_SECRET_ACCESS_KEY": access.secret,
         "AWS_SESSION_TOKEN": access.token,
     }
     for name, text in credentials.items():
-        if not (text.isascii() and text.isprintable()):  # an HTTP library would quote it
+        if not (text.isascii() and text.isprintable()):  # an HTTP library would quote the secret
             reason = f"{name} holds a character that no credentials have; is there a line break?"
             raise SourceError(location, reason)
     if "@" in urlsplit(access.endpoint).netloc:
@@ -247,7 +247,7 @@ def _check(access: S3Access, location: str) -> None:
 
 
 def _error_of(response: "Response") -> tuple[str, str, str]:
-    """Return the name and the message of an error, and the region that it speaks of."""
+    """Return the code and message of an error, and the region that it names."""
     import httpx
 
     data = bytearray()
@@ -266,7 +266,7 @@ def _error_of(response: "Response") -> tuple[str, str, str]:
 
 
 def _xml(data: bytes | bytearray) -> ElementTree.Element | None:
-    if b"<!" in data:  # S3 has neither; entities could be made to grow
+    if b"<!" in data:  # S3 sends no comments or declarations; entities could expand indefinitely
         return None
     parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 - without any entities
     try:

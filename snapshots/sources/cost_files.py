@@ -1,7 +1,7 @@
-"""Files of costs, CSV or Parquet, to rows of the table ``costs``.
+"""Reader of cost files, CSV or Parquet, into rows of the table ``costs``.
 
-A header names the columns: ``hash`` or ``name`` or both, ``seconds``, and perhaps one that begins
-with ``cost_``, whose rest is the unit: ``cost_usd``. Other columns are passed over.
+A header names the columns: ``hash``, ``name`` or both; ``seconds``; and optionally one with the
+prefix ``cost_``, followed by the unit, as in ``cost_usd``. Other columns are ignored.
 """
 
 import csv
@@ -22,23 +22,23 @@ from snapshots.texts import counted, quoted
 
 MAX_BYTES = 256 << 20
 MAX_ROWS = 5_000_000
-"""How many costs a file may have: of years of a large build cache."""
+"""Maximum number of rows in a file, enough for years of a large build cache."""
 
 _MOST = 1e12
-"""No build takes so many seconds, or costs so much: a column of something else does."""
+"""Maximum number of seconds or cost of a build; above it, the column contains something else."""
 
 _PARQUET = b"PAR1"
 _UNIT = "cost_"
 _LONGEST_UNIT = 20
 
 Row = tuple[int, Mapping[str, Any]]
-"""The line of a row, or its number in a Parquet file, and its values by column."""
+"""The line number of a row, or its row number in a Parquet file, and its values by column."""
 
 
 def read(location: str) -> pa.Table:
     """Read the rows of a file, in its order, without ``recorded_at``.
 
-    Raises SourceError with the line and the column of what is wrong.
+    Raises SourceError with the line and column of an error.
     """
     data = read_regular(location, MAX_BYTES)
     try:
@@ -72,7 +72,7 @@ def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]
 
 
 def _csv_lines(reader: Any, location: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines that are not empty, with the numbers that they end at."""
+    """Yield the lines that are not empty, each with the number of its last line."""
     try:
         for values in reader:
             if values:
@@ -104,7 +104,7 @@ def _is_read(name: str) -> bool:
 
 
 def _table(location: str, names: Sequence[str], rows: Iterable[Row]) -> pa.Table:
-    """Return the rows as the table has them."""
+    """Return the rows as an Arrow table with the columns of ``costs``."""
     unit = _unit(location, names)
     columns: dict[str, list[Any]] = {name: [] for name in ("hash", "name", "seconds", "cost")}
     for number, (line, row) in enumerate(rows):
@@ -135,7 +135,7 @@ def _table(location: str, names: Sequence[str], rows: Iterable[Row]) -> pa.Table
 
 
 def _unit(location: str, names: Sequence[str]) -> str | None:
-    """Return the unit of the column of costs; None without one. Raises for a bad header."""
+    """Return the unit of the cost column; None without one. Raises SourceError for a bad header."""
 
     def wrong(reason: str) -> SourceError:
         return SourceError(location, reason, line=1)
@@ -161,7 +161,7 @@ def _unit(location: str, names: Sequence[str]) -> str | None:
 
 
 def _number(location: str, line: int, key: str, value: Any) -> float:
-    """Return a number of a row. Raises SourceError for what is none, or cannot be."""
+    """Return a number of a row. Raises SourceError if it is not a number, or out of range."""
     if value is None or value == "":
         raise SourceError(location, "is empty", line=line, key=key)
     try:

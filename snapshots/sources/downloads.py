@@ -1,9 +1,9 @@
-"""What was downloaded, on disk: for this run alone, or for later ones too.
+"""Storage of downloads on disk, for one run or for later ones.
 
-Bodies are unpacked when they are read, within a bound. An entry of their store is one file: a line
-of JSON that describes it, the body as it was received, and the sha256 of both. It is put in place
-as a whole and read through one open file, so that several processes can use, replace and prune a
-store at once. Small documents are rows of SQLite files.
+Bodies are decompressed when they are read, up to a size limit. An entry of their store is one
+file: a line of JSON that describes it, the body as received, and the sha256 of both. It is
+replaced atomically and read through one open file, so that several processes can use, replace and
+prune a store concurrently. Small documents are rows of SQLite files.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ _PACKED_PIECE = 1 << 14
 _GZIP = 16 + zlib.MAX_WBITS
 
 GZIP_HEAD = b"\x1f\x8b"
-"""What gzip data begins with (RFC 1952, 2.3.1), and no text does."""
+"""The first bytes of gzip data (RFC 1952, 2.3.1), with which no text begins."""
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a response said of its body: the URL, the ETag and the Content-Encoding."""
+    """The metadata of a response body: URL, ETag and Content-Encoding."""
 
     location: str
     etag: str | None = None
@@ -43,10 +43,10 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class StoredBody(Note, frozen=True, kw_only=True):
-    """The bytes of ``location``: ``size`` of them in an open file, from ``start`` on.
+    """A body: ``size`` bytes of an open file, beginning at ``start``, downloaded from ``location``.
 
-    The file is held open because other processes may replace or delete it under its name.
-    ``kept`` is the file in which later runs find them.
+    The file remains open because other processes may replace or delete it by its name. ``kept`` is
+    the file in which later runs find the body.
     """
 
     file: BinaryIO
@@ -57,11 +57,11 @@ class StoredBody(Note, frozen=True, kw_only=True):
     def load(
         self, *, limit: int, compression: str | None = "none", algorithm: str = "sha256"
     ) -> tuple[bytearray, str]:
-        """Return the unpacked content, and the checksum of it with ``compression`` still on.
+        """Return the decompressed content, and its checksum before ``compression`` is removed.
 
-        Where nobody says which that is, None, the content does. This can be done once: the file is
-        closed. Raises SourceError where the content is larger than ``limit`` bytes, or is not a
-        good gzip.
+        If ``compression`` is None, it is detected from the content. The file is closed, so this can
+        be called only once. Raises SourceError if the content is larger than ``limit`` bytes, or is
+        not valid gzip.
         """
         digest = hashlib.new(algorithm)
         with self.file:
@@ -74,9 +74,9 @@ class StoredBody(Note, frozen=True, kw_only=True):
 
     @contextmanager
     def forgotten_if_bad(self) -> Iterator[None]:
-        """Keep the body for no later run where the block finds its content bad.
+        """Delete the stored body if the block raises SourceError for its content.
 
-        Otherwise every later run would find it unchanged, and as bad.
+        Otherwise, every later run would find it unchanged, and fail as well.
         """
         try:
             yield
@@ -93,7 +93,7 @@ class StoredBody(Note, frozen=True, kw_only=True):
 
 
 def user_file(location: str, limit: int) -> StoredBody:
-    """Open a file of the user's. Raises Missing, and SourceError above ``limit`` bytes."""
+    """Open a local file. Raises Missing, and SourceError above ``limit`` bytes."""
     file, size = open_regular(location)
     if size > limit:
         file.close()
@@ -102,7 +102,7 @@ def user_file(location: str, limit: int) -> StoredBody:
 
 
 def pieces(file: BinaryIO, start: int, size: int) -> Iterator[bytes]:
-    """Yield the ``size`` bytes of a file from ``start`` on, or fewer where it ends before."""
+    """Yield ``size`` bytes of a file beginning at ``start``, or fewer if the file ends earlier."""
     file.seek(start)
     while size > 0 and (piece := file.read(min(size, _PIECE))):
         size -= len(piece)
@@ -117,12 +117,12 @@ def hashed(chunks: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def unpacked(chunks: Iterable[bytes], encoding: str | None, location: str) -> Iterable[bytes]:
-    """Yield the chunks, unpacked if their encoding is gzip. Raises SourceError for bad gzip."""
+    """Yield the chunks, decompressed if their encoding is gzip. Raises SourceError for bad gzip."""
     return _gunzipped(chunks, location) if encoding == "gzip" else chunks
 
 
 def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
-    """Return all chunks as one. Raises SourceError above ``limit`` bytes."""
+    """Return the concatenated chunks. Raises SourceError above ``limit`` bytes."""
     data = bytearray()
     for chunk in chunks:
         if len(data) + len(chunk) > limit:
@@ -132,13 +132,13 @@ def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
 
 
 def too_large(location: str, limit: int) -> SourceError:
-    """Return the error for more bytes than may be read."""
+    """Return the error for exceeding a size limit."""
     reason = f"holds more than {limit:,} bytes; if that is right, raise max_index_bytes"
     return SourceError(location, reason)
 
 
 def _compression_of(chunks: Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
-    """Return how the chunks are packed, gzip or none, and the chunks again."""
+    """Return the compression of the chunks, gzip or none, and an iterable of all chunks."""
     rest, head = iter(chunks), b""
     while len(head) < len(GZIP_HEAD) and (chunk := next(rest, b"")):
         head += chunk
@@ -152,9 +152,9 @@ def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
-    """Unpack in small pieces, so that no one has to hold all that a bomb unpacks to."""
+    """Decompress in small pieces, so that a decompression bomb is never in memory as a whole."""
     member = zlib.decompressobj(_GZIP)
-    # In small pieces too: what is left of one is copied at the end of each member.
+    # The input is also cut: the rest of a piece is copied at the end of each member.
     for packed in _cut(chunks):
         while packed:
             if member.eof:  # RFC 1952, 2.2: a gzip file is a series of members
@@ -175,13 +175,13 @@ def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
 _CHECKSUM_BYTES = 32
 _NOTE_BYTES = 1 << 16
 _PARTIAL = ".partial"
-_ABANDONED_AFTER = 24 * 3600.0  # no download goes on for so many seconds
+_ABANDONED_AFTER = 24 * 3600.0  # longer than any download takes, in seconds
 
 
 class Store:
-    """The bodies in a folder; the least recently used are deleted beyond ``bound`` bytes.
+    """The bodies in a folder; beyond ``bound`` bytes, the least recently used are deleted.
 
-    Without a folder nothing outlasts the run.
+    Without a folder, nothing is stored for later runs.
     """
 
     def __init__(self, folder: Path | None, bound: int) -> None:
@@ -189,7 +189,7 @@ class Store:
         self._bound = bound
 
     def find(self, key: str, location: str) -> StoredBody | None:
-        """Return the body under the key if it is that of ``location``, whole and undamaged."""
+        """Return the body under the key if it is that of ``location``, complete and undamaged."""
         if self._folder is None:
             return None
         path = self._folder / _name(key)
@@ -202,14 +202,14 @@ class Store:
             file.close()
             return None
         with suppress(OSError):
-            os.utime(path)  # so that it counts as used
+            os.utime(path)  # mark it as used
         return body
 
     def keep(self, key: str, note: Note, chunks: Iterable[bytes]) -> StoredBody:
-        """Write the chunks to disk; with an ETag, for later runs, in place of what the key had.
+        """Write the chunks to disk. If there is an ETag, replace the key's entry for later runs.
 
-        A failure leaves nothing. Raises SourceError where the disk cannot take them, and what the
-        chunks raise.
+        A failure leaves no file behind. Raises SourceError if writing fails, and the errors of the
+        chunks.
         """
         try:
             if self._folder is None or note.etag is None:
@@ -228,7 +228,7 @@ class Store:
         return body
 
     def _prune(self, folder: Path) -> None:
-        """Delete the least recently used entries beyond the bound, and what killed runs left."""
+        """Delete the least recently used entries beyond the bound, and files of killed runs."""
         total = 0
         for used_at, size, path in sorted(_files(folder), reverse=True):
             if path.suffix == _PARTIAL:
@@ -237,7 +237,7 @@ class Store:
                 total += size
                 surplus = total > self._bound
             if surplus:
-                with suppress(OSError):  # another process prunes too
+                with suppress(OSError):  # another process may prune at the same time
                     path.unlink()
 
 
@@ -246,7 +246,7 @@ def _name(key: str) -> str:
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each file was last used, its size, and its path."""
+    """Yield the time at which each file was last used, its size in bytes, and its path."""
     for path in folder.iterdir():
         with suppress(OSError):
             status = path.stat()
@@ -273,7 +273,7 @@ def _written(
 
 
 def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
-    """Return the body of a whole and undamaged entry."""
+    """Return the body of a complete and undamaged entry; None for any other."""
     digest = hashlib.sha256()
     try:
         end = os.fstat(file.fileno()).st_size - _CHECKSUM_BYTES
@@ -296,12 +296,12 @@ _BATCH = 500
 
 
 class KeptDocuments:
-    """Small documents of earlier runs, in an SQLite file of the cache folder, for one thread.
+    """A cache of small documents, in an SQLite file of the cache folder, for one thread.
 
-    A key is one under which a document never changes: a checksum, or a URL and its ETag. On
-    leaving, the documents that were kept longest ago are deleted beyond ``bound`` bytes.
-    Without a folder nothing is kept. The file only saves requests: where it cannot be used, the
-    report is warned, and nothing more is found or kept.
+    The document under a key must never change: a key is a checksum, or a URL with its ETag. On
+    exit, the documents that were stored longest ago are deleted beyond ``bound`` bytes. Without a
+    folder, nothing is stored. The file only saves requests: if it is unusable, a warning is
+    reported, and nothing more is found or stored.
     """
 
     def __init__(self, folder: Path | None, bound: int, report: Report) -> None:
@@ -340,19 +340,19 @@ class KeptDocuments:
         self._close()
 
     def find(self, key: str) -> bytes | None:
-        """Return the document under a key."""
+        """Return the document under a key; None without one."""
         query = "SELECT document FROM documents WHERE key = ?"
         row = self._attempt(lambda database: database.execute(query, (key,)).fetchone())
         return None if row is None else bytes(row[0])
 
     def keep(self, key: str, document: bytes | bytearray) -> None:
-        """Keep a document; it is written with others, now and then, and at the end."""
+        """Store a document; documents are written in batches, and on exit."""
         self._new[key] = bytes(document)
         if len(self._new) >= _BATCH:
             self._write()
 
     def _attempt(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Return what ``use`` makes of the open file, in a transaction; None where that fails."""
+        """Return the result of ``use`` in a transaction; None if it fails."""
         if self._database is None:
             return None
         try:

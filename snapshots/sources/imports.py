@@ -1,4 +1,4 @@
-"""What lies at locations: a table of those who read them. A new one is a module and an entry."""
+"""The table of location readers. A new kind of location is a module and an entry here."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -11,31 +11,31 @@ from snapshots.sources.settings import ReadSettings
 
 
 class LocationReader(Protocol):
-    """Reads what lies at locations of one kind; a module is one.
+    """Reads locations of one kind; implemented by a module.
 
-    Revisions tell which kind it is: see ``snapshots.models.SOURCE_KINDS``.
+    Revisions record the kind: see ``snapshots.models.SOURCE_KINDS``.
     """
 
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
-        """Return those of the locations that it reads; nothing is fetched for that."""
+        """Return those of the locations that it reads, without fetching anything."""
 
     def read_apart(
         self, locations: Sequence[str], asked: Asked, reader: PartReader[Found]
     ) -> Iterator[Found]:
-        """Read what it claimed by ``reader``, part by part. Raises NotApart."""
+        """Read the locations that it claimed with ``reader``, part by part. Raises NotApart."""
 
 
 READERS: list[LocationReader] = [build_caches, folders]
-"""Who is offered locations, one after the other: the first that claims a location reads it."""
+"""The readers, in the order in which they can claim locations; the first claim counts."""
 
 
 def read_apart(
     locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
-    """Read locations by ``reader``, tag by tag where they allow that.
+    """Read locations with ``reader``, tag by tag if possible.
 
-    Raises NotApart where pages turn out not to; some snapshots are out by then. Where all pages are
-    asked for as one part it is not raised.
+    Raises NotApart if pages cannot be read by tag; some snapshots may have been yielded by then. It
+    is not raised if all pages are requested as one part.
     """
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
@@ -45,7 +45,7 @@ def read_apart(
         locations = [location for location in locations if location not in own]
         claims.append((source, own))
     if locations:
-        # Not the URL itself: it may hold a login.
+        # Without the URL itself, which may contain a login.
         scheme = locations[0].partition("://")[0]
         raise SourceError(f"{scheme}://...", "cannot be read; for a repository use --git")
     for source, own in claims:

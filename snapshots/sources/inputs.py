@@ -1,7 +1,7 @@
-"""Input from outside, read without trust in what it is: regular files, and JSON to typed records.
+"""Untrusted input: regular files, and JSON decoded to typed records.
 
-A name can stand for a pipe that nobody writes to or a device that never ends, and a file can be
-larger than memory. So the kind and the size of a file are looked at before it is read.
+A path can name a pipe without a writer or an endless device, and a file can be larger than
+memory. Therefore, the type and size of a file are checked before it is read.
 """
 
 import json
@@ -22,16 +22,16 @@ from snapshots.texts import quoted
 
 
 class Missing(SourceError):
-    """Nothing can be read at a location: no such file, or HTTP 403, 404 or 410."""
+    """A location does not exist or is not readable: no such file, or HTTP 403, 404 or 410."""
 
 
 class AccessDenied(Missing):
-    """HTTP 403, which S3 answers for what is missing, too, where it may not be listed."""
+    """HTTP 403, which S3 also returns for missing objects in buckets that may not be listed."""
 
 
 @contextmanager
 def named_by(location: str, name: str) -> Iterator[None]:
-    """Raise SourceError, at the document that names a place, where the block raises Missing."""
+    """Convert Missing in the block to SourceError, at the document that names the location."""
     try:
         yield
     except Missing as error:
@@ -41,16 +41,16 @@ def named_by(location: str, name: str) -> Iterator[None]:
 def open_regular(location: str) -> tuple[BinaryIO, int]:
     """Open a regular file; return it with its size in bytes.
 
-    Raises Missing where there is none, and SourceError for what cannot be read or is not a file.
+    Raises Missing if it does not exist, and SourceError if it is unreadable or not a regular file.
     """
     try:
-        # Without O_NONBLOCK to open a pipe would wait for somebody who writes to it.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
         raise Missing(location, "does not exist") from None
     except OSError as error:
         raise unreadable(location, error) from None
-    except ValueError:  # a NUL in it
+    except ValueError:  # the path contains a NUL
         raise SourceError(location, "is not a path") from None
     status = os.fstat(descriptor)
     if not S_ISREG(status.st_mode):
@@ -60,16 +60,16 @@ def open_regular(location: str) -> tuple[BinaryIO, int]:
 
 
 def read_regular(location: str, limit: int) -> bytes:
-    """Return the content of a regular file of ``limit`` bytes or fewer.
+    """Return the content of a regular file of at most ``limit`` bytes.
 
-    Raises Missing where there is none, and SourceError for what cannot be read, is not a file or is
-    larger.
+    Raises Missing if it does not exist, and SourceError if it is unreadable, not a regular file, or
+    too large.
     """
     file, size = open_regular(location)
     with file:
         try:
             data = file.read(size + 1) if size <= limit else b""
-            if len(data) > size:  # it grows, or the system makes it up as it is read
+            if len(data) > size:  # it grows, or the system generates it on reading
                 data += file.read(max(0, limit + 1 - len(data)))
         except OSError as error:
             raise unreadable(location, error) from None
@@ -81,7 +81,7 @@ def read_regular(location: str, limit: int) -> bytes:
 def walk(
     folder: str, onerror: Callable[[OSError], object] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield folders with the names in them, as ``os.walk`` does, however deep they are."""
+    """Yield folders and the names in them, as ``os.walk`` does, but at any depth."""
     pending = [folder]
     while pending:
         for parent, folders, names in islice(os.walk(pending.pop(), onerror=onerror), 1):
@@ -91,11 +91,11 @@ def walk(
 
 
 def unreadable(location: str, error: OSError) -> SourceError:
-    """Return the error for a path that the operating system does not let be read."""
+    """Return the error for a path that the operating system cannot read."""
     return SourceError(location, f"cannot be read: {error.strerror}")
 
 
-# -- JSON to typed records
+# -- decoding of JSON to typed records
 
 _VALIDATION = re.compile(r"(?P<reason>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?", re.S)
 _ABSENT = re.compile(r"Object missing required field `(?P<field>.+)`")
@@ -106,9 +106,9 @@ T = TypeVar("T")
 def decode_json(
     data: bytes | bytearray | msgspec.Raw, shape: type[T], location: str, key: str = ""
 ) -> T:
-    """Decode JSON as ``shape``; ``location`` and ``key`` say where the text stands.
+    """Decode JSON as ``shape``; ``location`` and ``key`` are the position of the text for errors.
 
-    Raises SourceError with the key of what is wrong.
+    Raises SourceError with the key of the invalid value.
     """
     try:
         return msgspec.json.decode(data, type=shape)
@@ -121,9 +121,9 @@ def decode_json(
 
 
 def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
-    """Raise SourceError where an object of good JSON has a key twice, of which one would be lost.
+    """Raise SourceError if an object contains a key twice, as one of the values would be lost.
 
-    This takes as long as Python's own decoder: some 10 s a GB.
+    This takes as long as Python's own decoder, about 10 s per GB.
     """
 
     def check(pairs: list[tuple[str, Any]]) -> None:
@@ -140,7 +140,7 @@ def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
 
 
 def misshapen(error: msgspec.ValidationError, location: str, key: str) -> SourceError:
-    """Return the error for what msgspec refuses below a key."""
+    """Return the error for a validation error of msgspec below a key."""
     text = str(error)
     match = _VALIDATION.fullmatch(text)
     reason, path = match.group("reason", "path") if match else (text, None)

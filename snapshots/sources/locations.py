@@ -1,8 +1,8 @@
-"""Locations: which paths and URLs can be read, what they stand for, and what lies below them.
+"""Locations: the paths and URLs that can be read, their resolution, and mirrors.
 
-Spack installs from a mirror: the folder or URL that has ``build_cache`` (layout 2), or ``v3`` and
-``blobs`` (layout 3), directly below it, or a repository of an OCI registry. Source: Spack's
-documentation of build caches.
+Spack installs from a mirror: the folder or URL directly above ``build_cache`` (layout 2), or above
+``v3`` and ``blobs`` (layout 3), or a repository of an OCI registry. Source: Spack's documentation
+of build caches.
 """
 
 import re
@@ -23,20 +23,20 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)
 
 
 def is_url(location: str) -> bool:
-    """Tell whether the location is read over HTTP, be it in a bucket."""
+    """Return whether the location is an http(s):// or s3:// URL."""
     return location[:8].lower().startswith(("http://", "https://", "s3://"))
 
 
 def is_registry(location: str) -> bool:
-    """Tell whether the location is a repository of an OCI registry."""
+    """Return whether the location is a repository of an OCI registry."""
     return location[:11].lower().startswith(("oci://", "oci+http://"))
 
 
 def resolve(location: str, settings: ReadSettings) -> str:
-    """Return the path or the http(s) URL that a location stands for.
+    """Return the path or http(s) URL of a location.
 
-    An s3:// URL stays one where there are credentials for its bucket. Raises SourceError for a URL
-    of another kind, one with a login, and what is not a valid URL.
+    An s3:// URL is returned unchanged if there are credentials for its bucket. Raises SourceError
+    for a URL with another scheme or a login, and for an invalid URL.
     """
     match = _URL.fullmatch(location)
     if match is None:
@@ -57,10 +57,10 @@ def resolve(location: str, settings: ReadSettings) -> str:
 
 
 def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str:
-    """Return what a location stands for that a document at the resolved ``listed_in`` names.
+    """Return the path or URL of a location that the document at the resolved ``listed_in`` names.
 
-    It can be relative to the document. One from the net cannot name a local file, and credentials
-    are used for no bucket that only it names. Raises SourceError.
+    It can be relative to the document. A remote document cannot name a local file, and a bucket
+    other than its own is read without credentials. Raises SourceError.
     """
     if not is_url(listed_in):
         resolved = resolve(location, settings)
@@ -79,7 +79,7 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
 
 
 def _joined(base: str, location: str) -> str:
-    """Return a relative location below the folder of ``base``. Raises ValueError."""
+    """Return a relative location, resolved against ``base``. Raises ValueError."""
     if not base.startswith("s3://"):
         return urljoin(base, location)
     joined = urljoin(f"https{base[2:]}", location)  # urljoin does not know s3
@@ -87,14 +87,14 @@ def _joined(base: str, location: str) -> str:
 
 
 def public(location: str) -> str:
-    """Return the location as all may read it: a URL without its query, which can hold a key."""
+    """Return the location for publication: a URL without its query, which can contain a key."""
     if not is_url(location):
         return location
     return urlunsplit(urlsplit(location)._replace(query="", fragment=""))
 
 
 def path_of(location: str) -> str:
-    """Return the path of a URL, or the absolute path of a file, with ``/`` between its parts."""
+    """Return the path of a URL, or the absolute path of a file with ``/`` as the separator."""
     return urlsplit(location).path if is_url(location) else Path(location).absolute().as_posix()
 
 
@@ -109,19 +109,19 @@ def join(base: str, path: str) -> str:
 
 
 def link(base: str, path: str) -> str:
-    """Return the public URL of a path below a folder or a URL; that of a folder is file://."""
+    """Return the public URL of a path below a URL, or the file:// URL of one below a folder."""
     location = join(base, path)
     return public(location) if is_url(location) else Path(location).as_uri()
 
 
 def _web_url(scheme: str, authority: str, rest: str) -> str:
     url = f"{scheme}://{authority}{rest}"
-    if "@" in authority:  # it would stand in the catalog for all to read
+    if "@" in authority:  # the catalog would publish it
         shown = f"{scheme}://{authority.rpartition('@')[2]}{rest}"
         raise SourceError(shown, "the URL holds a login; only what is public can be read")
     try:
         parts = urlsplit(url.encode().decode())  # an argument that is not UTF-8 fails here
-        host, _ = parts.hostname, parts.port  # both are parsed only here
+        host, _ = parts.hostname, parts.port  # both are parsed on access
     except ValueError as error:
         raise SourceError(url, f"is not a valid URL: {error}") from None
     if not host:
@@ -136,12 +136,12 @@ _BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
 
 
 def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
-    """Return the mirror to add for a spec; None where nothing tells it.
+    """Return the mirror to add for a spec; None if it is unknown.
 
-    ``kind`` and ``location`` are those of a revision's source, ``tarball`` is the URL of the
-    spec's binary where it is known: it tells the mirror of a stack where the location is a list of
-    many. Of an index that lies alone, of a relative folder, and of what is not a build cache
-    nothing is told.
+    ``kind`` and ``location`` are those of a revision's source. ``tarball`` is the URL of the spec's
+    binary, if known; it determines a stack's mirror if the location is a list of several. The
+    mirror is unknown for an index outside a build cache, a relative folder, and other kinds of
+    sources.
     """
     is_mirror = source_kind(kind).is_mirror
     if is_mirror and is_registry(location):
@@ -154,7 +154,7 @@ def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
 
 
 def _above(location: str) -> str | None:
-    """Return the registry's repository that a location is in, or what has a cache's folders."""
+    """Return the registry repository of a location, or the parent of a build cache's folders."""
     if layer := _LAYER.fullmatch(location):
         return f"{'oci' if layer['s'] else 'oci+http'}://{layer['host']}/{layer['name']}"
     match = _BELOW.search(location)

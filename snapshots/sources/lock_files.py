@@ -1,11 +1,11 @@
-"""Lock files of environments, and specs as Spack prints them, to the specs to look for.
+"""Reader of lock files of environments, and of specs that Spack prints as JSON.
 
-These are ``spack.lock`` of versions 4 to 8, with the concrete environments that they include, and
-the JSON of ``spack spec --json`` and ``spack find --json``, one document or several in a row.
+These are ``spack.lock`` of versions 4 to 8, including the concrete environments in them, and
+the JSON of ``spack spec --json`` and ``spack find --json``, one document or several concatenated.
 
-Sources: Spack's documentation of its lock files, those that Spack 0.18 to 1.3 writes, and what
-``spack spec --json`` and ``spack find --json`` print. Lock files up to version 3 have other hashes
-than build caches do.
+Sources: Spack's documentation of its lock files, lock files written by Spack 0.18 to 1.3, and the
+output of ``spack spec --json`` and ``spack find --json``. The hashes of lock files up to version 3
+differ from those of build caches.
 """
 
 import json
@@ -34,16 +34,16 @@ from snapshots.sources.buildcache.database import (
 from snapshots.sources.inputs import decode_json, read_regular
 from snapshots.texts import legible, quoted
 
-# -- the forms of documents
+# -- document formats
 
 LOCK_FILE_VERSIONS = (4, 5, 6, 7, 8)
-"""The versions of a lock file that can be read."""
+"""The supported versions of lock files."""
 
 SPEC_VERSIONS = tuple(range(3, NEWEST_FORMAT + 1))
-"""The versions of Spack's format of specs that can be read: those of these lock files."""
+"""The supported versions of Spack's spec format, those of these lock files."""
 
 MAX_SPECS = 100_000
-"""How many concrete specs may be wanted; the largest real environments have some 10,000."""
+"""Maximum number of concrete specs; the largest real environments have about 10,000."""
 
 T = TypeVar("T")
 
@@ -54,13 +54,13 @@ _HASH_LENGTH = 32
 
 
 class LockedNode(NodeRecord):
-    """A spec that somebody wants; what is external or under development is in no cache."""
+    """A concrete spec of a document; externals and specs under development are in no cache."""
 
     dev_path: str | None = None
 
 
 class LockedSpec(msgspec.Struct, frozen=True):
-    """A node with its hash, and the keys that the hash and the node stand at."""
+    """A node with its hash, and the keys of the hash and of the node in the document."""
 
     hash: str
     node: LockedNode
@@ -77,23 +77,23 @@ class Writer(msgspec.Struct, frozen=True):
     commit: str | None = None
 
     def __post_init__(self) -> None:
-        # Nothing depends on these texts: they may be whatever can be shown.
+        # These texts are only displayed, so that any printable text is accepted.
         for name, text in msgspec.structs.asdict(self).items():
             if text is not None:
                 msgspec.structs.force_setattr(self, name, legible(text, _LONGEST_TEXT))
 
     def __str__(self) -> str:
-        """Return it as people read it: Spack 1.3.0.dev0 (git, c7c4448)."""
+        """Return the display form: Spack 1.3.0.dev0 (git, c7c4448)."""
         more = ", ".join(filter(None, (self.type, self.commit and self.commit[:_SHORT_COMMIT])))
         return f"Spack {self.version} ({more})" if more else f"Spack {self.version}"
 
 
 _Hash = Annotated[str, msgspec.Meta(min_length=_HASH_LENGTH)]
-"""A key that is none is refused where it is read, and not with all that follow it."""
+"""A hash. An invalid one is rejected on decoding, before all of its dependents are."""
 
 
 class Form(msgspec.Struct):
-    """The keys that tell the forms of documents apart; others are passed over."""
+    """The keys that distinguish the document formats; others are ignored."""
 
     concrete_specs: Raw | UnsetType = UNSET
     meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
@@ -107,12 +107,12 @@ class Form(msgspec.Struct):
 
     @property
     def has_specs(self) -> bool:
-        """Whether the document is a lock file, or what was printed of a spec."""
+        """Whether the document is a lock file, or the printed form of a spec."""
         return self.is_lock_file or self.spec is not UNSET
 
 
 def form_of(data: bytes, location: str) -> Form:
-    """Return the keys of the first document of a file. Raises SourceError for what is not JSON."""
+    """Return the format keys of a file's first document. Raises SourceError for invalid JSON."""
     document = next(documents(data, location))
     if bytes(memoryview(document)[:1]) == b"[":
         return Form(spec=document)
@@ -141,10 +141,10 @@ class _Lock(msgspec.Struct):
 
 
 class _LockedSpecs:
-    """The specs of the documents of a file, each hash once; ``location`` names it in errors.
+    """The specs of a file's documents, each hash once; ``location`` is the file, for errors.
 
-    ``groups`` are the roots of each group by its name, ``writer`` is who wrote the first document
-    that tells it.
+    ``groups`` has the roots of each group by name. ``writer`` is that of the first document that
+    names one.
     """
 
     def __init__(self, location: str) -> None:
@@ -154,9 +154,9 @@ class _LockedSpecs:
         self._location = location
 
     def add_document(self, document: Raw, prefix: str) -> None:
-        """Take in a document of any form; ``prefix`` stands before the keys in errors.
+        """Add a document of any format; in errors, ``prefix`` precedes its keys.
 
-        Raises SourceError for what is not one of the forms, or of a version that cannot be read.
+        Raises SourceError for an unknown format or an unsupported version.
         """
         if bytes(memoryview(document)[:1]) == b"[":
             self._add_list(self._decoded(document, list[Raw], prefix), prefix)
@@ -196,7 +196,7 @@ class _LockedSpecs:
         self._add_environment(document, prefix, 0)
 
     def _add_environment(self, document: Raw, prefix: str, depth: int) -> None:
-        """Take in the specs of an environment, then those of the environments that it includes."""
+        """Add the specs of an environment, then those of the environments that it includes."""
         if depth > _MAX_INCLUDES:
             reason = f"includes environments more than {_MAX_INCLUDES} deep"
             raise SourceError(self._location, reason, key=prefix)
@@ -211,7 +211,7 @@ class _LockedSpecs:
             place = f"{start}concrete_specs.{digest}"
             node = self._decoded(raw, LockedNode, place)
             self._add(LockedSpec(digest, node, place, place, digest in roots))
-        # Those of an environment that is included are told apart from its own by no name.
+        # The groups of an included environment would be indistinguishable from its own.
         places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
         roots_in_order = sorted(environment.roots, key=lambda root: places[root.hash])
         for root in roots_in_order if depth == 0 else ():
@@ -221,7 +221,7 @@ class _LockedSpecs:
             self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
 
     def _add_printed(self, document: Raw, prefix: str) -> None:
-        """Take in the specs that were printed of one: the first is the one that was asked for."""
+        """Add the specs of a printed document, of which the first one is the requested spec."""
         spec = self._decoded(document, SpecDocument, prefix).spec
         start = f"{prefix}." if prefix else ""
         if spec.meta.version not in SPEC_VERSIONS:
@@ -231,9 +231,9 @@ class _LockedSpecs:
             self._add(self._alone(raw, f"{start}spec.nodes[{number}]", is_root=number == 0))
 
     def _add_list(self, raws: list[Raw], prefix: str) -> None:
-        """Take in listed specs; the roots are those that no other one depends on.
+        """Add the specs of a list; the roots are those without dependents in the list.
 
-        An item can be a whole document of its own, too.
+        An item can also be a complete document.
         """
         listed: list[LockedSpec] = []
         for number, raw in enumerate(raws):
@@ -268,19 +268,19 @@ def _wrong_version(
     return SourceError(location, f"{reason}; {advice}" if advice else reason, key=key)
 
 
-# -- documents in a row
+# -- concatenated documents
 
 MAX_DOCUMENTS = 10_000
-"""How many documents may follow one another."""
+"""Maximum number of concatenated documents."""
 
 _WHITE = " \t\r\n"
 
 
 def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
-    """Yield each JSON document, unread; ``location`` names the whole in errors.
+    """Yield each JSON document, unparsed and without surrounding white space.
 
-    No white space is around them. A document that stands alone is not looked into. Raises
-    SourceError with the line of what is not JSON, and where there are too many documents or none.
+    ``location`` is the file, for errors. A single document is not validated in detail. Raises
+    SourceError with the line of invalid JSON, and if there are too many documents or none.
     """
     try:
         yield msgspec.json.decode(data.strip(), type=msgspec.Raw)
@@ -301,7 +301,7 @@ def _in_a_row(data: bytes, location: str) -> Iterator[msgspec.Raw]:
         except json.JSONDecodeError as error:
             reason = f"is not valid JSON: {error.msg}"
             raise SourceError(location, reason, line=error.lineno) from None
-        except (RecursionError, ValueError):  # a number of thousands of digits, too
+        except (RecursionError, ValueError):  # ValueError: a number with thousands of digits
             raise SourceError(location, "is nested too deeply, or has too long a number") from None
         count += 1
         if count > MAX_DOCUMENTS:
@@ -313,7 +313,7 @@ def _in_a_row(data: bytes, location: str) -> Iterator[msgspec.Raw]:
 
 
 def _behind_white(text: str, place: int) -> int:
-    """Return the place of the next character that is not white."""
+    """Return the index of the next character that is not white space."""
     while place < len(text) and text[place] in _WHITE:
         place += 1
     return place
@@ -322,15 +322,15 @@ def _behind_white(text: str, place: int) -> int:
 # -- lock files
 
 NAME = "spack.lock"
-"""What Spack calls the lock file in the folder of an environment."""
+"""The name of the lock file in the folder of an environment."""
 
 MAX_BYTES = 128 << 20
-"""How many bytes a lock file may have; one of 1,500 specs has some three million."""
+"""Maximum size of a lock file, in bytes; one of 1,500 specs has about three million."""
 
 _MIN_VALUE_BYTES, _FEW_VALUES = 10, 10_000
-"""How many bytes a value has on average, names and punctuation included: in real files twenty.
+"""Minimum average size of a value, in bytes, with names and punctuation; real files have twenty.
 
-Values that are but digits take a hundred times the time and memory of the text that they are in.
+Decoding values of single digits takes a hundred times the time and memory of their text.
 """
 
 _DEVELOPMENT = "dev_path="
@@ -344,7 +344,7 @@ class WhyLeftOut(Enum):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A concrete spec that nobody looks for in a build cache."""
+    """A concrete spec that is not looked up in build caches."""
 
     hash: str
     name: str
@@ -354,17 +354,17 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RootGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of the roots of an environment: its name, and the hashes of the roots."""
+    """A named group of root specs of an environment, with their hashes."""
 
     name: str
     roots: tuple[str, ...]
 
 
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The concrete specs that somebody wants, each hash once, in the order of the file.
+    """The concrete specs of a lock file, each hash once, in the order of the file.
 
-    ``groups`` are those that the environment sorts its roots into, ``writer`` is the Spack that
-    wrote the first document that tells one.
+    ``groups`` are the groups of the environment's roots. ``writer`` is the Spack that wrote the
+    first document that names one.
     """
 
     specs: tuple[ConcreteSpec, ...]
@@ -380,17 +380,17 @@ def read(location: str) -> LockFile:
 
 
 def _file_at(location: str) -> str:
-    """Return the lock file in a folder; any other location as it is."""
-    is_folder = os.path.isdir(location)  # noqa: PTH112 - that of Path raises for long names
+    """Return the path of the lock file in a folder; any other location unchanged."""
+    is_folder = os.path.isdir(location)  # noqa: PTH112 - Path.is_dir raises for long names
     return str(Path(location) / NAME) if is_folder else location
 
 
 def parse(data: bytes, location: str) -> LockFile:
-    """Read what is wanted; ``location`` names it in errors.
+    """Parse the specs of a lock file; ``location`` is the file, for errors.
 
-    A hash that appears twice, as in two environments, is wanted once; it is a root where it is
-    one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
-    the key of what is wrong.
+    A hash that occurs repeatedly, as in two environments, is returned once; it is a root if it is
+    one anywhere. A compiler that the document does not contain is unknown. Raises SourceError with
+    the key of the invalid value.
     """
     whole = _read_whole(data, location)
     specs: list[ConcreteSpec] = []
@@ -421,9 +421,9 @@ def parse(data: bytes, location: str) -> LockFile:
 
 
 class LockedContent(msgspec.Struct, frozen=True):
-    """All that a lock file says of its specs: a content to compare, and the hashes of its roots.
+    """The specs of a lock file with all of their facts, as a content, and the hashes of its roots.
 
-    External specs are outside the content, and none of its roots.
+    External specs are outside the content, and are not roots.
     """
 
     content: Content
@@ -433,14 +433,14 @@ class LockedContent(msgspec.Struct, frozen=True):
 def read_content(location: str) -> LockedContent:
     """Read the specs of a file, or of the ``spack.lock`` in a folder, with their dependencies.
 
-    Raises as ``read`` does, and for specs that depend on themselves.
+    Raises SourceError like ``read``, and for cyclic dependencies.
     """
     location = _file_at(location)
     return parse_content(read_regular(location, MAX_BYTES), location)
 
 
 def parse_content(data: bytes, location: str) -> LockedContent:
-    """Read the same from the bytes of a file; ``location`` names it in errors."""
+    """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
     read = list(_specs(_read_whole(data, location), location))
     for circle in circles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, circle_reason(circle), key=circle[0].hash)
@@ -462,7 +462,7 @@ def _read_whole(data: bytes, location: str) -> _LockedSpecs:
 
 
 def _specs(whole: _LockedSpecs, location: str) -> Iterator[tuple[LockedSpec, Spec]]:
-    """Yield each spec with what it was read from. Raises SourceError."""
+    """Yield each spec with the record that it was read from. Raises SourceError."""
     reader = SpecReader({digest: locked.node for digest, locked in whole.specs.items()}, location)
     for digest, locked in whole.specs.items():
         yield locked, reader.spec(digest, locked.entry, locked.place)

@@ -1,4 +1,4 @@
-"""Connections of httpx that keep to a boundary and a deadline."""
+"""HTTP clients of httpx with a boundary and a deadline."""
 
 import ssl
 import threading
@@ -17,13 +17,13 @@ Result = TypeVar("Result")
 
 
 class Overdue(Exception):
-    """A request takes longer than all of it may take."""
+    """A request exceeds the deadline for its entire duration."""
 
 
 class BoundedBackend(httpcore.NetworkBackend):
-    """Connects to addresses within the boundary alone, and ends requests that take too long.
+    """Connects only to addresses within the boundary, and aborts requests that take too long.
 
-    The names of hosts are resolved here, once a connection: the address that was checked is the
+    Host names are resolved here, once per connection, so that the address that was checked is the
     one that is connected to.
     """
 
@@ -34,7 +34,7 @@ class BoundedBackend(httpcore.NetworkBackend):
 
     @contextmanager
     def deadline(self, seconds: float) -> Iterator[None]:
-        """Let what this thread sends and receives within the block take that long in all."""
+        """Limit this thread's requests within the block to ``seconds`` in total."""
         self._of_thread.end = time.monotonic() + seconds
         try:
             yield
@@ -42,7 +42,7 @@ class BoundedBackend(httpcore.NetworkBackend):
             self._of_thread.end = None
 
     def remaining(self, timeout: float | None) -> float | None:
-        """Return the timeout, or less where the deadline is nearer. Raises Overdue after it."""
+        """Return the timeout, or the time to the deadline if less. Raises Overdue after it."""
         end = getattr(self._of_thread, "end", None)
         if end is None:
             return timeout
@@ -59,7 +59,7 @@ class BoundedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first address of a host that answers. Raises AddressRefused."""
+        """Connect to the first address of a host that accepts. Raises AddressRefused."""
         try:
             addresses = self._boundary.addresses(host, port)
         except (OSError, UnicodeError) as error:
@@ -106,17 +106,17 @@ class _BoundedStream(httpcore.NetworkStream):
         try:
             return work(left)
         except httpcore.TimeoutException:
-            self._backend.remaining(timeout)  # it may have been the deadline
+            self._backend.remaining(timeout)  # raises Overdue if the deadline caused the timeout
             raise
 
 
 def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
-    """Let all connections of a client go through the backend, those to proxies included.
+    """Route all connections of a client, including those to proxies, through the backend.
 
-    Raises RuntimeError where the versions of httpx and httpcore keep their connections elsewhere.
+    Raises RuntimeError if these versions of httpx and httpcore store their connections elsewhere.
     """
-    # httpx takes a backend nowhere, and a transport of one's own would switch off the proxies that
-    # the environment names. Written for httpx 0.27 and 0.28 with httpcore 1.0.
+    # httpx accepts no backend, and with a custom transport it would ignore the proxies of the
+    # environment. Written for httpx 0.27 and 0.28 with httpcore 1.0.
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
         if isinstance(transport, httpx.HTTPTransport):
             pool: Any = transport._pool  # noqa: SLF001
@@ -129,9 +129,9 @@ def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
 def bounded_client(
     boundary: Boundary, *, max_connections: int | None = None, **options: Any
 ) -> tuple[httpx.Client, BoundedBackend]:
-    """Return a client with these options that keeps to a boundary, and what sets its deadlines.
+    """Return a client with these options within a boundary, and the backend for its deadlines.
 
-    To make them takes a while. Raises RuntimeError as ``keep_within``.
+    Their creation is slow. Raises RuntimeError like ``keep_within``.
     """
     limits = httpx.Limits(max_connections=max_connections)
     client, backend = httpx.Client(limits=limits, **options), BoundedBackend(boundary)
@@ -141,5 +141,5 @@ def bounded_client(
 
 @cache
 def authorities() -> ssl.SSLContext:
-    """Return the authorities that certificates are checked against; to load them takes a while."""
+    """Return the authorities that certificates are verified against; loading them is slow."""
     return httpx.create_ssl_context()

@@ -1,7 +1,7 @@
-"""What readers return beside records, and the parts that they read apart from each other.
+"""Reports of imports, and the parts of an import that are read separately.
 
-A report collects progress, warnings, and what was left out. Parts of an import can be read in this
-process or in others, each with a report of its own.
+A report collects progress, warnings and skipped locations. Parts of an import can be read in this
+process or in others, each with its own report.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from snapshots.texts import shortened, visible
 _LONGEST_WARNING = 2_000
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how far it got, and the total where that is known."""
+"""Called with the current task, the amount done, and the total if it is known."""
 
 
 def _silent(_task: str, _done: int, _total: int | None) -> None:
@@ -28,10 +28,10 @@ def _silent(_task: str, _done: int, _total: int | None) -> None:
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """Collects what an import noticed.
+    """Collects the warnings and errors of an import.
 
-    With ``skip_bad`` a place that cannot be read is left out and listed in ``skipped``; without it
-    the first one ends the import.
+    With ``skip_bad``, an unreadable location is skipped and listed in ``skipped``; without it, the
+    first one aborts the import.
     """
 
     skip_bad: bool = False
@@ -40,17 +40,17 @@ class Report(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
 
     def bad(self, error: SourceError) -> None:
-        """Note a place that cannot be read, or raise the error where nothing may be skipped."""
+        """Add an unreadable location, or raise the error if nothing may be skipped."""
         if not self.skip_bad:
             raise error
         self.skipped.append(error)
 
     def warn(self, text: str) -> None:
-        """Note something that is odd but loses nothing."""
+        """Add a warning about an anomaly that loses no data."""
         self.warnings.append(shortened(visible(text), _LONGEST_WARNING))
 
     def add(self, skipped: Iterable[SourceError], warnings: Iterable[str]) -> None:
-        """Take in what was noticed elsewhere; a warning that several parts give stands once."""
+        """Add the entries of another report; a warning that several parts report is listed once."""
         earlier = set(self.warnings)
         self.skipped += skipped
         self.warnings += [warning for warning in warnings if warning not in earlier]
@@ -60,7 +60,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What of locations is asked for: which tags, whether with sizes, and whether as one part."""
+    """A request to read locations: which tags, whether with sizes, and whether as one part."""
 
     tags: Sequence[str] = ()
     sizes: bool = False
@@ -68,31 +68,31 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 Found = TypeVar("Found")
-"""What becomes of a ``Snapshot`` where it is read: itself, or its packed form."""
+"""The form in which a ``Snapshot`` is returned: itself, or packed."""
 
 
 State = tuple[str | None, datetime | None]
-"""A tag, None where none is stated, and the moment that it is stated of, if there is one."""
+"""A tag and its time, each None if it is not stated."""
 
 
 class PartRead(msgspec.Struct, Generic[Found], frozen=True):
-    """What was read of a part, and all ``states`` that it tells of, snapshots or not."""
+    """The result of reading a part, and all ``states`` in it, with or without snapshots."""
 
     snapshots: Sequence[Found]
     states: frozenset[State]
 
 
 class Part(Protocol):
-    """What some snapshots are read from; it can go from process to process."""
+    """The source of some snapshots, which can be sent to another process."""
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
-        """Read it. Raises SourceError, TagNeeded and InvalidArgument."""
+        """Read the part. Raises SourceError, TagNeeded and InvalidArgument."""
 
 
 class PartReader(Generic[Found]):
-    """Reads parts, each with a report of its own; each snapshot becomes what ``make`` makes of it.
+    """Reads parts, each with its own report, and converts each snapshot with ``make``.
 
-    ``settings`` and ``report`` are those of the whole import.
+    ``settings`` and ``report`` are those of the entire import.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class PartReader(Generic[Found]):
         self.make = make
 
     def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
-        """Yield what was read of each part, in their order. Raises what the first of them does."""
+        """Yield the results of the parts, in order. Raises the error of the first that fails."""
         return map(self.here, parts)
 
     def here(self, part: Part) -> PartRead[Found]:
-        """Return what was read of a part that must not leave this process."""
+        """Return the result of a part that must be read in this process."""
         own = Report(skip_bad=self.report.skip_bad, progress=self.report.progress)
         try:
             content = part.read(self.settings, own)
@@ -117,7 +117,7 @@ class PartReader(Generic[Found]):
 
 
 class NotApart(CachelogError):
-    """Parts are not what they seemed: only all of the input together says what it holds."""
+    """The input cannot be split into parts: its content is determined only by all of it."""
 
     def __init__(self, location: str) -> None:
         self.location = location

@@ -1,4 +1,4 @@
-"""How build caches and repositories are read: what is kept, what is tried, how much is taken."""
+"""Settings for reading build caches and repositories: caches, limits, retries, credentials."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ from snapshots.errors import InvalidArgument
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A user and a password; neither is shown where the record is."""
+    """A user and a password, neither of which is in its representation."""
 
     user: str
     password: str
@@ -20,10 +20,10 @@ class Login(msgspec.Struct, frozen=True):
 
 
 class S3Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How buckets of S3 are reached; without a key, requests are not signed.
+    """Access to S3 buckets; without a key, requests are not signed.
 
-    ``endpoint`` is the URL of another service than Amazon's, ``region`` the one that buckets lie
-    in. Neither the key nor the token is shown where the record is.
+    ``endpoint`` is the URL of a service other than Amazon's, ``region`` that of the buckets. The
+    representation contains neither the key nor the token.
     """
 
     endpoint: str = ""
@@ -35,9 +35,9 @@ class S3Access(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
-        """Return what the variables of AWS say, those that a catalog on S3 takes, too.
+        """Return the access defined by the AWS variables, the same as for a catalog on S3.
 
-        No service of the machine is asked for credentials.
+        No metadata service is queried for credentials.
         """
         return cls(
             endpoint=environ.get("AWS_ENDPOINT_URL", "").rstrip("/"),
@@ -50,11 +50,11 @@ class S3Access(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_signed(self) -> bool:
-        """Whether there is a key to sign requests with, or half of one."""
+        """Whether there is a key to sign requests, or an incomplete one."""
         return bool(self.key_id or self.secret)
 
     def unsigned(self) -> Self:
-        """Return the same without a key."""
+        """Return a copy without a key."""
         return msgspec.structs.replace(self, key_id="", secret="", token="")
 
     def __repr__(self) -> str:
@@ -62,19 +62,19 @@ class S3Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How locations are read. Raises InvalidArgument for fewer attempts or workers than one.
+    """How locations are read. Raises InvalidArgument for fewer than one attempt or worker.
 
-    ``cache_dir`` keeps what later runs need not fetch again: clones, at most ``cache_bytes`` of
-    indexes, and as many of documents of single specs; None keeps nothing. An index may hold
-    ``max_index_bytes`` when unpacked. ``timeout`` is the longest silence of a server, ``deadline``
-    the time that one answer may take with all attempts, or the fetching of a repository, and
-    ``backoff`` the wait before a second attempt, which doubles with each one after it, all in
-    seconds; a request is tried ``attempts`` times, ``workers`` of them at once. With ``proof`` the
-    hashes of an index are computed anew, and a spec whose content has another hash is bad.
-    ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served at, in addition to
-    PUBLIC_BUCKETS; other buckets are reached as ``s3`` says. ``oci_login`` is for OCI registries
-    that ask for one; without it ``docker_config``, a file of Docker's, is looked into. ``view``
-    names the one of a build cache's smaller indexes that is read instead of the whole one.
+    ``cache_dir`` stores downloads for later runs: clones, up to ``cache_bytes`` of indexes, and up
+    to ``cache_bytes`` of documents of single specs; None stores nothing. An index has at most
+    ``max_index_bytes`` when decompressed. ``timeout`` is the maximum silence of a server;
+    ``deadline`` is the maximum duration of a request with all attempts, or of fetching a
+    repository; ``backoff`` is the delay before the second attempt, which doubles with each further
+    one; all are in seconds. A request is tried ``attempts`` times, with ``workers`` requests at a
+    time. With ``proof``, the hashes of an index are recomputed, and a spec with a different hash is
+    bad. ``s3_prefixes`` maps buckets to the HTTPS prefixes that serve them, in addition to
+    PUBLIC_BUCKETS; other buckets are accessed according to ``s3``. ``oci_login`` is for OCI
+    registries that require one; without it, ``docker_config``, Docker's configuration file, is
+    read. ``view`` names one of a build cache's partial indexes to read instead of the full one.
     """
 
     cache_dir: Path | None = None

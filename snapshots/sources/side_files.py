@@ -1,6 +1,6 @@
-"""Files as sides of a comparison: lock files, and what an import reads of a path.
+"""Files as sides of a comparison: lock files, and paths that an import can read.
 
-They are indexes, build caches in folders, and databases of installations.
+The latter are indexes, build caches in folders, and databases of installations.
 """
 
 import os
@@ -20,17 +20,17 @@ from snapshots.sources.reports import Asked, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 
 _TAG = "side"
-"""Readers of indexes have to be told a tag; nothing is published under this one."""
+"""The tag that readers of indexes require; nothing is published under it."""
 
 _FORMS = "a lock file nor the index of a build cache or an installation"
 _HEAD_BYTES = 4096
 
 
 class SideFile(msgspec.Struct, frozen=True):
-    """What lies at a path.
+    """The content of a path.
 
-    ``proof`` is None where hashes were not computed anew. ``roots`` are the hashes that a lock file
-    has as requested themselves; None for any other file.
+    ``proof`` is None if hashes were not recomputed. ``roots`` are the hashes of a lock file's
+    explicitly requested specs; None for any other file.
     """
 
     content: Content
@@ -40,7 +40,7 @@ class SideFile(msgspec.Struct, frozen=True):
 
 
 def read(path: str, settings: ReadSettings) -> SideFile:
-    """Read what lies at a path; raises SourceError, also for what holds no specs."""
+    """Read a path. Raises SourceError, also if it contains no specs."""
     if "://" in path:
         raise SourceError(path, "is a URL; only files are compared, so import it first")
     location = _lock_file_at(path)
@@ -54,11 +54,11 @@ def read(path: str, settings: ReadSettings) -> SideFile:
 
 
 def _lock_file_at(path: str) -> str | None:
-    """Return the lock file at a path or in a folder; None where there is an index.
+    """Return the lock file at a path or in a folder; None if it is an index.
 
-    Raises SourceError, which says what is there instead.
+    Raises SourceError, which describes an unsupported path.
     """
-    if os.path.isdir(path):  # noqa: PTH112 - that of Path raises for a name that is too long
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that is too long
         location = Path(path) / lock_files.NAME
         if location.is_file():
             return str(location)

@@ -1,9 +1,9 @@
-"""Reading bytes from a folder, a file, or an http(s):// or s3:// URL.
+"""Reading of folders, files, and http(s):// and s3:// URLs.
 
-What is large is written to disk while it is downloaded, so several indexes can be fetched at once
-in little memory. Requests for s3:// URLs are signed with the credentials of the settings. For all
-else none are used but such as a caller sends along, and those reach no other server that one
-redirects to.
+Large bodies are written to disk while they are downloaded, so that several indexes can be fetched
+at once with little memory. Requests for s3:// URLs are signed with the credentials of the
+settings. All other requests have only the credentials that a caller passes, and these are never
+sent to another server after a redirect.
 """
 
 import os
@@ -53,7 +53,7 @@ _MISSING = frozenset({404, 410})
 
 
 class Unauthorized(SourceError):
-    """HTTP 401 of the server that was asked for; ``challenges`` are its WWW-Authenticate."""
+    """HTTP 401 of the requested server; ``challenges`` are its WWW-Authenticate headers."""
 
     def __init__(self, location: str, reason: str, challenges: list[str]) -> None:
         super().__init__(location, reason)
@@ -61,14 +61,14 @@ class Unauthorized(SourceError):
 
 
 class ReceivedDocument(msgspec.Struct, frozen=True):
-    """A small body, and the URL of the page behind it if there is one, as ``Link`` has it."""
+    """A small body, and the URL of the next page in its ``Link`` header, if there is one."""
 
     data: bytearray
     next_page: str | None = None
 
 
 def _refusal(response: "httpx.Response", url: str) -> SourceError:
-    """Return the error for a response that is not what was asked for."""
+    """Return the error for an unsuccessful response."""
     code = response.status_code
     status = status_of(response)
     if code == 403 or code in _MISSING:
@@ -81,17 +81,17 @@ def _refusal(response: "httpx.Response", url: str) -> SourceError:
 
 
 def status_of(response: "httpx.Response") -> str:
-    """Return the status as people read it: HTTP 404 Not Found."""
+    """Return the status for display: HTTP 404 Not Found."""
     return f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
 
 
 def may_recover(response: "httpx.Response") -> bool:
-    """Tell whether the same request may succeed a little later."""
+    """Return whether the same request may succeed later."""
     return response.status_code == 429 or response.status_code >= 500
 
 
 def retry_after(response: "httpx.Response") -> float:
-    """Return the seconds that a server asks to wait, 0 if it does not say (RFC 9110, 10.2.3)."""
+    """Return the value of Retry-After in seconds, 0 if there is none (RFC 9110, 10.2.3)."""
     text = response.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)
@@ -103,7 +103,7 @@ def retry_after(response: "httpx.Response") -> float:
 
 
 def _encoding_of(response: "httpx.Response", url: str) -> str | None:
-    """Return gzip or None, the Content-Encoding. Raises SourceError for another one."""
+    """Return the Content-Encoding, gzip or None. Raises SourceError for any other."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
         return None
@@ -124,13 +124,13 @@ def _next_page_of(response: "httpx.Response", url: str) -> str | None:
 
 
 def _etag_of(response: "httpx.Response") -> str | None:
-    """Return the ETag, unless it holds what cannot be sent back in a request."""
+    """Return the ETag, unless it contains characters that a request header cannot."""
     etag: str = response.headers.get("ETag", "")
     return etag if etag and etag.isascii() and etag.isprintable() else None
 
 
 def _is_first(response: "httpx.Response") -> bool:
-    """Tell whether a response is of the server that was asked, not of one that it led to."""
+    """Return whether a response is from the requested server, not from one it redirected to."""
     url = response.url
     return all(
         (earlier.url.scheme, earlier.url.netloc) == (url.scheme, url.netloc)
@@ -140,33 +140,33 @@ def _is_first(response: "httpx.Response") -> bool:
 
 # -- transport
 
-_DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
+_DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum needs
 _MAX_REDIRECTS = 10
 _LONGEST_WAIT = 120.0
 _NONE: Mapping[str, str] = {}
 _PAGES_MAX = 10_000
-_LISTED_MAX = 1_000_000  # ten times what the largest cache has
+_LISTED_MAX = 1_000_000  # ten times the size of the largest cache
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class RemoteFile(msgspec.Struct, frozen=True):
-    """A file or object below a location; its ``version`` is another one where its content is."""
+    """A file or object below a location; its ``version`` changes with its content."""
 
     location: str
     version: str | None
 
 
 class Transport:
-    """Reads locations; a context manager, and safe to share between threads.
+    """Reads locations; a context manager, and thread-safe.
 
-    ``origins`` are where the import begins: only if one of them has a special address (loopback,
-    private ...) may other locations have such. ``reached`` is what another transport of the same
-    import learned of the hosts.
+    ``origins`` are the locations at which the import begins: other locations may have special
+    addresses (loopback, private ...) only if one of these has one. ``reached`` is the state of
+    another transport of the same import.
 
-    Leaving it closes every body. A request that is still running then, in any thread, ends with a
-    SourceError: at the next bytes received, or when the server was silent for too long.
+    On exit, every body is closed. A request that is still running in any thread raises SourceError
+    when it receives its next bytes, or after the timeout for a silent server.
     """
 
     def __init__(
@@ -203,11 +203,11 @@ class Transport:
 
     @property
     def reached(self) -> Reached:
-        """What was learned of the hosts that were asked for."""
+        """The state of the boundary, for another transport of the same import."""
         return self._boundary.reached
 
     def exists(self, location: str) -> bool:
-        """Tell whether a file lies at the location. Raises SourceError if that cannot be told."""
+        """Return whether a file exists at the location. Raises SourceError if this is unknown."""
         if is_url(location):
             try:
                 return self._request("HEAD", location, {}, lambda _: True)
@@ -225,7 +225,7 @@ class Transport:
         return self.receive(location).data
 
     def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> ReceivedDocument:
-        """Return a small document at a URL; ``headers`` are sent along.
+        """Return a small document at a URL; ``headers`` are added to the request.
 
         Raises Missing, Unauthorized or SourceError.
         """
@@ -241,10 +241,10 @@ class Transport:
     def fetch(
         self, location: str, *, key: str | None = None, headers: Mapping[str, str] = _NONE
     ) -> StoredBody:
-        """Download a large content to disk, unless it is there unchanged since an earlier run.
+        """Download a large body to disk, unless an earlier run stored it and it is unchanged.
 
-        One content is kept for each ``key``, which is the location by default. ``headers`` are
-        sent along to a URL. Raises Missing, Unauthorized or SourceError.
+        One body is stored per ``key``, which is the location by default. ``headers`` are added to
+        the request. Raises Missing, Unauthorized or SourceError.
         """
         if not is_url(location):
             return self._held(user_file(location, self.settings.max_index_bytes))
@@ -266,13 +266,13 @@ class Transport:
         return self._request("GET", location, headers, stored)
 
     def can_list(self, location: str) -> bool:
-        """Tell whether what lies below a location can be listed: folders and buckets."""
+        """Return whether the files below a location can be listed: folders and buckets."""
         return not is_url(location) or buckets.in_bucket(location, self.settings) is not None
 
     def listing(self, location: str) -> list[RemoteFile]:
-        """Return the files below a folder, or the objects below a URL in a bucket, in order.
+        """Return the files below a folder, or the objects below a URL in a bucket, sorted.
 
-        Raises SourceError, also for a list that does not end.
+        Raises SourceError, also for an endless listing.
         """
         place = buckets.in_bucket(location, self.settings) if is_url(location) else None
         versions: dict[str, str | None] = {}
@@ -287,7 +287,7 @@ class Transport:
         return [RemoteFile(path, versions[path]) for path in sorted(versions)]
 
     def _objects(self, location: str, place: buckets.InBucket) -> Iterator[tuple[str, str | None]]:
-        """Yield the location and the ETag of each object below a place in a bucket."""
+        """Yield the location and the ETag of each object below a location in a bucket."""
         below = msgspec.structs.replace(place, key=f"{place.key.rstrip('/')}/".removeprefix("/"))
         token: str | None = None
         for _ in range(_PAGES_MAX):
@@ -308,9 +308,9 @@ class Transport:
     def ahead(
         self, work: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Future[Result]]]:
-        """Yield each item with the result of its work, in order, as soon as that is done.
+        """Yield each item with the finished future of its work, in order.
 
-        The work on a few of the next items is under way meanwhile, in other threads.
+        Meanwhile, other threads work on a few of the next items.
         """
         rest = iter(items)
         under_way = deque(self._begin(work, islice(rest, 2 * self.settings.workers)))
@@ -330,7 +330,7 @@ class Transport:
     ) -> None:
         """Call ``use`` in this thread with each of ``total`` items and the result of its work.
 
-        What raises SourceError in either goes to ``report.bad``; ``task`` names it all in progress.
+        A SourceError of either is passed to ``report.bad``; ``task`` is the name for progress.
         """
         for done, (item, future) in enumerate(self.ahead(work, items)):
             self.progress(task, done, total)
@@ -342,7 +342,7 @@ class Transport:
             self.progress(task, total, total)
 
     def progress(self, task: str, done: int, total: int | None) -> None:
-        """Tell the report, from any thread."""
+        """Report progress, from any thread."""
         with self._lock:
             self.report.progress(task, done, total)
 
@@ -357,7 +357,7 @@ class Transport:
         return body
 
     def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
-        """Yield the body as it is received; stop at the limit, and when reading is stopped."""
+        """Yield the body as it is received. Raises SourceError at the size limit or after exit."""
         length = response.headers.get("Content-Length", "")
         limit, total = self.settings.max_index_bytes, int(length) if length.isdecimal() else None
         done = 0
@@ -377,7 +377,7 @@ class Transport:
         headers: Mapping[str, str],
         use: Callable[["httpx.Response"], Result],
     ) -> Result:
-        """Return what ``use`` makes of the response; try again where that may help."""
+        """Return the result of ``use`` for the response; retry if this may help."""
         import httpx
 
         from snapshots.sources.network import Overdue
@@ -396,7 +396,7 @@ class Transport:
                         method,
                         target,
                         headers={**headers, **signature},
-                        follow_redirects=not signature,  # it is for this host alone
+                        follow_redirects=not signature,  # a signature is valid for one host
                     ) as response:
                         if not may_recover(response):
                             self._check_status(response, url)
@@ -424,16 +424,16 @@ class Transport:
         raise SourceError(url, f"{failure} ({times}); try again later")
 
     def _target(self, method: str, url: str) -> tuple[str, Mapping[str, str]]:
-        """Return the http(s) URL that a URL stands for, and the headers that sign a request."""
+        """Return the http(s) URL of a location, and the headers that sign a request."""
         if not url.startswith("s3://"):
             return url, {}
         target = buckets.object_url(url, self.settings)
         return target, buckets.signed_headers(method, target, self.settings.s3, datetime.now(UTC))
 
     def _check_status(self, response: "httpx.Response", url: str) -> None:
-        """Return if the response is what was asked for.
+        """Return if the response is successful.
 
-        Raises Missing, Forbidden, Unauthorized and SourceError.
+        Raises Missing, AccessDenied, Unauthorized and SourceError.
         """
         is_unchanged = response.status_code == 304 and "If-None-Match" in response.request.headers
         if response.status_code == 200 or is_unchanged:
@@ -443,8 +443,8 @@ class Transport:
         raise _refusal(response, url)
 
     def _pause(self, attempt: int, requested_wait: float) -> None:
-        """Wait before another attempt, at least as long as the server asked for."""
-        jitter = random.uniform(0.5, 1.5)  # noqa: S311  # it spreads load and hides nothing
+        """Wait before another attempt, at least as long as the server requested."""
+        jitter = random.uniform(0.5, 1.5)  # noqa: S311  # for spreading load, not for security
         pause = self.settings.backoff * 2 ** (attempt - 1) * jitter
         self._stopped.wait(max(pause, requested_wait))
 

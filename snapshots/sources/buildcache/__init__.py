@@ -1,7 +1,7 @@
-"""A build cache's own description: an index, a build cache, a list of tags and stacks.
+"""Readers of build caches: by an index, without an index, and by a list of tags and stacks.
 
-The index is a database of Spack's, of versions 5 to 9; build caches are of layout 2 or 3, and of
-layout 3 also without an index; the list is what a public cache offers. All lie in folders or at
-http(s):// and s3:// URLs. A build cache can also be a repository of an OCI registry, at an oci://
-or oci+http:// URL. An installation has such a database, too.
+An index is a database of Spack, of versions 5 to 9, which an installation also has. Build caches
+have layout 2 or 3, the latter also without an index. The list is that of a public cache. All are
+in folders or at http(s):// and s3:// URLs. A build cache can also be a repository of an OCI
+registry, at an oci:// or oci+http:// URL.
 """

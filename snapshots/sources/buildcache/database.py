@@ -1,24 +1,25 @@
-"""Specs as Spack's own JSON has them, to Spec records: databases, and documents of single specs.
+"""Decoder of Spack's JSON to Spec records: databases, and documents of single specs.
 
-A database of versions 5 to 9 is the index of a build cache, or of an installation. Up to version 7
-each spec has its ``compiler``; version 8 has it among the dependencies, or in the annotations of
-specs that an older Spack made; version 9 has specs of format 6, with what they provide. Edges have
-``parameters``, or in older indexes ``type``. The form of version 5 before Spack 0.17, in which the
-name stands around each object, is not read. An entry of a build cache's says whether it is
-``in_buildcache``, one of an installation's whether it is ``installed``, when, and whether it was
-asked for. What was deprecated is not installed there.
+A database of versions 5 to 9 is the index of a build cache, or of an installation. Up to version 7,
+each spec has a ``compiler``. In version 8, the compiler is a dependency, or in the annotations of
+specs created by an older Spack. Version 9 has specs of format 6, with the virtual packages that
+they provide. Edges have ``parameters``, or ``type`` in older indexes. Version 5 as written before
+Spack 0.17, which nests each object below its name, is not supported. An entry of a build cache has
+``in_buildcache``; an entry of an installation has ``installed``, the time of installation, and
+whether it was explicitly requested. Deprecated specs are not installed.
 
-Where no index has all specs, each is read from a document of its own, ``{"spec": {"_meta":
-{"version"}, "nodes": [...]}}``, as ``spack buildcache push`` writes it. The first node is the spec
-itself, the others are what it depends on, near and far; a node has the same form as in an index.
+Without a complete index, each spec is read from its own document, ``{"spec": {"_meta":
+{"version"}, "nodes": [...]}}``, as written by ``spack buildcache push``. The first node is the spec
+itself; the others are its direct and transitive dependencies. A node has the same form as in an
+index.
 
-The compiler of a spec is what it states (up to version 7), what its annotations state, or the
-build dependency that provides a language to it. Only what a Spec needs is decoded, and what many
-entries share (architecture, parameters, edges) stays JSON, to be decoded once for each distinct
-text.
+The compiler of a spec is its ``compiler`` (up to version 7), the compiler in its annotations, or
+the build dependency that provides a language to it. Only the fields of a Spec are decoded. Values
+that many entries share (architecture, parameters, edges) remain JSON and are decoded once per
+distinct text.
 
-Sources: the databases that Spack writes, its documentation of the format of specs, and how it
-computes DAG hashes since its spec format 3.
+Sources: the databases that Spack writes, its documentation of the spec format, and its computation
+of DAG hashes since spec format 3.
 """
 
 import base64
@@ -59,16 +60,16 @@ from snapshots.texts import quoted, shortened
 # -- databases
 
 VERSIONS = ("5", "6", "7", "8", "9")
-"""The versions of the database that can be read."""
+"""The supported versions of databases."""
 
 SPEC_FORMATS = {"8": 5, "9": 6}
-"""The spec format of the nodes that Spack writes into a version; older ones may have several."""
+"""The spec format of all nodes in a database version; older versions can contain several."""
 
 NEWEST_FORMAT = 6
-"""The newest version of Spack's format of specs that can be read."""
+"""The newest supported version of Spack's spec format."""
 
 FORMAT_OF_VIRTUALS = 6
-"""The first one that says of each spec which virtual packages it provides."""
+"""The first spec format with the virtual packages that each spec provides."""
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -76,26 +77,26 @@ Result = TypeVar("Result")
 _Seconds = Annotated[float, msgspec.Meta(ge=0, lt=253_402_300_800)]  # up to the year 9999
 
 Parameters = dict[str, Any]
-"""The form of ``NodeRecord.parameters``: variants and flags by name."""
+"""The type of ``NodeRecord.parameters``: variants and flags by name."""
 
 
 class Named(msgspec.Struct, gc=False):
-    """An object of which only the name matters."""
+    """An object of which only the name is decoded."""
 
     name: str
 
 
 class Compiler(msgspec.Struct, gc=False):
-    """The compiler of a spec, as databases up to version 7 state it."""
+    """The compiler of a spec in databases up to version 7."""
 
     name: str
     version: str
 
 
 class Annotations(msgspec.Struct, gc=False):
-    """What version 8 and later note of a spec: the format that it was first written in.
+    """The annotations of a spec since version 8: the spec format in which it was first written.
 
-    Of specs that an older Spack made also the ``compiler``, as gcc@=10.2.1.
+    Specs created by an older Spack also have the ``compiler``, such as gcc@=10.2.1.
     """
 
     original_specfile_version: int | None = None
@@ -103,7 +104,7 @@ class Annotations(msgspec.Struct, gc=False):
 
 
 class BuildSpec(msgspec.Struct, gc=False):
-    """The spec that a spliced spec was built as."""
+    """The spec as which a spliced spec was built."""
 
     name: str
     hash: str
@@ -113,7 +114,7 @@ class BuildSpec(msgspec.Struct, gc=False):
 
 
 class External(msgspec.Struct, gc=False):
-    """Where a spec is that Spack did not install, and the environment modules that load it."""
+    """The path of a spec that Spack did not install, and the environment modules that load it."""
 
     path: str | None = None
     module: list[str] | str | None = None
@@ -125,7 +126,7 @@ class External(msgspec.Struct, gc=False):
 
 
 class Arch(msgspec.Struct, gc=False):
-    """The form of ``NodeRecord.arch``."""
+    """The type of ``NodeRecord.arch``."""
 
     platform: str
     platform_os: str
@@ -149,7 +150,7 @@ class EdgeRecord(msgspec.Struct, gc=False):
 
 
 class NodeRecord(msgspec.Struct, gc=False):
-    """A spec. The hash is absent in some databases, where the entry's key is all there is."""
+    """A spec. Some databases omit the hash, which is then only in the entry's key."""
 
     name: str
     version: str
@@ -168,10 +169,10 @@ class NodeRecord(msgspec.Struct, gc=False):
 
 
 class Install(msgspec.Struct, gc=False):
-    """An entry; one that is not held is there because others depend on it.
+    """An entry; those that are not held are included only as dependencies of others.
 
-    ``in_buildcache`` is None in the database of an installation, which has the facts behind it.
-    ``installation_time`` is in seconds since 1970. Raises ValueError for an entry of neither.
+    ``in_buildcache`` is None in the database of an installation, which has the other fields.
+    ``installation_time`` is in seconds since 1970. Raises ValueError for an entry of neither kind.
     """
 
     spec: NodeRecord
@@ -191,7 +192,7 @@ class Install(msgspec.Struct, gc=False):
 
     @property
     def installed_at(self) -> str | None:
-        """When it was installed: RFC 3339, in UTC."""
+        """The time of installation: RFC 3339, in UTC."""
         if self.in_buildcache is not None or self.installation_time is None:
             return None
         moment = datetime.fromtimestamp(int(self.installation_time), UTC)
@@ -217,11 +218,11 @@ def installs(
     report: Report,
     unproven: dict[str, UnprovenReason | None] | None = None,
 ) -> dict[str, Install]:
-    """Return the entries of a database by their hashes; ``location`` names it in errors.
+    """Return the entries of a database by hash; ``location`` names the database in errors.
 
-    Where ``unproven`` is given, hashes are computed anew, and those that cannot be are entered
-    there. A bad entry, and one with another hash, goes to ``report.bad``. Raises SourceError where
-    the whole is not a database, or has a key twice.
+    With ``unproven``, hashes are recomputed, and the results are added to it. A bad entry, and one
+    with another hash, is passed to ``report.bad``. Raises SourceError if the document is not a
+    database, or contains a key twice.
     """
     database = decode_json(data, _Document, location).database
     if database.version not in VERSIONS:
@@ -248,10 +249,10 @@ def installs(
 
 
 def _has_each_key_once(data: bytes | bytearray, num_entries: int) -> bool:
-    """Tell whether an index surely has each entry once, and the keys of each entry once.
+    """Return whether an index is certain to have each entry once, and each of its keys once.
 
-    The keys are counted, as msgspec keeps the last of two. That decides nothing where a key may be
-    written with escapes, where a text is one of the keys, or where some entries lack one.
+    The keys are counted, as msgspec keeps only the last duplicate. The count is inconclusive if a
+    key may contain escapes, if a text equals one of the keys, or if some entries lack a key.
     """
     counts = {key: data.count(b'"%s"' % key) for key in (b"spec", *_OPTIONAL_KEYS)}
     each_once = counts.pop(b"spec") == num_entries and {*counts.values()} <= {0, num_entries}
@@ -264,9 +265,9 @@ _OPTIONAL_KEYS = (b"in_buildcache", b"installed", b"explicit", b"installation_ti
 def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[str, Install]:
     """Return the entries of two databases of one build cache, each hash once.
 
-    A cache can have one for each Spack that writes to it, and neither then holds all. Where both
-    have an entry, the one that tells more of its spec counts, and else the newer one. It is in the
-    cache where either says so.
+    A cache can have one database per version of Spack that writes to it, none of them complete. If
+    both have an entry, the one with more facts of its spec is used, or else the newer one. It is in
+    the cache if either says so.
     """
     entries = dict(newer)
     for digest, install in older.items():
@@ -281,11 +282,11 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
 
 
 _IN_ALL = frozenset({"name", "version", "arch", "parameters", "compiler", "hash"})
-"""The facts of a node that databases of all versions tell, if under other names."""
+"""The facts of a node in all versions of databases, though possibly under other names."""
 
 
 def _richness(node: NodeRecord) -> int:
-    """Return how many of the facts that not every database has a node tells."""
+    """Return the number of facts of a node that not every version of database has."""
     facts = msgspec.structs.asdict(node)
     return sum(bool(facts[name]) for name in facts.keys() - _IN_ALL)
 
@@ -294,7 +295,7 @@ def _richness(node: NodeRecord) -> int:
 
 
 def dag_hash(text: bytes) -> str:
-    """Return the hash of a node whose JSON text is written as Spack hashes it."""
+    """Return the hash of a node, given its JSON text as Spack serializes it for hashing."""
     digest = hashlib.sha1(text, usedforsecurity=False).digest()
     return base64.b32encode(digest).decode().lower()
 
@@ -302,28 +303,28 @@ def dag_hash(text: bytes) -> str:
 def record_proof(
     unproven: dict[str, UnprovenReason | None], digest: str, reason: UnprovenReason | None
 ) -> None:
-    """Enter what ``unproven_reason`` returned for a hash; once proven, it stays so."""
+    """Record a result of ``unproven_reason`` for a hash; a proven one remains proven."""
     unproven[digest] = reason and unproven.get(digest, reason)
 
 
 def unproven_reason(
     text: bytes, digest: str, written_format: int | None, location: str, key: str
 ) -> UnprovenReason | None:
-    """Return None for a node that hashes to ``digest``, or why that cannot be told.
+    """Return None if a node hashes to ``digest``, or the reason why this cannot be verified.
 
-    ``text`` is the node as JSON, which has been decoded before; ``location`` and ``key`` say where
-    it stands. ``written_format`` is the spec format of the document, None where it has none.
+    ``text`` is the node as JSON that has been decoded before; ``location`` and ``key`` are its
+    position. ``written_format`` is the spec format of the document, None if it has none.
 
-    What a newer Spack converted keeps the hash of the older text, a spliced spec keeps a part of
-    another hash, and an external is hashed with details that an index leaves out. Raises
-    SourceError where none of that applies and the hash is another one.
+    A spec converted by a newer Spack keeps the hash of the older text, a spliced spec keeps a part
+    of another hash, and the hash of an external covers details that an index omits. Raises
+    SourceError if none of these applies and the hash is different.
     """
     end = b',"hash":"%s"}' % digest.encode()
     if text.endswith(end) and dag_hash(text[: -len(end)] + b"}") == digest:
         return None
     try:
         node = json.loads(text)
-    except (ValueError, RecursionError) as error:  # in a key that no decoder has looked at
+    except (ValueError, RecursionError) as error:  # in a key that was not decoded before
         raise SourceError(location, f"is not valid JSON: {error}", key=key) from None
     node.pop("hash", None)
     computed = dag_hash(json.dumps(node, separators=(",", ":")).encode())
@@ -335,7 +336,7 @@ def unproven_reason(
         return UnprovenReason.EXTERNAL
     original = (node.get("annotations") or {}).get("original_specfile_version")
     if written_format is None or not isinstance(original, int) or original > NEWEST_FORMAT:
-        return UnprovenReason.FORMAT_UNKNOWN  # who reads the node refuses a format that is newer
+        return UnprovenReason.FORMAT_UNKNOWN  # the reader of the node rejects a newer format
     if original < written_format:
         return UnprovenReason.CONVERTED
     reason = f"its content has another hash, {computed}: it is damaged or forged"
@@ -350,12 +351,12 @@ _LANGUAGES = ("c", "cxx", "fortran")
 
 
 class IndexSpecs(msgspec.Struct, frozen=True):
-    """What an index says of specs, by hash: of those in the cache, and of others.
+    """The specs of an index by hash: those in the cache, and others.
 
-    ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
-    ``unproven`` has the reason why a hash could not be computed anew, None where it was found
-    right; it is empty where that was not asked.
-    ``is_installation`` tells whether it is an installation that has them, and no build cache.
+    ``outside`` are direct and transitive dependencies of specs in the cache. Specs have no stacks.
+    ``unproven`` has the reason why a hash could not be verified, None if it is correct; it is empty
+    if hashes were not recomputed. ``is_installation`` is true for an installation, and false for a
+    build cache.
     """
 
     in_cache: Mapping[str, Spec]
@@ -374,10 +375,10 @@ def decode(
 ) -> IndexSpecs:
     """Return the specs of an index; ``location`` names it in errors.
 
-    ``older`` are indexes of older versions that the same build cache has beside it, newest first:
-    they are joined by hash. With ``proof`` the hashes are computed anew, and a spec that has
-    another one is bad. Raises SourceError with the key of what is wrong. An entry that cannot be
-    read goes to ``report.bad``, a compiler that the index does not hold to ``report.warn``.
+    ``older`` are the build cache's other indexes, of older versions, newest first: they are merged
+    by hash. With ``proof``, hashes are recomputed, and a spec with another hash is bad. Raises
+    SourceError with the key of the invalid value. An unreadable entry is passed to ``report.bad``,
+    a compiler that the index does not contain to ``report.warn``.
     """
     entries: Mapping[str, Install] = {}
     unproven: dict[str, UnprovenReason | None] = {}
@@ -392,7 +393,7 @@ def decode(
 
 
 class NodePlace(msgspec.Struct, frozen=True):
-    """Where a document has a spec: its location, the key of its hash, and the key of its node."""
+    """The position of a spec: a document's location, and the keys of its hash and its node."""
 
     location: str
     entry: str
@@ -406,11 +407,11 @@ def gather(
     place: Callable[[str], NodePlace],
     unproven: Mapping[str, UnprovenReason | None],
 ) -> IndexSpecs:
-    """Return the specs of entries by their hashes, which ``place`` finds in what was read.
+    """Return the specs of entries by hash; ``place`` returns the position of a hash.
 
-    An entry that cannot be read, or that depends on itself, goes to ``report.bad``, a compiler that
-    is among none of them to ``report.warn``, with the location of them all. ``unproven`` is what
-    became of their hashes.
+    An entry that is unreadable or depends on itself is passed to ``report.bad``. A compiler that is
+    not among the entries is passed to ``report.warn``, with ``location``. ``unproven`` is the
+    result of verifying the hashes.
     """
     reader = SpecReader({digest: install.spec for digest, install in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
@@ -452,15 +453,15 @@ def gather(
 
 
 def circle_reason(circle: Sequence[Spec]) -> str:
-    """Return what is wrong with specs that depend on themselves."""
+    """Return the reason for rejecting specs that depend on themselves."""
     names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
     return f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
 
 
 def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
-    """Yield circles of dependencies, the specs of each in order, until without them none is left.
+    """Yield dependency cycles, the specs of each in order, until no other cycle is left.
 
-    A hash covers those of the dependencies, so that only what was tampered with has one.
+    A hash covers those of the dependencies, so that cycles exist only in manipulated data.
     """
     done: set[str] = set()
     for start in specs:
@@ -485,9 +486,9 @@ def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
 
 
 class SpecReader:
-    """Makes Spec records of the nodes of one document, and shares what is equal among them.
+    """Creates the Spec records of one document's nodes, sharing equal values among them.
 
-    ``nodes`` are by their hashes. ``location`` names the document in errors.
+    ``nodes`` are by hash. ``location`` names the document in errors.
     """
 
     def __init__(self, nodes: Mapping[str, NodeRecord], location: str) -> None:
@@ -499,18 +500,18 @@ class SpecReader:
         self._edges: dict[bytes, Dependency] = {}
 
     def at(self, location: str) -> Self:
-        """Name another document in errors from now on: that of the next node."""
+        """Set the document to name in errors: that of the next node."""
         self._location = location
         return self
 
     def ends(self) -> set[str]:
-        """Return the hashes that the specs read so far depend on."""
+        """Return the hashes of the dependencies of all specs read so far."""
         return {edge.hash for edge in self._edges.values()}
 
     def spec(self, digest: str, entry: str, place: str) -> Spec:
         """Return the record of one node, without stacks. Raises SourceError.
 
-        ``entry`` is the key that the hash stands at, ``place`` that of the node.
+        ``entry`` is the key of the hash, ``place`` that of the node.
         """
         node = self._nodes[digest]
         self._checked(entry, checked_hash, digest)
@@ -551,7 +552,7 @@ class SpecReader:
         )
 
     def _format(self, node: NodeRecord, place: str) -> int | None:
-        """Return the format that a node was first written in, None where that is not told."""
+        """Return the format in which a node was first written, None if it is not recorded."""
         if node.annotations is None or node.annotations.original_specfile_version is None:
             return None
         spec_format = node.annotations.original_specfile_version
@@ -566,7 +567,7 @@ class SpecReader:
     def _external(
         self, external: External | None, place: str
     ) -> tuple[str | None, tuple[str, ...] | None]:
-        """Return the path and the modules of an external node; None for another."""
+        """Return the path and the modules of an external node; None for any other."""
         if external is None:
             return None, None
         path = external.path and self._checked(f"{place}.path", checked_line, external.path)
@@ -575,7 +576,7 @@ class SpecReader:
     def _provided(
         self, node: NodeRecord, spec_format: int | None, place: str
     ) -> tuple[str, ...] | None:
-        """Return the virtuals that a node provides; None where its format does not tell them."""
+        """Return the virtuals that a node provides; None if its format does not record them."""
         virtuals = node.provided_virtuals
         if virtuals is None and (spec_format or 0) < FORMAT_OF_VIRTUALS:
             return None
@@ -656,11 +657,11 @@ class SpecReader:
         compiler = canonical_compiler(f"{node.name}@{node.version}")
         try:
             return compiler and checked_compiler(compiler)
-        except ValueError:  # what is wrong is told where its own entry is read
+        except ValueError:  # the error is reported for the compiler's own entry
             return None
 
     def _checked(self, key: str, check: Callable[[Value], Result], value: Value) -> Result:
-        """Return what a check returns. Raises SourceError with the key where it fails."""
+        """Return the result of a check. Raises SourceError with the key if it fails."""
         try:
             return check(value)
         except ValueError as error:
@@ -679,7 +680,7 @@ class SpecReader:
 # -- documents of single specs
 
 FORMATS = range(2, NEWEST_FORMAT + 1)
-"""The versions of the format that can be read."""
+"""The supported versions of the spec format in documents."""
 
 
 class _Meta(msgspec.Struct):
@@ -692,16 +693,16 @@ class _Nodes(msgspec.Struct):
 
 
 class SpecDocument(msgspec.Struct):
-    """A spec with what it depends on, as it is published and as Spack prints it."""
+    """A spec with its dependencies, as published and as printed by Spack."""
 
     spec: _Nodes
 
 
 class SpecDocuments:
-    """The specs of many documents, put together as an index would have them.
+    """The specs of many documents, combined as in an index.
 
-    ``location`` names all of them in warnings, as the folder or the registry that they lie in.
-    With ``proof`` the hashes of nodes are computed anew.
+    ``location`` names all of them in warnings: their folder or registry. With ``proof``, the hashes
+    of nodes are recomputed.
     """
 
     def __init__(self, location: str, report: Report, *, proof: bool = True) -> None:
@@ -714,12 +715,12 @@ class SpecDocuments:
         self._seen: set[bytes] = set()
 
     def add(self, digest: str, document: bytes | bytearray, location: str) -> None:
-        """Take in the document of the spec with the hash ``digest``; ``location`` names it.
+        """Add the document of the spec with the hash ``digest``; ``location`` names it in errors.
 
-        A node that other documents have too counts once: as its own document has it, otherwise as
-        the first one. Raises SourceError, with nothing taken in, for what is no such document, is
-        of another format, or is that of another spec or of one that has a document already, or
-        where a node has another hash than it says.
+        A node that several documents contain is added once: from its own document, or else from the
+        first one. Raises SourceError, without adding anything, for an invalid document or an
+        unsupported format, for a document of another spec or a second one of the same spec, and for
+        a node with an incorrect hash.
         """
         spec = decode_json(document, SpecDocument, location).spec
         if spec.meta.version not in FORMATS:
@@ -753,16 +754,16 @@ class SpecDocuments:
             record_proof(self._unproven, node_hash, why)
 
     def specs(self) -> IndexSpecs:
-        """Return the records of all that was added: as in the cache, and as outside of it.
+        """Return the records of all specs added, those in the cache and those outside of it.
 
-        A spec that cannot be read goes to ``report.bad``.
+        A spec that cannot be read is passed to ``report.bad``.
         """
         return gather(
             self._installs, self._location, self._report, self._places.__getitem__, self._unproven
         )
 
     def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:
-        """Return the nodes by their position: the spec itself, and those not met before."""
+        """Return new nodes by position: the spec itself, and those not seen before."""
         nodes = {}
         for index, raw in enumerate(raws):
             text = bytes(raw)

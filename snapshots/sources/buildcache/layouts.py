@@ -1,13 +1,13 @@
-"""Build caches of layouts 2 and 3: where they have their index, single specs and binary packages.
+"""Build caches of layouts 2 and 3: locations of the index, single specs and binary packages.
 
 Source: Spack's documentation of build caches, and the layouts that Spack writes. Layout 2 (before
-Spack 1.0) has ``build_cache/index.json`` and its sha256 beside it; layout 3 has a manifest that
-names the index as a blob, which is found by its checksum. Public lists name such blobs themselves.
-A file can be an index, too.
+Spack 1.0) has ``build_cache/index.json`` with a file of its sha256. Layout 3 has a manifest that
+names the index as a blob, whose path contains its checksum. Public lists name such blobs directly.
+A file can also be an index.
 
 A cache of layout 3 without an index has ``v3/manifests/spec/NAME/NAME-VERSION-HASH
-.spec.manifest.json`` for each spec, which names the blobs of the spec and of its package: the
-manifests are listed, and the specs read one by one.
+.spec.manifest.json`` for each spec, which names the blobs of the spec and of its package. The
+manifests are listed, and the specs are read one by one.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_+.-]")
 
 
 class BuildCache(msgspec.Struct, frozen=True):
-    """A build cache: the version of its layout or OCI, and the folder or URL that holds it all."""
+    """A build cache: its layout version or ``OCI``, and the folder or URL that contains it."""
 
     layout: int | str
     base: str
@@ -49,8 +49,9 @@ class BuildCache(msgspec.Struct, frozen=True):
     def tarball(self, spec: Spec) -> str | None:
         """Return the URL of a spec's package if it follows from the spec.
 
-        It does in layout 2, whose paths name the compiler and its version, ``none-none`` for a
-        spec without a compiler. None for other layouts, and for a compiler without a version.
+        This is the case in layout 2, whose paths contain the compiler and its version, or
+        ``none-none`` for a spec without a compiler. None for other layouts, and for a compiler
+        without a version.
         """
         name, _, version = (spec.compiler or _NO_COMPILER).partition("@")
         if self.layout != 2 or not version:
@@ -62,14 +63,14 @@ class BuildCache(msgspec.Struct, frozen=True):
         return link(self.base, f"build_cache/{arch}/{compiler}/{package}/{file}")
 
     def spec_manifest(self, spec: Spec) -> str:
-        """Return where layout 3 has the manifest of a spec."""
+        """Return the location of a spec's manifest in layout 3."""
         name = file_name(spec.name, spec.version, spec.hash)
         path = f"v3/manifests/spec/{file_name(spec.name)}/{name}.spec.manifest.json"
         return join(self.base, path)
 
 
 def file_name(*parts: str) -> str:
-    """Join parts of a file name as Spack does: with ``-``, and ``_`` for what does not fit."""
+    """Join parts of a file name like Spack: with ``-``, and ``_`` for invalid characters."""
     return _UNFIT.sub("_", "-".join(parts))
 
 
@@ -87,13 +88,13 @@ _CLEARTEXT = re.compile(
 _DASH_ESCAPE = re.compile(rb"^- ", re.M)
 
 DOCUMENT_HEADS = (b"{", _SIGNED)
-"""What a JSON document begins with, signed or not."""
+"""The possible beginnings of a JSON document, signed or not."""
 
 
 class Blob(msgspec.Struct, frozen=True, rename="camel"):
-    """An entry of a manifest; ``content_length`` is in bytes, as the blob lies in the cache.
+    """An entry of a manifest; ``content_length`` is the size of the stored blob in bytes.
 
-    Raises ValueError for a checksum that is none.
+    Raises ValueError for an invalid checksum.
     """
 
     content_length: Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
@@ -109,12 +110,12 @@ class Blob(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def path(self) -> str:
-        """Where the blob lies below the cache: ``blobs/ALGORITHM/XX/CHECKSUM``."""
+        """The path of the blob in the cache: ``blobs/ALGORITHM/XX/CHECKSUM``."""
         return f"blobs/{self.checksum_algorithm}/{self.checksum[:2]}/{self.checksum}"
 
 
 class BlobManifest(msgspec.Struct, frozen=True):
-    """The blobs that make up an index, or a spec and its package."""
+    """The blobs of an index, or of a spec and its package."""
 
     version: Literal[3]
     data: list[Blob]
@@ -122,18 +123,18 @@ class BlobManifest(msgspec.Struct, frozen=True):
 
 
 def parse_manifest(document: bytes | bytearray, location: str) -> BlobManifest:
-    """Parse a manifest, signed or not; the signature is not checked.
+    """Parse a manifest, signed or not; the signature is not verified.
 
-    Raises SourceError for what is not a manifest, or names a blob that cannot be read.
+    Raises SourceError if it is not a manifest, or names an unreadable blob.
     """
     manifest = decode_json(cleartext(document, location), BlobManifest, location)
     return msgspec.structs.replace(manifest, signed=document.startswith(_SIGNED))
 
 
 def cleartext(document: bytes | bytearray, location: str) -> bytes | bytearray:
-    """Return what a clear-signed document says, or the document itself if it is not signed.
+    """Return the text of a clear-signed document, or the document itself if it is not signed.
 
-    Source: RFC 9580, 7. Raises SourceError where the signed text has no end.
+    Source: RFC 9580, 7. Raises SourceError if the signed text is truncated.
     """
     if not document.startswith(_SIGNED):
         return document
@@ -144,12 +145,12 @@ def cleartext(document: bytes | bytearray, location: str) -> bytes | bytearray:
 
 
 def warn_if_signed(report: Report, *, is_signed: bool) -> None:
-    """Warn, once an import, that signatures are not verified."""
+    """Warn, once per import, that signatures are not verified."""
     if is_signed and UNVERIFIED not in report.warnings:
         report.warn(UNVERIFIED)
 
 
-# -- where the index is
+# -- location of the index
 
 _LAYOUT_3_INDEXES = "v3/manifests/index"
 _MANIFEST = "index.manifest.json"
@@ -158,7 +159,7 @@ LAYOUT_3_INDEX = f"{_LAYOUT_3_INDEXES}/{_MANIFEST}"
 LAYOUT_2_INDEX = "build_cache/index.json"
 
 INSTALLATION_INDEX = ".spack-db/index.json"
-"""Where an installation has its database, below the folder of its install tree."""
+"""The path of an installation's database, below the folder of its install tree."""
 
 _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", _MANIFEST, INSTALLATION_INDEX)
 _LAYOUT_3_MARK = "v3/layout.json"
@@ -174,9 +175,10 @@ _BLOB = re.compile(
 
 
 class IndexPlace(msgspec.Struct, frozen=True):
-    """A file that should be an index or its manifest, and the build cache that it belongs to.
+    """The location of an index or its manifest, and the build cache that it belongs to.
 
-    Where the cache has no index, it is the folder with the manifests of its specs, ``is_listed``.
+    If the cache has no index, ``is_listed`` is true, and the location is the folder of the specs'
+    manifests.
     """
 
     location: str
@@ -185,18 +187,18 @@ class IndexPlace(msgspec.Struct, frozen=True):
 
 
 class Checksum(msgspec.Struct, frozen=True):
-    """What the checksum of an index or a document should be, and who says so."""
+    """The expected checksum of an index or a document, and the location that states it."""
 
     algorithm: str
     value: str
     stated_by: str
 
     def check(self, data: bytes | bytearray, location: str) -> None:
-        """Raise SourceError where the checksum of the data at a location is another one."""
+        """Raise SourceError if the checksum of the data at a location is different."""
         self.compare(hashlib.new(self.algorithm, data).hexdigest(), location)
 
     def compare(self, actual: str, location: str) -> None:
-        """Raise SourceError where a checksum that was computed is another one."""
+        """Raise SourceError if a computed checksum is different."""
         if actual != self.value:
             reason = f"its {self.algorithm} is {actual}, but {self.stated_by} says {self.value}"
             hint = "it is damaged, or was replaced while it was read: try again"
@@ -204,9 +206,9 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """An index on disk, not yet unpacked and checked.
+    """An index on disk, not yet decompressed and verified.
 
-    ``older`` are those of older versions that the same manifest lists, newest first.
+    ``older`` are the indexes of older versions in the same manifest, newest first.
     """
 
     place: IndexPlace
@@ -219,9 +221,9 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     def load(self, transport: Transport) -> tuple[bytearray, str]:
         """Return the database's JSON text and its version: an ETag, or ``ALGORITHM:CHECKSUM``.
 
-        The version stands for the older ones, too; their texts are loaded by themselves. This can
-        be done once. Raises SourceError where the checksum is another one, or the text is
-        longer than the settings allow.
+        The version covers the older indexes, too; their texts are loaded separately. This can be
+        called only once. Raises SourceError if the checksum is different, or if the text is longer
+        than the settings allow.
         """
         if self.manifest is not None:
             warn_if_signed(transport.report, is_signed=self.manifest.signed)
@@ -244,15 +246,15 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def holds_index(folder: Path) -> bool:
-    """Tell whether a folder looks like a build cache; nothing is opened. Raises OSError."""
+    """Return whether a folder looks like a build cache, without opening files. Raises OSError."""
     return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 
 
 def locate(location: str, transport: Transport) -> IndexPlace:
     """Find the index below a folder or URL.
 
-    A file, a URL that ends in .json, and one of a blob are taken as an index themselves. The
-    settings may name a view, the smaller index of a cache. Raises SourceError where none is there.
+    A file, a URL that ends in .json, and the URL of a blob are themselves the index. The settings
+    can name a view, a partial index of a cache. Raises SourceError if there is no index.
     """
     view = transport.settings.view
     if _is_document(location, transport):
@@ -278,7 +280,7 @@ def locate(location: str, transport: Transport) -> IndexPlace:
     if transport.can_list(location) and is_url(location):
         try:
             transport.read(join(location, LAYOUT_3_INDEX))
-        except AccessDenied as error:  # HEAD, by which the files were looked for, says no reasons
+        except AccessDenied as error:  # the HEAD requests above have no reason in their responses
             raise SourceError(location, error.reason) from None
         except Missing:
             pass
@@ -286,14 +288,14 @@ def locate(location: str, transport: Transport) -> IndexPlace:
 
 
 def view_index(view: str) -> str:
-    """Return where a build cache has the index of a view. Raises InvalidArgument."""
+    """Return the path of a view's index in a build cache. Raises InvalidArgument."""
     if not is_name(view):
         raise InvalidArgument("--view", f"{quoted(view)} cannot name a view")
     return f"{_LAYOUT_3_INDEXES}/{view}/{_MANIFEST}"
 
 
 def _view(location: str, view: str, transport: Transport) -> IndexPlace:
-    """Find the index of a view; where there is none, say which views there are."""
+    """Find the index of a view. Raises SourceError, which lists the existing views."""
     file = join(location, view_index(view))
     if transport.exists(file):
         return IndexPlace(file, cache_of(file))
@@ -314,7 +316,7 @@ def _view(location: str, view: str, transport: Transport) -> IndexPlace:
 
 
 def cache_of(location: str) -> BuildCache | None:
-    """Return the build cache that an index, a manifest or a blob lies in, as its path tells."""
+    """Return the build cache of an index, manifest or blob, as determined by its path."""
     path = path_of(location)
     if blob := _BLOB.fullmatch(path):
         return BuildCache(3, with_path(location, blob["base"] or "/"))
@@ -327,14 +329,14 @@ def cache_of(location: str) -> BuildCache | None:
 
 
 def fetch(place: IndexPlace, transport: Transport) -> FetchedIndex:
-    """Download the index at a place to disk. Raises Missing or SourceError."""
+    """Download an index to disk. Raises Missing or SourceError."""
     path = path_of(place.location)
     if path.endswith(".manifest.json"):
         return _fetch_blob(place, transport)
     if place.cache and (blob := _BLOB.fullmatch(path)):
         return FetchedIndex(
             place=place,
-            # A new index has another name: it replaces the one before it.
+            # A new index has another name. It replaces the previous one under this key.
             body=transport.fetch(place.location, key=join(place.cache.base, "blobs")),
             checksum=Checksum(blob["algorithm"], blob["checksum"], "its name"),
             compression=None,
@@ -347,7 +349,7 @@ def fetch(place: IndexPlace, transport: Transport) -> FetchedIndex:
 
 
 def is_blob(location: str) -> bool:
-    """Tell whether a location is that of a blob in a build cache, named by its checksum."""
+    """Return whether a location is that of a blob in a build cache, named by its checksum."""
     return _BLOB.fullmatch(path_of(location)) is not None
 
 
@@ -381,10 +383,10 @@ def _fetch_blob(place: IndexPlace, transport: Transport) -> FetchedIndex:
 
 
 def _indexes(manifest: BlobManifest, location: str) -> Mapping[str, Blob]:
-    """Return the indexes that can be read by their versions, the newest first.
+    """Return the supported indexes by version, newest first.
 
-    Spacks of several releases write to one cache, each the index of its own version: none of them
-    need hold all. Raises SourceError where there is none.
+    Different versions of Spack that write to one cache each write their own index, none of which
+    needs to be complete. Raises SourceError if there is none.
     """
     indexes = {
         match[1]: blob
@@ -403,7 +405,7 @@ def _indexes(manifest: BlobManifest, location: str) -> Mapping[str, Blob]:
 
 
 def _hash_file(location: str, transport: Transport) -> Checksum | None:
-    """Return the sha256 that lies beside an index of layout 2, if one does."""
+    """Return the sha256 in the file next to an index of layout 2, if it exists."""
     file = with_path(location, f"{path_of(location)}.hash")
     try:
         value = transport.read(file).decode("ascii", "replace").strip()
@@ -422,7 +424,7 @@ Document = TypeVar("Document")
 
 
 class BinaryPackage(msgspec.Struct, frozen=True):
-    """The binary of a spec: its size in bytes, and where it lies below the cache."""
+    """The binary package of a spec: its size in bytes, and its path in the cache."""
 
     size: int
     path: str
@@ -433,17 +435,17 @@ def read_packages(
 ) -> dict[str, BinaryPackage]:
     """Return the package of each spec, by hash, from the manifests in caches of layout 3.
 
-    What was read from a URL is kept in the cache folder, since the manifest of a hash never
-    changes; so an interrupted reading goes on where it stopped. Hashes without a manifest are
-    left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
-    skips what is bad.
+    Results from URLs are stored in the cache folder, as the manifest of a hash never changes;
+    therefore, an interrupted import continues where it stopped. Hashes without a manifest are
+    omitted, with a warning. Raises SourceError for an unreadable manifest, unless the report skips
+    bad ones.
     """
     hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
             hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
-        elif cache is None or cache.layout != OCI:  # a registry was asked already
+        elif cache is None or cache.layout != OCI:  # a registry's sizes have been read before
             elsewhere += len(specs)
     if elsewhere:
         reason = "only a build cache of layout 3 states them"
@@ -465,7 +467,7 @@ def packages_at(
     use: Callable[[Document, str], BinaryPackage],
     transport: Transport,
 ) -> dict[str, BinaryPackage]:
-    """Return the packages that manifests name, by hash, as ``read_packages`` does.
+    """Return the packages that manifests name, by hash, like ``read_packages``.
 
     ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
     SourceError, ``read`` also Missing.
@@ -508,7 +510,7 @@ def _package_key(location: str) -> str:
 
 
 def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
-    """Return the package that a spec's manifest names. Raises SourceError where it names none."""
+    """Return the package in a spec's manifest. Raises SourceError if there is none."""
     for blob in manifest.data:
         if _PACKAGE.fullmatch(blob.media_type):
             return BinaryPackage(blob.content_length, blob.path)
@@ -524,7 +526,7 @@ _DOCUMENT_BYTES = 64 << 20
 
 
 class ListedSpecs(msgspec.Struct, frozen=True):
-    """The specs of a cache, their packages by hash, and a version that stands for them all."""
+    """The specs of a cache, their packages by hash, and a version that covers all of them."""
 
     specs: IndexSpecs
     packages: Mapping[str, BinaryPackage]
@@ -534,7 +536,7 @@ class ListedSpecs(msgspec.Struct, frozen=True):
 class PublishedSpec(msgspec.Struct, frozen=True):
     """A spec in a cache without an index: its document and its package.
 
-    ``checksum`` is that of the document as it lies there, if its manifest tells one.
+    ``checksum`` is that of the stored document, if its manifest states one.
     """
 
     document: bytes
@@ -544,7 +546,7 @@ class PublishedSpec(msgspec.Struct, frozen=True):
 
 
 class SpecPlace(msgspec.Struct, frozen=True):
-    """Where the manifest of a spec is, and what it is kept under; None where it is not kept."""
+    """The location of a spec's manifest, and its key in the cache folder; None if not stored."""
 
     digest: str
     location: str
@@ -557,14 +559,15 @@ def read_published(
     read: Callable[[str], PublishedSpec],
     transport: Transport,
 ) -> tuple[IndexSpecs, dict[str, BinaryPackage], dict[str, str]]:
-    """Return the specs of the cache at a location, their packages and checksums by their hashes.
+    """Return the specs of the cache at a location, and their packages and checksums by hash.
 
-    ``read`` fetches one by the location of its manifest, in any thread, several at a time. What an
-    earlier run kept is not fetched again. A spec that cannot be read goes to ``report.bad``.
+    ``read`` fetches a spec by the location of its manifest, in several threads at a time. Specs
+    that an earlier run stored are not fetched again. An unreadable spec is passed to
+    ``report.bad``.
     """
     settings, report = transport.settings, transport.report
     documents = SpecDocuments(location, report, proof=settings.proof)
-    compressor = zstandard.ZstdCompressor(write_checksum=True)  # so that damage is noticed
+    compressor = zstandard.ZstdCompressor(write_checksum=True)  # to detect damage
     packages: dict[str, BinaryPackage] = {}
     checksums: dict[str, str] = {}
 
@@ -595,10 +598,10 @@ def read_published(
 
 
 def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
-    """Read the specs of a cache whose manifests lie below a folder.
+    """Read the specs of a cache whose manifests are below a folder.
 
-    The manifest of an object that has the same ETag as in an earlier run is not fetched again.
-    Raises SourceError where nothing can be listed or nothing is there.
+    The manifest of an object with the same ETag as in an earlier run is not fetched again. Raises
+    SourceError if the folder cannot be listed or is empty.
     """
     assert place.cache is not None  # noqa: S101 - only the specs of a cache are listed
     base = place.cache.base
@@ -625,12 +628,12 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
 
 
 def _key(file: RemoteFile) -> str | None:
-    """Return what a manifest is kept under: a file is as near as what is kept, and has none."""
+    """Return the key of a manifest in the cache folder; None for a file, as reading it is cheap."""
     return f"spec {public(file.location)} {file.version}" if file.version else None
 
 
 def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
-    """Return the manifests of specs below a folder by the hashes in their names."""
+    """Return the manifests of specs below a folder, by the hashes in their names."""
     manifests: dict[str, RemoteFile] = {}
     for listed in transport.listing(folder):
         if not listed.location.endswith(_ENDING):

@@ -1,7 +1,7 @@
 """Build caches in OCI registries: ``oci://HOST/NAME``, over plain HTTP ``oci+http://HOST/NAME``.
 
-Every spec is an image with a tag ``NAME-VERSION-HASH.spack``: its config has the spec, its last
-layer is the binary. The image ``index.spack`` has the index as its layer, where there is one.
+Every spec is an image with a tag ``NAME-VERSION-HASH.spack``: its config contains the spec, and
+its last layer is the binary. If there is an image ``index.spack``, its layer is the index.
 
 Sources: the distribution specification of the Open Container Initiative, Spack's documentation of
 build caches in registries, RFC 9110, 11 (challenges), RFC 7617 (Basic), the token specification of
@@ -73,19 +73,19 @@ class OciRepository(msgspec.Struct, frozen=True):
 
     @property
     def location(self) -> str:
-        """What a user calls it."""
+        """The location as a user writes it."""
         return f"{'oci' if self.scheme == 'https' else 'oci+http'}://{self.host}/{self.name}"
 
     @property
     def url(self) -> str:
-        """What all that it holds lies below."""
+        """The base URL of the repository's API."""
         return f"{self.scheme}://{self.host}/v2/{self.name}"
 
 
 def repository_at(location: str, settings: ReadSettings) -> OciRepository:
-    """Return the repository that a location names; as Spack has it, in lower case.
+    """Return the repository at a location, in lower case as in Spack.
 
-    Raises SourceError for a location that names none, or holds a login, and InvalidArgument where
+    Raises SourceError for a location without a repository or with a login, and InvalidArgument if
     the settings name a view.
     """
     scheme, _, rest = location.lower().partition("://")
@@ -107,26 +107,26 @@ def repository_at(location: str, settings: ReadSettings) -> OciRepository:
 
 
 def tag_of(name: str, version: str, digest: str) -> str:
-    """Return the tag of a spec's image, cut and with other characters replaced as Spack does."""
+    """Return the tag of a spec's image, truncated and with replaced characters as in Spack."""
     tag = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{name}-{version}-{digest}{SUFFIX}")
     return tag if len(tag) <= 128 else tag[:64] + tag[-64:]
 
 
 class Descriptor(msgspec.Struct, frozen=True):
-    """A blob or manifest that a manifest names; ``size`` is in bytes."""
+    """A blob or manifest in a manifest; ``size`` is in bytes."""
 
     digest: Annotated[str, msgspec.Meta(pattern=_DIGEST)]
     size: Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
 
     @property
     def checksum(self) -> tuple[str, str]:
-        """The algorithm, and what it gives."""
+        """The algorithm, and the checksum."""
         algorithm, _, value = self.digest.partition(":")
         return algorithm, value
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A manifest: the config and the layers of an image or, in an image index, other manifests."""
+    """A manifest: an image's config and layers or, for an image index, other manifests."""
 
     config: Descriptor | None = None
     layers: list[Descriptor] = []
@@ -138,7 +138,7 @@ class _TagList(msgspec.Struct):
 
 
 class Registry:
-    """Reads one repository; safe to share between threads."""
+    """Reads one repository; thread-safe."""
 
     def __init__(self, repository: OciRepository, transport: Transport) -> None:
         self.place = IndexPlace(repository.location, BuildCache(OCI, repository.url))
@@ -149,7 +149,7 @@ class Registry:
         )
 
     def index(self) -> FetchedIndex | None:
-        """Download the index to disk; None where the repository has none. Raises SourceError."""
+        """Download the index to disk; None if the repository has none. Raises SourceError."""
         location = self._manifest_url(INDEX_TAG)
         try:
             image = self._image(location)
@@ -165,14 +165,14 @@ class Registry:
             )
         return FetchedIndex(
             place=self.place,
-            body=msgspec.structs.replace(body, etag=None),  # its digest tells the version
+            body=msgspec.structs.replace(body, etag=None),  # the version is its digest
             checksum=Checksum(*blob.checksum, location),
         )
 
     def tags(self) -> list[str]:
-        """Return the tags of specs' images. Raises SourceError where there are none.
+        """Return the tags of specs' images. Raises SourceError if there are none.
 
-        So it does for a registry whose pages lead elsewhere, in a circle, or on and on.
+        It is also raised if a page links to another host, or if the pages do not end.
         """
         tags: dict[str, None] = {}
         for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", tags):
@@ -186,7 +186,7 @@ class Registry:
     def published(self) -> ListedSpecs:
         """Read the image of every spec. Raises SourceError.
 
-        What was read is kept in the cache folder, so that a later run fetches only what is new: an
+        Results are stored in the cache folder, so that a later run fetches only new images: an
         image is named after the hash of its spec.
         """
         tags = self.tags()
@@ -202,9 +202,8 @@ class Registry:
     def packages(self, specs: Iterable[Spec]) -> dict[str, BinaryPackage]:
         """Return the package of each spec, by hash, from the manifests of their images.
 
-        What was read is kept in the cache folder. Hashes without an image are left out and warned
-        of. Raises SourceError for a manifest that cannot be read, unless the report skips what is
-        bad.
+        Results are stored in the cache folder. Hashes without an image are omitted, with a warning.
+        Raises SourceError for an unreadable manifest, unless the report skips bad ones.
         """
         hash_by_manifest = {
             self._manifest_url(tag_of(spec.name, spec.version, spec.hash)): spec.hash
@@ -241,7 +240,7 @@ class Registry:
                 raise SourceError(url, f"leads to another host for more tags: {next_page}")
 
     def _image(self, location: str) -> Image:
-        """Return the manifest at a URL; of an image index the one manifest that it names."""
+        """Return the manifest at a URL, or the only manifest in the image index at the URL."""
         image = decode_json(self._document(location).data, Image, location)
         if not image.manifests:
             return image
@@ -268,9 +267,9 @@ class Registry:
             raise self._authorization.refused() from None
 
     def _blob(self, blob: Descriptor, location: str) -> bytearray:
-        """Return a small blob that is named at a location.
+        """Return a small blob that the document at ``location`` names.
 
-        Raises SourceError where it is missing or has another checksum.
+        Raises SourceError if it is missing or has another checksum.
         """
         url = self._blob_url(blob)
         with named_by(location, f"the blob {url}"):
@@ -298,7 +297,7 @@ def _package(image: Image, location: str) -> BinaryPackage:
 # -- authorization
 
 VARIABLES = "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"
-"""The settings of a login."""
+"""The variables that define a login."""
 
 _RENEWALS = 2
 _CONFIG_BYTES = 1 << 20
@@ -314,10 +313,10 @@ Result = TypeVar("Result")
 
 
 def challenges(headers: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the ways of authentication that WWW-Authenticate headers offer.
+    """Return the authentication schemes in WWW-Authenticate headers.
 
-    They are parameters by scheme, both in lower case; of two with a scheme the first counts. What
-    is not a challenge is left out.
+    The result has parameters by scheme, both with keys in lower case. The first challenge of a
+    scheme counts; anything that is not a challenge is ignored.
     """
     offered: dict[str, dict[str, str]] = {}
     parameters: dict[str, str] = {}
@@ -337,9 +336,9 @@ def challenges(headers: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """The login for a host, if there is one, and ``source``, where it stands.
+    """The login for a host, if there is one, and its ``source``.
 
-    ``hint`` says why a login that somebody may count on cannot be used.
+    ``hint`` is the reason why an existing login cannot be used.
     """
 
     login: Login | None = None
@@ -348,9 +347,9 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 def credentials_for(host: str, settings: ReadSettings) -> Credentials:
-    """Return the login of the settings, or else what Docker's configuration has for a host.
+    """Return the login of the settings, or else that of Docker's configuration for a host.
 
-    What is wrong with that file is a hint: a registry may well let everybody read.
+    An error in Docker's configuration becomes a hint, as the registry may be public.
     """
     if settings.oci_login is not None:
         return Credentials(settings.oci_login, VARIABLES)
@@ -376,7 +375,7 @@ class _DockerConfig(msgspec.Struct):
 
 
 def _docker_credentials(host: str, file: Path) -> Credentials:
-    """Return what a ``config.json`` of Docker's has. Raises Missing and SourceError."""
+    """Return the credentials in Docker's ``config.json``. Raises Missing and SourceError."""
     location = str(file)
     config = decode_json(read_regular(location, _CONFIG_BYTES), _DockerConfig, location)
     if helper := _of_host(config.cred_helpers, host):
@@ -389,7 +388,7 @@ def _docker_credentials(host: str, file: Path) -> Credentials:
         return Credentials(hint=_unused(location, f"credsStore: {store}") if store else "")
     try:
         text = base64.b64decode(entry.auth, validate=True).decode()
-    except ValueError:  # it is not base64, no ASCII, or no UTF-8
+    except ValueError:  # not base64, not ASCII, or not UTF-8
         raise SourceError(location, f"its login for {host} is not base64") from None
     user, colon, password = text.rstrip("\0").partition(":")
     if not colon:
@@ -398,7 +397,7 @@ def _docker_credentials(host: str, file: Path) -> Credentials:
 
 
 def _of_host(entries: Mapping[str, Any], host: str) -> Any:
-    """Return what Docker's configuration has for a host, whose key may be the URL of an API."""
+    """Return the entry for a host in Docker's configuration, whose key may be an API URL."""
     names = _DOCKER_HUB if host in _DOCKER_HUB else {host}
     for key, entry in entries.items():
         match = _DOCKER_HOST.fullmatch(key)
@@ -412,12 +411,12 @@ def _unused(location: str, where: str) -> str:
 
 
 class Authorization:
-    """The Authorization header that a registry accepts; safe to share between threads.
+    """The Authorization header that a registry accepts; thread-safe.
 
-    ``location`` is what the user named, ``url`` the https or http URL of its repository, ``scope``
-    what a token is asked for where the registry does not say. Nothing is sent before the registry
-    asks for it, and then the login goes to it alone or to the realm that it names: over https, or
-    over http to the same host where the registry itself is read so.
+    ``location`` is the user's location, ``url`` the https or http URL of its repository, ``scope``
+    the scope of a token if the registry does not state one. No login is sent before the registry
+    requests it. Then, it is sent only to the registry or to the realm that it names: over https, or
+    over http to the same host if the registry itself is read over http.
     """
 
     def __init__(self, location: str, url: str, scope: str, transport: Transport) -> None:
@@ -429,10 +428,10 @@ class Authorization:
         self._lock = Lock()
 
     def authorized(self, ask: Callable[[Mapping[str, str]], Result]) -> Result:
-        """Return what ``ask`` does with the headers that the registry wants.
+        """Return the result of ``ask`` with the headers that the registry requires.
 
-        A token that has expired is renewed. Raises SourceError where the registry does not let one
-        read, and what ``ask`` raises otherwise.
+        An expired token is renewed. Raises SourceError if the registry denies access, and other
+        errors of ``ask``.
         """
         for attempt in range(1 + _RENEWALS):
             header = self._header
@@ -445,7 +444,7 @@ class Authorization:
         raise self.refused()
 
     def refused(self, credentials: Credentials | None = None) -> SourceError:
-        """Return the error for a registry that does not let one read."""
+        """Return the error for a registry that denies access."""
         host = self._url.netloc
         if credentials is None:
             credentials = credentials_for(host, self._transport.settings)
@@ -458,10 +457,10 @@ class Authorization:
         return SourceError(self._location, f"{reason}: {remedy}{hint}")
 
     def _renew(self, sent: str | None, refusal: Unauthorized) -> None:
-        """Have another header than was ``sent``. Raises SourceError where there is none."""
+        """Replace the header that was ``sent``. Raises SourceError if this is impossible."""
         with self._lock:
             if sent != self._header:
-                return  # another thread has renewed it meanwhile
+                return  # another thread has already renewed it
             credentials = credentials_for(self._url.netloc, self._transport.settings)
             offered = challenges(refusal.challenges)
             if "bearer" in offered:
