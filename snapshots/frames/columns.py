@@ -82,7 +82,7 @@ class Column(Generic[Value]):
         return self.fingerprints[self.codes[rows]].astype(np.uint64)
 
     def known(self) -> Mask:
-        """Return a mask over the distinct values that selects all but None."""
+        """Return a mask of the distinct values except None."""
         return self.where(lambda value: value is not None)
 
     def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
@@ -117,11 +117,11 @@ class Column(Generic[Value]):
         return [(value, count) for value, count in pairs if count and value is not None]
 
     def where(self, accept: Callable[[Value], bool]) -> Mask:
-        """Return a mask over the distinct values that selects those that ``accept`` accepts."""
+        """Return a mask of the distinct values that ``accept`` accepts."""
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
     def among(self, values: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values that selects those in ``values``."""
+        """Return a mask of the distinct values that are in ``values``."""
         mask = np.zeros(len(self.values), np.bool_)
         mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
@@ -162,7 +162,7 @@ class ListColumn(Column[tuple[str, ...]]):
         return {item: code for code, item in enumerate(self.items)}
 
     def having(self, item: str) -> Mask:
-        """Return a mask over the distinct lists that selects those that contain the item."""
+        """Return a mask of the distinct lists that contain the item."""
         mask = np.zeros(len(self.values), np.bool_)
         if (code := self.item_index.get(item)) is not None:
             mask[self.owner[self.flat == code]] = True

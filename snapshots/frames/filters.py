@@ -54,13 +54,13 @@ _OF_SPECS = {*PackageFilter.__struct_fields__} & {*SpecFilter.__struct_fields__}
 
 
 def named_like(column: Column[str], search: str) -> Mask:
-    """Return a mask over the distinct names that selects those with the text, ignoring case."""
+    """Return a mask of the distinct names that contain the text, ignoring case."""
     text = search.lower()
     return column.where(lambda name: text in name.lower())
 
 
 def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct lists that selects those with at least one of the items."""
+    """Return a mask of the distinct lists with at least one of the items."""
     mask = np.zeros(len(column.values), np.bool_)
     for item in items:
         mask |= column.having(item)
@@ -68,7 +68,7 @@ def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
 
 
 def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct lists that selects those with all of the variants."""
+    """Return a mask of the distinct lists with all of the variants."""
     mask = np.ones(len(column.values), np.bool_)
     for item in items:
         mask &= column.having(canonical_variant(item))
@@ -76,7 +76,7 @@ def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
 
 
 def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
-    """Return a mask over the distinct lists that selects those with at least one accepted item."""
+    """Return a mask of the distinct lists with at least one accepted item."""
     accepted = np.fromiter(map(accept, column.items), np.bool_, len(column.items))
     mask = np.zeros(len(column.values), np.bool_)
     mask[column.owner[accepted[column.flat]]] = True
@@ -84,9 +84,9 @@ def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
 
 
 def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct compilers that selects those with a name in ``compilers``.
+    """Return a mask of the distinct compilers with a name in ``compilers``.
 
-    A name without a version selects all versions.
+    A name without a version matches all versions.
     """
     names = {canonical_compiler(compiler) for compiler in compilers} - {None}
     return column.where(

@@ -179,7 +179,7 @@ class Frame:
         return self.stacks.fingerprints_without(ROOT_STACK)
 
     def in_stack(self, stack: str) -> Mask:
-        """Return a mask over the rows that selects the specs of a stack."""
+        """Return a mask of the rows of the specs of a stack."""
         return self.stacks.having(stack)[self.stacks.codes]
 
     # -- specs
@@ -195,7 +195,7 @@ class Frame:
     # -- selection
 
     def select(self, conditions: SpecFilter, within: slice = slice(None)) -> Mask:
-        """Return a mask over the rows of ``within`` that selects those that meet all conditions."""
+        """Return a mask over the rows of ``within``, of those that meet all conditions."""
         mask = np.ones(len(range(*within.indices(len(self)))), np.bool_)
         for column, accepted in self._accepted(conditions):
             mask &= accepted[column.codes[within]]
@@ -239,7 +239,7 @@ class Frame:
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:
-        """Return a mask over the packages that selects those with at least one selected row."""
+        """Return a mask of the packages with at least one selected row."""
         packages = np.zeros(len(self.packages), np.bool_)
         packages[self.package.codes[mask]] = True
         return packages

@@ -16,7 +16,7 @@ Numbers = npt.NDArray[np.int32]
 class Adjacency:
     """One direction of a graph: the edges of each node, and the node at the end of each edge.
 
-    ``begins`` has the nodes where the edges begin, in ascending order. ``edges`` has the numbers of
+    ``begins`` has the node where each edge begins, in ascending order. ``edges`` has the numbers of
     these edges; None if the edges are numbered in this order.
     """
 

@@ -245,7 +245,7 @@ class HashSet:
         return self._keys.nbytes + 200
 
     def having(self, others: Hashes) -> Mask:
-        """Return a mask over other hashes that selects those in the set."""
+        """Return a mask of those of the other hashes that are in the set."""
         if not len(self):
             return np.zeros(len(others), np.bool_)
         keys = _mixed(others.words)

@@ -76,7 +76,7 @@ def read(query: str) -> SpecConstraint:
 
 
 def select(frame: Frame, constraint: SpecConstraint, load: Callable[[], DependencyGraph]) -> Mask:
-    """Return a mask over the rows that meet all conditions.
+    """Return a mask of the rows that meet all conditions.
 
     ``load`` returns the frame's graph; it is called only if the query has conditions on
     dependencies. Raises DependenciesUnknown if ``^`` or a propagated variant needs dependencies
@@ -101,7 +101,7 @@ class _Search:
         self._graph = graph
 
     def rows(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the rows that meet all conditions."""
+        """Return a mask of the rows that meet all conditions."""
         mask = self._nodes(constraint)
         for dependency in constraint.transitive:
             self._require_known()
@@ -112,7 +112,7 @@ class _Search:
         return mask[: len(self._frame)]
 
     def _nodes(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes that meet all conditions except transitive ones."""
+        """Return a mask of the nodes that meet all conditions except transitive ones."""
         mask = self._having_facts(constraint)
         for variant in constraint.variants:
             if variant.propagate:
@@ -126,7 +126,7 @@ class _Search:
     # -- a node's own facts
 
     def _having_facts(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes whose own facts meet the conditions."""
+        """Return a mask of the nodes whose own facts meet the conditions."""
         mask = np.zeros(self._graph.num_nodes, np.bool_)
         mask[_rows(self._frame, constraint)] = True
         outside = mask[len(self._frame) :]
@@ -138,7 +138,7 @@ class _Search:
         return mask
 
     def _where(self, fact: str, accept: Callable[[Any], bool]) -> Mask:
-        """Return a mask over the nodes with a known, accepted value of a fact."""
+        """Return a mask of the nodes with a known, accepted value of a fact."""
         columns: list[Column[Any]] = [
             getattr(frame, fact) for frame in (self._frame, self._graph.outside)
         ]
@@ -149,7 +149,7 @@ class _Search:
         return np.concatenate(masks)
 
     def _having_variant(self, accept: Callable[[tuple[str, ...]], bool]) -> Mask:
-        """Return a mask over the nodes with a variant that is accepted."""
+        """Return a mask of the nodes with a variant that is accepted."""
         columns = (self._frame.variants, self._graph.outside.variants)
         return np.concatenate(
             [having_where(column, _one(accept))[column.codes] for column in columns]
@@ -180,7 +180,7 @@ class _Search:
     # -- dependencies
 
     def _having_direct(self, dependency: DependencyConstraint) -> Mask:
-        """Return a mask over the nodes with such a direct dependency."""
+        """Return a mask of the nodes with such a direct dependency."""
         edges = self._edges(dependency.spec)
         if dependency.virtuals:
             edges &= np.logical_or.reduce(list(map(self._provides, dependency.virtuals)))
@@ -193,21 +193,21 @@ class _Search:
 
     @cached_property
     def _of_older_formats(self) -> Mask:
-        """Mask over the nodes of specs of older formats; see the module's docstring."""
+        """Mask of the nodes of specs of older formats; see the module's docstring."""
         mask = self._where("compiler", lambda _: True)
         mask[self._graph.sources[self._graph.edges_to_compilers]] = False
         mask[: len(self._frame)] |= ~self._graph.known
         return mask
 
     def _above(self, edges: Mask) -> Mask:
-        """Return a mask over the nodes for which one of the edges counts for ``^``."""
+        """Return a mask of the nodes for which one of the edges counts for ``^``."""
         graph = self._graph
         mask = graph.nodes_above(edges & (graph.types & _LINK_OR_RUN != 0), _LINK_OR_RUN)
         mask[graph.sources[edges & (graph.types & DependencyType.BUILD != 0)]] = True
         return mask
 
     def _edges(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the edges that lead to such a spec, regardless of their types."""
+        """Return a mask of the edges that lead to such a spec, regardless of their types."""
         targets, name = self._graph.targets, constraint.name
         edges: Mask = self._nodes(constraint)[targets]
         if name is not None and self._graph.has_provider(name):
@@ -215,12 +215,12 @@ class _Search:
         return edges
 
     def _provides(self, virtual: str) -> Mask:
-        """Return a mask over the edges that provide a virtual package."""
+        """Return a mask of the edges that provide a virtual package."""
         column = self._graph.virtuals
         return column.where(lambda virtuals: virtual in virtuals)[column.codes]
 
     def _providers(self, virtual: str, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes that can provide a virtual package as required.
+        """Return a mask of the nodes that can provide a virtual package as required.
 
         Raises InvalidArgument for versions that only a recipe has.
         """
@@ -238,7 +238,7 @@ class _Search:
         return mask
 
     def _providing(self, virtual: str, versions: VersionList) -> Mask:
-        """Return a mask over the nodes that provide such versions, or record no versions."""
+        """Return a mask of the nodes that provide such versions, or record no versions."""
         is_recorded = self._where("provided_virtuals", lambda _: True)
         fits = self._where("provided_virtuals", lambda names: provides(names, virtual, versions))
         providers = self._graph.targets[self._provides(virtual)]
