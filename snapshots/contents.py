@@ -139,9 +139,9 @@ class PackageRows(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContentRows(msgspec.Struct, frozen=True):
-    """The rows of a content, and the positions of those of its ``packages``, if known.
+    """The rows of a content, and the positions of the rows of its ``packages``, if known.
 
-    The rows outside the cache are those of the package with an empty name.
+    The rows outside the cache belong to the package with an empty name.
     """
 
     digest: str

@@ -387,7 +387,7 @@ SOURCE_KIND_TEXT = "What was read: pages, index, installation, git or demo."
 
 
 def source_kind(name: str) -> SourceKind:
-    """Return the kind of a source that a row names; one of a newer program may be unknown."""
+    """Return the kind of source named in a row; the name is unknown if a newer program wrote it."""
     return SOURCE_KINDS.get(name) or SourceKind(name)
 
 

@@ -23,7 +23,7 @@ _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
 
 
 def _type_of(text: str) -> pa.DataType:
-    """Return the type that a text names: brackets make a list, and commas the parts of a struct."""
+    """Return the type that a text describes: brackets denote lists, commas separate fields."""
     if text[0] == "[":
         return pa.list_(_type_of(text[1:-1]))
     if text in _TYPES:

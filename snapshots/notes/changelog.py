@@ -162,7 +162,7 @@ class ExplainedSummary(Summary, frozen=True, kw_only=True):
 
 
 class Ambiguity(msgspec.Struct, frozen=True):
-    """A package for which it is not known which specs replaced which.
+    """A package in which it is unknown which specs replaced which.
 
     ``num_replaced`` of ``num_specs`` specs replaced another one.
     """
@@ -191,7 +191,7 @@ def summarize(comparison: Comparison) -> Summary:
 def summarize_explained(
     comparison: Comparison, reasons: npt.NDArray[np.int8], cells: CoverageChanges
 ) -> ExplainedSummary:
-    """Count the changes; ``reasons`` are the codes of those of the comparison's specs."""
+    """Count the changes; ``reasons`` has the code of the reason of each changed spec."""
     counts = _counts(comparison)
     before, after = counts["total_size_before"], counts["total_size_after"]
     by_reason = np.bincount(reasons, minlength=len(REASONS))
@@ -506,7 +506,7 @@ def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
 
 
 def _num_removed(log: Changelog) -> int:
-    """Return the number of removed specs without a counterpart, whether it is in scope or not."""
+    """Return the number of removed specs without a counterpart, which may be out of scope."""
     replaced = SpecChangeReason.REPLACED.value
     entries = (entry for entries in log.packages.values() for entry in entries)
     return sum(entry.specs_removed - entry.reasons.get(replaced, 0) for entry in entries)

@@ -20,7 +20,7 @@ from snapshots.tables import CELL
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Cell = Mapping[CoverageDimension, str]
-"""The values of a cell: any of VERSION, TARGET and STACK, or none."""
+"""The values of a cell: any of VERSION, TARGET and STACK; it may be empty."""
 
 _PAIR_BYTES, _CHANGE_BYTES = 400, 120
 
@@ -157,10 +157,10 @@ def nearest_place(
 ) -> tuple[RevisionInfo, RevisionInfo] | None:
     """Return the revision whose specs in a cell are the reference, and the revision to search.
 
-    Both are in the first series that currently has specs in the cell, according to ``spans`` by
-    series, or else in the package's best series. The first is the last revision of the series with
-    specs in the cell. The second, which also replaces the first if there is none, is the last
-    revision with the package. Return None if the package was removed from all series.
+    Both are in the same series: the first that currently has specs in the cell, according to
+    ``spans`` by series, or else the package's best series. The former is its last revision with
+    specs in the cell, the latter its last revision with the package. If the series never had specs
+    in the cell, both are the latter. Return None if the package was removed from all series.
     """
     if package.is_gone:
         return None

@@ -1,4 +1,4 @@
-"""The causes of a series: those of all its neighbours, summed up over time."""
+"""The causes of all neighbours of a series, summed up over time."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -191,7 +191,7 @@ class SeriesCauses:
             keys = keys * (len(values[key.value]) + 1) + codes[key.value]
         _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
         size = len(first)
-        # Encode group and place in one number, to sum the points of all groups at once, in order.
+        # Encode group and step in one number, to sum the points of all groups at once, in order.
         num_places = len(self.steps) or 1
         of_points, at = np.unique(groups * num_places + self._places[rows], return_inverse=True)
         points = {name: self._sums(name, rows, at, len(of_points)) for name in _NUMBERS[:2]}

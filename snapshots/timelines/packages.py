@@ -25,7 +25,7 @@ _VersionOrder = tuple[VersionKey, str]
 
 
 class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes that a revision made to a package, compared with the one before it in its series.
+    """The changes of a package in a revision, compared with the one before it in its series.
 
     ``base`` is None for the first revision of the series. ``versions_added`` are the versions that
     only the new revision has, ``versions_removed`` those that only the one before had; both are
@@ -91,14 +91,14 @@ def package_timeline(
 
 
 def counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
-    """Return the number of events with each code (rows) at each place (columns)."""
+    """Return the number of events with each code (rows) at each step (columns)."""
     keys = codes.astype(np.int64) * len(steps) + events.places
     counts = np.bincount(keys, minlength=num_codes * len(steps))
     return counts.reshape(num_codes, len(steps))
 
 
 def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
-    """Return one entry for each place that has events, oldest first."""
+    """Return one entry for each step that has events, oldest first."""
     versions = _version_changes(events)
     by_reason = counted(events.reasons, len(REASONS), events, events.steps)
     places = np.flatnonzero(by_kind.any(axis=0))
@@ -136,7 +136,7 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
 
 
 def _version_changes(events: Events) -> dict[int, _VersionChange]:
-    """Return the changes of versions by place, for places that have any."""
+    """Return the changes of versions by step, for steps that have any."""
     present: list[_VersionOrder] = []
     changes = {}
     for place, (added, removed) in sorted(came_and_went(events).items()):
@@ -156,7 +156,7 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
 
 
 def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
-    """Return by place the versions that got their first spec, and those that lost their last."""
+    """Return by step the versions that got their first spec, and those that lost their last."""
     versions, places, counts = _version_counts(events)
     begins = begins_of_runs(versions * len(events.steps.names) + events.steps.series_of(places))
     starts = np.flatnonzero(begins)
@@ -176,9 +176,9 @@ def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_
 
 
 def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
-    """Return by how many specs each version grew or shrank at each place: code, place, and number.
+    """Return by how many specs each version grew or shrank at each step: code, step, and number.
 
-    The pairs of code and place are distinct and sorted. A changed hash counts if its version
+    The pairs of code and step are distinct and sorted. A changed hash counts if its version
     differs.
     """
     signs = np.zeros(len(KINDS), np.int64)

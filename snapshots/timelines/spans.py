@@ -123,7 +123,7 @@ def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay
 
 
 def _bounds(events: Events, stay: _Stay) -> tuple[int, int]:
-    """Return the place of the first revision of a span, and the place after its last."""
+    """Return the index of the first revision of a span, and the index after its last."""
     if stay.gone is not None:
         return int(events.places[stay.came]), int(events.places[stay.gone])
     return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
@@ -174,9 +174,9 @@ class LastSeen(msgspec.Struct, frozen=True):
 
 
 def last_seen(history: HashHistory, series: str) -> LastSeen:
-    """Return where a series last had a hash, or where any series had it if this one never did.
+    """Return the last revision of a series that has a hash; of any series if this one never had it.
 
-    In the series, "last" is by its order; across series, it is by ``taken_at``.
+    Revisions of the series are in its order; those of other series are ordered by ``taken_at``.
     """
     own = [span for span in history.spans if span.series == series]
     last = own[-1] if own else max(history.spans, key=lambda span: age(span.last))

@@ -20,7 +20,7 @@ from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo
 
 Places = npt.NDArray[np.int64]
-"""Numbers of steps."""
+"""Indexes of steps."""
 
 
 _LOCK = Lock()
@@ -29,8 +29,8 @@ _LOCK = Lock()
 class Steps:
     """The steps of the existing series among some names, concatenated, each series oldest first.
 
-    A step leads to a revision from the one before it. The place of both is the index of the step:
-    ``revisions[place]``.
+    A step leads to a revision from the one before it. Its place is its index, and that of the
+    revision: ``revisions[place]``.
     """
 
     def __init__(self, history: History, names: Iterable[str]) -> None:
@@ -60,20 +60,20 @@ class Steps:
         return len(self.revisions)
 
     def of_pair(self, pair: Pair) -> Sequence[int]:
-        """Return the places where a pair occurs, in ascending order; there may be none."""
+        """Return the indexes of the steps of a pair, in ascending order; there may be none."""
         return self._places.get(pair, ())
 
     def series_of(self, places: Places) -> Places:
-        """Return for each place the index, in ``names``, of its series."""
+        """Return for each step the index, in ``names``, of its series."""
         numbers: Places = self._series[places]
         return numbers
 
     def bounds(self, number: int) -> tuple[int, int]:
-        """Return the first place of a series, and the one after its last."""
+        """Return the index of the first step of a series, and the index after its last step."""
         return int(self.starts[number]), int(self.starts[number + 1])
 
     def newest(self, begin: int, end: int) -> int:
-        """Return the place from ``begin`` to ``end`` - 1 of the latest revision, by ``taken_at``.
+        """Return the index, from ``begin`` to ``end`` - 1, of the latest revision by ``taken_at``.
 
         This is not always the last one, because an old release can be built again after a newer
         one.
@@ -98,7 +98,7 @@ Member = TypeVar("Member", bound=Enum)
 
 
 class Events:
-    """The changes of hashes at each step, as columns, sorted by hash and place.
+    """The changes of hashes at each step, as columns, sorted by hash and step.
 
     ``hashes`` and ``versions`` are codes into ``hash_values`` and ``version_values``. ``kinds`` are
     codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. An added hash
@@ -139,7 +139,7 @@ class Events:
 
 
 def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
-    """Return the indexes of the rows repeated for each place of their pair, and those places.
+    """Return the indexes of the rows, repeated for each step of their pair, and these steps.
 
     Rows of pairs that do not occur are omitted.
     """
