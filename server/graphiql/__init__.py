@@ -1,1 +1,1 @@
-"""GraphiQL, with the templates of its page and of the queries that it shows."""
+"""GraphiQL, with the templates of its page and of its example queries."""

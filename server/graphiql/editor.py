@@ -1,4 +1,4 @@
-"""GraphiQL, the page in which people explore the API, with queries that fit the catalog."""
+"""The GraphiQL page for exploring the API, with example queries that match the catalog."""
 
 import tomllib
 from base64 import b64encode
@@ -20,13 +20,13 @@ from snapshots.refs import series
 _VENDOR = Path(__file__).parents[1] / "vendor.toml"
 
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
-"""What the page needs, under ``static/vendor``; the build puts it there."""
+"""The files of the page in ``static/vendor``, which the build downloads."""
 
 EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "history", "notes")
-"""The queries that the page shows in tabs, in this order."""
+"""The example queries in the order of their tabs."""
 
 _FEEDS = 50
-"""Of how many series the page names the feeds."""
+"""Maximum number of series whose feeds the page links to."""
 
 _SCRIPT = "page.js"
 _STYLE = "page.css"
@@ -42,7 +42,7 @@ _ICON = """
 
 
 def graphiql_page(history: History, static: Path) -> bytes:
-    """Return the page; its example queries name revisions that the catalog has."""
+    """Return the page, with example queries for revisions in the catalog."""
     environment = _environment()
     refs = _refs(history)
     examples = [
@@ -61,17 +61,17 @@ def graphiql_page(history: History, static: Path) -> bytes:
 
 
 def missing_assets(static: Path) -> list[str]:
-    """Return what the page has to load from a CDN because the build could not include it."""
+    """Return the names of the files that the page loads from a CDN because the build lacks them."""
     return [name for name in ASSETS if not (static / "vendor" / name).is_file()]
 
 
 def json_in_script(value: Any) -> str:
-    """Return JSON that no HTML parser takes for the end of the script that it stands in."""
+    """Return JSON that can be embedded in a script element: it cannot end the element."""
     return orjson.dumps(value).decode().replace("<", "\\u003c")
 
 
 def _asset(name: str, static: Path) -> dict[str, str]:
-    """Return where the page finds a file, and what its content must be."""
+    """Return the URL of a file, and the digest of its content (subresource integrity)."""
     pinned = _pinned()[name]
     digest = bytes.fromhex(pinned["sha256"])
     if (static / "vendor" / name).is_file():
@@ -82,10 +82,10 @@ def _asset(name: str, static: Path) -> dict[str, str]:
 
 
 def _refs(history: History) -> dict[str, str]:
-    """Return refs of two revisions, the newest that has one before it in its series and that one.
+    """Return refs of two revisions: the newest with a predecessor in its series, and that one.
 
-    They are tags, which stay true while digests are replaced. Where every series has one revision
-    alone, they are the oldest and the newest tag.
+    They are tags, which remain valid when contents are replaced. If each series has only one
+    revision, they are the oldest and the newest tag.
     """
     if not history.revisions:
         return {"base": "develop~1", "head": "develop", "series": "develop"}
@@ -97,7 +97,7 @@ def _refs(history: History) -> dict[str, str]:
 
 
 def _versioned(name: str, static: Path) -> str:
-    """Return the address of a file of ours; another content has another address."""
+    """Return the URL of one of cachelog's own files, including the version of its content."""
     return f"static/{name}?v={version_of(static / name)}"
 
 

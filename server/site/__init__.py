@@ -1,1 +1,1 @@
-"""A site of files: what a server of the catalog says, written for hosts that run no program."""
+"""Static sites: the responses of a server as files, for hosts that run no programs."""

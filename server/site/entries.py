@@ -1,4 +1,4 @@
-"""What a site has pages of beside its revisions: packages, stacks, specs and hashes; its search."""
+"""Entries of a site: packages, stacks, specs and hashes that have pages; and its search index."""
 
 from collections.abc import (
     AsyncIterator,
@@ -22,7 +22,7 @@ from snapshots.models import RevisionInfo
 from snapshots.texts import counted, versioned
 
 INDEX_FILE = "search-index.js"
-"""The file with the index of the search: a script, which pages on a disk can load, too."""
+"""The file of the search index: a script, because pages on a disk can load only scripts."""
 
 _AT_ONCE = 1_000
 _LONGEST_NAME = 200
@@ -56,13 +56,13 @@ _COMMITS = f"""query ($base: String!, $head: String!, $first: Int!, $after: Stri
 }}"""
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
-"""Returns the one field of the answer to a document with variables; None where there is none."""
+"""Returns the single root field of the answer to a document with variables; None if missing."""
 
 
 class SiteEntry(msgspec.Struct, frozen=True):
-    """What a site has pages of, by their addresses; ``kind``, ``value`` and ``detail`` describe it.
+    """A subject with pages at ``addresses``, described by ``kind``, ``value`` and ``detail``.
 
-    The search leads to the first address. It does not know what has no ``value``.
+    The search index links to the first address. It omits entries without a ``value``.
     """
 
     addresses: Sequence[str]
@@ -72,10 +72,10 @@ class SiteEntry(msgspec.Struct, frozen=True):
 
 
 async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
-    """Return what a site has pages of, of each kind but commits no more than ``limit``.
+    """Return the entries of a site, at most ``limit`` of each kind except commits.
 
-    That is every package of the catalog; packages, stacks and specs of the newest revision of each
-    series; the hashes that its comparisons removed, and the commits that explain them.
+    These are the packages of the catalog; the packages, stacks and specs of the newest revision of
+    each series; the hashes that its comparisons removed; and the commits that explain them.
     """
     revisions = chosen.revisions
     newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
@@ -105,7 +105,7 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
 
 
 def index_script(found: Iterable[tuple[SiteEntry, str]]) -> bytes:
-    """Return the index of the search as a script, of entries with the links to their pages."""
+    """Return the search index as a script, from entries and the links to their pages."""
     rows = {
         entry.addresses[0]: [entry.kind, entry.value, entry.detail, link] for entry, link in found
     }
@@ -113,7 +113,7 @@ def index_script(found: Iterable[tuple[SiteEntry, str]]) -> bytes:
 
 
 def _can_be_files(addresses: Iterable[str]) -> bool:
-    """Tell whether names in addresses can be names of files: sources name stacks as they like."""
+    """Return whether names in addresses are valid file names: sources choose names of stacks."""
     names = [unquote(part) for address in addresses for part in address.split("/")[1:]]
     return all(
         0 < len(name.encode()) <= _LONGEST_NAME
@@ -127,9 +127,9 @@ def _can_be_files(addresses: Iterable[str]) -> bool:
 async def _nodes(
     ask: Ask, text: str, each: Iterable[Mapping[str, Any]], limit: int
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yield the nodes of the one list of a document, with some variables after others.
+    """Yield the nodes of the list in a document, for each set of variables in turn.
 
-    A node has the variables that it was asked for with, too.
+    A node also contains the variables with which it was queried.
     """
     for variables in each:
         after = None
@@ -139,7 +139,7 @@ async def _nodes(
             for name in ("packages", "specs", "commits"):
                 answer = (answer or {}).get(name, answer)
             if answer is None:
-                break  # what cannot be read has no pages
+                break  # data that cannot be read have no pages
             for node in answer["nodes"]:
                 limit -= 1
                 yield {**variables, **node}
@@ -149,7 +149,7 @@ async def _nodes(
 
 
 def _series(chosen: Chosen) -> Iterator[SiteEntry]:
-    """Yield the series of a site, and its tags, of each the newest revision."""
+    """Yield the entries of a site's series, and of its tags with their newest revisions."""
     by_tag: dict[str, RevisionInfo] = {}
     for name, revisions in chosen.revisions.items():
         detail = counted(len(revisions), "revision")

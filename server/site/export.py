@@ -27,23 +27,23 @@ from snapshots.sources.reports import Progress
 _OF_ONE_EXCHANGE = frozenset(
     {"content-length", "date", "etag", "last-modified", "server", "vary", "x-request-id"}
 )
-"""Headers that hosts have values of their own for."""
+"""Headers that hosts set themselves."""
 
 _PATIENCE = 600.0
-"""How many seconds a request may wait for a thread: nobody else asks."""
+"""Seconds that a request may wait for a thread; there are no other clients."""
 
 
 @asynccontextmanager
 async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[httpx.AsyncClient]:
-    """Run a server with the limits of others, whose pages link as those of a site do.
+    """Run a server with the usual limits, whose pages have the links of a site.
 
-    It is in this process, and nobody else reaches it.
+    It runs in this process and has no other clients.
     """
     app = create_app(
         replace(
             settings,
             public_url="",
-            documents="",  # the site's own are asked
+            documents="",  # allow the site's own documents
             pages=True,
             graphiql=False,
             docs="none",
@@ -65,27 +65,27 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[httpx
             transport=httpx.ASGITransport(app=app),
             base_url="http://cachelog",
             headers={"accept": "*/*", "accept-encoding": "identity"},
-            timeout=None,  # noqa: S113 - the server's own limits hold
+            timeout=None,  # noqa: S113 - the server has timeouts of its own
         ) as client,
     ):
         yield client
 
 
 def _headers(response: httpx.Response) -> dict[str, str]:
-    """Return the headers of an answer that hosts have to send, too."""
+    """Return the headers of a response that hosts should send with its file."""
     headers = response.headers.items()
     return {name: value for name, value in headers if name not in _OF_ONE_EXCHANGE}
 
 
 def _is_permanent(response: httpx.Response) -> bool:
-    """Tell whether an answer stays true for ever."""
+    """Return whether a response is permanent."""
     return "immutable" in response.headers.get("cache-control", "")
 
 
 async def _answered(
     server: httpx.AsyncClient, text: str, variables: Mapping[str, Any]
 ) -> httpx.Response:
-    """Return the answer to a document."""
+    """Return the response to a document."""
     return await server.post(GRAPHQL_PATH, json={"query": text, "variables": dict(variables)})
 
 
@@ -93,11 +93,11 @@ _REVALIDATE = "no-cache"
 
 
 class Site(msgspec.Struct, kw_only=True):
-    """What a site has: answers to ``documents``, and pages and feeds unless they are left out.
+    """The parts of a site: answers to ``documents``, feeds, and, with ``has_pages``, pages.
 
-    There are pages of no more than ``limit`` packages, stacks, specs and hashes each.
-    ``feed_of`` makes the feed of a series. With ``is_pruned`` files of earlier runs are going to be
-    removed. ``faults`` gets what could not be had, a line each.
+    ``limit`` is the maximum number of packages, stacks, specs and hashes with pages, for each kind.
+    ``feed_of`` creates the feed of a series. With ``is_pruned``, files of earlier runs are going to
+    be removed. A line is added to ``faults`` for each failed request.
     """
 
     chosen: Chosen
@@ -113,9 +113,9 @@ class Site(msgspec.Struct, kw_only=True):
 async def export(
     site: Site, server: httpx.AsyncClient, folder: SiteFolder, progress: Progress
 ) -> None:
-    """Write all files of a site that are not there yet, or that may have changed.
+    """Write all files of a site that are missing or may have changed.
 
-    An answer with errors is not written; what was there before stays.
+    An answer with errors is not written; an existing file is then left unchanged.
     """
     questions = [
         question for document in site.documents for question in document.questions(site.chosen)
@@ -137,7 +137,7 @@ async def export(
 
 
 def feed_file(series: str) -> str:
-    """Return where the feed of a series is in a site."""
+    """Return the path of a series' feed in a site."""
     return f"{FEEDS}/{series}{SUFFIX}"
 
 
@@ -148,7 +148,7 @@ def _feed_address(series: str) -> str:
 async def _answer(
     site: Site, question: SiteQuestion, server: httpx.AsyncClient, folder: SiteFolder
 ) -> str:
-    """Write an answer; return the cursor that the rest of its list stands after, or nothing."""
+    """Write an answer; return the cursor of the next part of its list, or an empty string."""
     file, document = question.file, question.document
     kept = folder.kept(file)
     if kept is not None:
@@ -172,7 +172,7 @@ async def _answer(
 
 
 class _Pages:
-    """The pages of a site, with what they load."""
+    """The pages of a site, and the files that they load."""
 
     def __init__(self, site: Site, server: httpx.AsyncClient, folder: SiteFolder) -> None:
         self._site, self._server, self._folder, self._links = site, server, folder, site.links
@@ -181,7 +181,7 @@ class _Pages:
                 self._links.add(entry.address, file)
 
     async def write(self, progress: Progress) -> None:
-        """Write all of them."""
+        """Write all pages, their assets, and the search index."""
         for name in assets().values():
             response = await self._server.get(f"/{name}")
             file, headers = urlsplit(name).path, _headers(response)
@@ -204,7 +204,7 @@ class _Pages:
             progress("pages", done, len(addresses))
 
     def _addresses(self) -> list[str]:
-        """Return where a server has the pages, those of each list by its first."""
+        """Return the addresses of the pages on a server; for a list, that of its first page."""
         chosen = self._site.chosen
         pairs = [
             path_of("compare", f"{pair[Role.BASE]}...{pair[Role.HEAD]}")
@@ -222,13 +222,13 @@ class _Pages:
         ]
 
     async def _ask(self, text: str, variables: Mapping[str, Any]) -> Any:
-        """Return the one field of the answer to a document; None where it cannot be had."""
+        """Return the single root field of the answer to a document; None if it is unavailable."""
         response = await _answered(self._server, text, variables)
         (value,) = (response.json().get("data") or {"": None}).values()
         return value
 
     async def _list(self, address: str) -> None:
-        """Write a page, and those that follow it in its list."""
+        """Write a page, and the following pages of its list."""
         page: SitePage | None = SitePage(address)
         while page is not None:
             following = await self._page(page)
@@ -236,7 +236,7 @@ class _Pages:
             page = SitePage(address, page.number + 1, query) if following else None
 
     async def _page(self, page: SitePage) -> str:
-        """Write a page; return the address of the next of its list, empty where it is the last."""
+        """Write a page; return the address of the next page of its list, or an empty string."""
         address = f"{page.address}?{page.query}" if page.query else page.address
         kept = self._folder.kept(page.file)
         if kept is not None and self._links.still_lead(kept.links):
@@ -252,7 +252,7 @@ class _Pages:
         if headers["content-type"].startswith("text/html"):
             links = self._links.targets if is_permanent else {}
             entry = msgspec.structs.replace(entry, links=links, next=self._links.next)
-            # Where links lead changes as the site grows.
+            # The links of a page change as the site grows.
             headers = {**headers, "cache-control": _REVALIDATE}
         self._folder.put(page.file, response.content, headers, entry)
         return entry.next

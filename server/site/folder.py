@@ -1,4 +1,4 @@
-"""The folder of a site: its files, what is written anew, and the headers that hosts send."""
+"""The folder of a site: its files, its index, and the headers that hosts send."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ _REVALIDATE = "no-cache"
 
 
 def rules(headers: Mapping[str, Headers]) -> str:
-    """Return the file ``_headers`` for the headers of files.
+    """Return the content of ``_headers`` for the headers of files.
 
-    Each folder has one rule, with what all of its files have; those of the documents have rules of
-    their own as long as so many are allowed.
+    There is one rule per folder, with the headers that all its files share. Each document has a
+    separate rule unless there would be more than MAX_RULES.
     """
     for depth in (2, 1):
         groups: defaultdict[str, list[Headers]] = defaultdict(list)
@@ -38,7 +38,7 @@ def rules(headers: Mapping[str, Headers]) -> str:
 
 
 def _folder(file: str, depth: int) -> str:
-    """Return the path of the rule that a file is meant by; no two rules mean one file."""
+    """Return the path of the only rule that applies to a file."""
     first, *others = file.split("/")
     if not others:
         return "/" if file == "index.html" else f"/{file}"
@@ -54,7 +54,7 @@ def _common(several: Iterable[Headers]) -> dict[str, str]:
         for name, value in first.items()
         if all(other.get(name) == value for other in others)
     }
-    # What some files may be kept by is not a rule for all of them.
+    # Without a common Cache-Control, the files of a rule have to be revalidated.
     return {_CACHE_CONTROL: _REVALIDATE} | common
 
 
@@ -63,11 +63,11 @@ _FORMAT = "cachelog-site"
 
 
 class SiteFile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a file of a site is: the answer to a document, or what a server has at an address.
+    """A file of a site: the answer to a document, or a server's response at an address.
 
-    One that is ``permanent`` stays as it is. ``links`` are the addresses that a page leads to, and
-    whether the site had them when it was written. ``next`` is the cursor, or the address, of the
-    next part of a list.
+    A ``permanent`` file never changes. ``links`` are the addresses that a page links to, and
+    whether the site had them when it was written. ``next`` is the cursor or the address of the next
+    part of a list.
     """
 
     document: str = ""
@@ -79,7 +79,7 @@ class SiteFile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """``index.json``: what a site is made of. ``made_by`` tells how permanent files were made."""
+    """``index.json``: the contents of a site; ``made_by`` identifies what created its files."""
 
     format: str = _FORMAT
     made_by: str = ""
@@ -89,10 +89,10 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteFolder:
-    """The files of a site; ``made_by`` is what they depend on beside the catalog.
+    """The files of a site; ``made_by`` identifies everything they depend on except the catalog.
 
-    Files are written in one step each, and only where they differ. Raises InvalidArgument for a
-    folder that has files and is not a site, OutputError where it cannot be read or written.
+    Each file is written atomically, and only if it differs. Raises InvalidArgument for a folder
+    that has files but is not a site, and OutputError if it cannot be read or written.
     """
 
     def __init__(self, path: Path, made_by: str) -> None:
@@ -102,11 +102,11 @@ class SiteFolder:
         self._headers: dict[str, Headers] = self._read_headers() if self._before.files else {}
         self._entries: dict[str, SiteFile] = {}
         self.num_written = self.num_kept = self.num_removed = 0
-        # From now on it is known as a site, whatever happens.
+        # From now on the folder is recognized as a site, even if the export fails.
         self._write_index({}, {}, {**self._before.files})
 
     def kept(self, file: str) -> SiteFile | None:
-        """Return the entry of a permanent file that is there, and was made in the same way."""
+        """Return the entry of a permanent file that exists, created with the same ``made_by``."""
         entry = self._before.files.get(file)
         is_same = self._before.made_by == self._made_by and file in self._headers
         if entry is None or not (is_same and entry.permanent and (self.path / file).is_file()):
@@ -114,12 +114,12 @@ class SiteFolder:
         return entry
 
     def keep(self, file: str, entry: SiteFile) -> None:
-        """Leave a file as it is."""
+        """Leave a file unchanged."""
         self._entries[file] = entry
         self.num_kept += 1
 
     def put(self, file: str, body: bytes, headers: Headers, entry: SiteFile) -> None:
-        """Write a file, if it is not there just so."""
+        """Write a file unless it has this content already."""
         if write(self.path / file, body):
             self.num_written += 1
         else:
@@ -128,14 +128,14 @@ class SiteFolder:
         self._entries[file] = entry
 
     def earlier(self) -> Mapping[str, SiteFile]:
-        """Return the files of earlier runs that are still there."""
+        """Return the files of earlier runs that still exist."""
         files = self._before.files.items()
         return {file: entry for file, entry in files if (self.path / file).is_file()}
 
     def finish(
         self, documents: Mapping[str, str], series: Mapping[str, Any], *, prune: bool
     ) -> None:
-        """Write what tells of all files; with ``prune`` remove those that no longer belong."""
+        """Write the headers and the index; with ``prune``, remove files that are not in it."""
         stale = {file: entry for file, entry in self.earlier().items() if file not in self._entries}
         if prune:
             self._remove(stale)

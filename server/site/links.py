@@ -1,4 +1,4 @@
-"""Addresses of a site: the files that pages are in, and the links between them."""
+"""Links of a site: the files of its pages, and the links between them."""
 
 import posixpath
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from snapshots.errors import CachelogError
 from snapshots.history import History
 
 MAX_PAGES = 40
-"""How many pages of a list a site has: 2,000 rows."""
+"""Maximum number of pages of a list in a site: 2,000 rows."""
 
 
 class SitePage(msgspec.Struct, frozen=True):
-    """A page of a site: the address of its list's first page, and which page of it this is.
+    """A page of a site: the address of the first page of its list, and its number in the list.
 
-    A server has it at the address with a ``query``, empty for the first.
+    On a server, its URL is the address with ``query``, which is empty for the first page.
     """
 
     address: str
@@ -27,19 +27,19 @@ class SitePage(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Where it is in the site."""
+        """Its path in the site."""
         return page_file(self.address, self.number)
 
 
 class SiteLinks:
-    """The files of a site by the addresses that a server has them at, and the links to them.
+    """The files of a site by their addresses on a server, and the links to them.
 
-    Names of revisions in an address are read as a server reads them: ``history`` resolves them.
-    What is not in the site is at ``server_url``, if there is one. ``base_url`` is where the site is
-    going to be, if that is known. Both end with a slash, or are empty.
+    ``history`` resolves refs in an address, as on a server. Links to pages that the site lacks lead
+    to ``server_url``, if there is one. ``base_url`` is the future URL of the site, if it is known.
+    Both end with a slash, or are empty.
 
-    One ``page`` at a time is rendered. ``targets`` are the addresses that its links lead to on a
-    server, and whether the site has them; ``next`` is that of the next page of its list, if any.
+    One ``page`` at a time is rendered. ``targets`` are the addresses that it links to, and whether
+    the site has them. ``next`` is the address of the next page of its list, if any.
     """
 
     def __init__(self, history: History, *, base_url: str = "", server_url: str = "") -> None:
@@ -49,38 +49,38 @@ class SiteLinks:
         self.begin(SitePage("/"))
 
     def begin(self, page: SitePage) -> None:
-        """Collect the links of another page."""
+        """Start to collect the links of another page."""
         self.page, self.next = page, ""
         self.targets: dict[str, bool] = {}
 
     def add(self, address: str, file: str) -> None:
-        """Say where an address is in the site."""
+        """Set the file of an address."""
         self._files[address] = file
 
     def still_lead(self, targets: Mapping[str, bool]) -> bool:
-        """Tell whether the site has as many of the targets of a page as when it was written."""
+        """Return whether the site has the same targets of a page as when the page was written."""
         return all((target in self._files) is had for target, had in targets.items())
 
     def address(self, path: str, query: Query) -> Address:
-        """Return the address of the page, as its templates take it."""
+        """Return the address of the page, for its templates."""
         return SiteAddress(path, query, self)
 
     def link(self, path: str, query: str) -> str:
-        """Return the link to a path and a query of a server; empty where nothing has them."""
+        """Return the link to a path and query, in the site or on the server; empty if neither."""
         path = self._with_digests(path)
         if path == self.page.address and query and (neighbour := self._neighbour(path, query)):
             return neighbour
         target = path + query
         file = self._files.get(target)
         if file is None and query and path != self.page.address and path in self._files:
-            target, file = path, self._files[path]  # all of what the query narrows
+            target, file = path, self._files[path]  # the same page without filters
         self.targets[target] = file is not None
         if file is not None:
             return relative(self.page.file, file)
         return self.server_url and self.server_url + target.removeprefix("/")
 
     def _neighbour(self, path: str, query: str) -> str:
-        """Return the link to the page of the list before or after this one; empty for others."""
+        """Return the link to the previous or next page of the list; empty for other pages."""
         page = self.page
         number, names = page.number, parse_qs(query.removeprefix("?")).keys()
         if query.removeprefix("?") == page.query:
@@ -105,7 +105,7 @@ class SiteLinks:
 
 
 class SiteAddress(Address):
-    """The address of a page of a site: its links lead to files, to a server, or nowhere."""
+    """The address of a page of a site; its links lead to files or a server, or are empty."""
 
     is_live = False
     search_index = INDEX_FILE
@@ -118,7 +118,7 @@ class SiteAddress(Address):
         self._links = links
 
     def absolute(self, _link: str, _public_url: str) -> str:
-        """Return where the page is for good; empty where nobody knows."""
+        """Return the absolute URL of the page; empty if the URL of the site is unknown."""
         base_url = self._links.base_url
         return base_url and base_url + quote(self._links.page.file.removesuffix("index.html"))
 
@@ -132,7 +132,7 @@ def relative(file: str, other: str) -> str:
 
 
 def page_file(address: str, number: int = 1) -> str:
-    """Return where a page of a list is, by the address of its first page on a server."""
+    """Return the file of a page of a list, from the address of the first page on a server."""
     folder = unquote(address).strip("/")
     if folder.endswith(".md"):
         return folder

@@ -1,4 +1,4 @@
-"""The queries that a site answers: its documents and the revisions that give their variables."""
+"""The queries of a site: its documents, and the revisions that determine their variables."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from snapshots.texts import quoted
 
 
 class Role(Enum):
-    """What a variable of a document stands for."""
+    """The meaning of a variable of a document."""
 
     SERIES = auto()
     REVISION = auto()
@@ -47,23 +47,23 @@ class Role(Enum):
 
 
 Subject = Mapping[Role, str]
-"""What a page or an answer is about: the name of a series, and digests of contents."""
+"""The subject of a page or an answer: the name of a series, and digests of contents."""
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The revisions of a site, the newest first, by the names of their series."""
+    """The revisions of a site by the names of their series, newest first."""
 
     history: History
     revisions: Mapping[str, Sequence[RevisionInfo]]
 
     @property
     def series(self) -> list[Subject]:
-        """Each series."""
+        """The series, as subjects."""
         return [{Role.SERIES: name} for name in self.revisions]
 
     @property
     def contents(self) -> list[Subject]:
-        """Each content, once, though several tags share it."""
+        """The distinct contents, as subjects."""
         subjects: dict[str, Subject] = {}
         for name, revisions in self.revisions.items():
             for revision in revisions:
@@ -73,7 +73,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
     @property
     def comparisons(self) -> list[Subject]:
-        """Each revision beside the one before it in its series, where their contents differ."""
+        """The pairs of a revision and its predecessor in its series, if their contents differ."""
         subjects: dict[Pair, Subject] = {}
         for name, revisions in self.revisions.items():
             for head in revisions:
@@ -92,7 +92,7 @@ def choose(
     since: datetime | None = None,
     last: int | None = None,
 ) -> Chosen:
-    """Return the newest revisions of some series, or of all; series without any are left out."""
+    """Return the newest revisions of some or all series; series without any are omitted."""
     chosen = {}
     for name in dict.fromkeys(series or history.series_names):
         revisions = [
@@ -106,7 +106,7 @@ def choose(
 
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-"""The ids that can be names of folders everywhere."""
+"""Ids that are valid folder names on all systems."""
 
 
 _ROLES = {
@@ -116,11 +116,11 @@ _ROLES = {
     ("compare", "base"): Role.BASE,
     ("compare", "head"): Role.HEAD,
 }
-"""The roles by the fields of the root, and their arguments, that variables are given to."""
+"""The roles of variables, by the root fields and arguments that use them."""
 
 
 class SiteDocument(msgspec.Struct, frozen=True):
-    """A document by its id, with the roles of its variables; all others have their defaults."""
+    """A document with the roles of its variables; variables without a role have their defaults."""
 
     id: str
     name: str
@@ -128,7 +128,7 @@ class SiteDocument(msgspec.Struct, frozen=True):
     roles: Mapping[str, Role]
 
     def questions(self, chosen: Chosen) -> Iterator["SiteQuestion"]:
-        """Yield what is asked of the chosen revisions, each question once."""
+        """Yield the distinct queries of the document for the chosen revisions."""
         roles = set(self.roles.values())
         if roles & {Role.BASE, Role.HEAD}:
             subjects = chosen.comparisons
@@ -152,22 +152,23 @@ class SiteQuestion(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """Where the answer is in a site: a program finds it without looking it up.
+        """The path of the answer in a site, which clients can compute without an index.
 
-        The name is the sha256 of the variables as JSON: their names sorted, without blanks, UTF-8.
+        The name is the SHA-256 of the variables as JSON in UTF-8, with sorted names and without
+        whitespace.
         """
         text = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
         return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
 
     def after(self, cursor: str) -> "SiteQuestion":
-        """Return the question for the next part of a list."""
+        """Return the query for the part of the list after a cursor."""
         cursors = [name for name, role in self.document.roles.items() if role is Role.AFTER]
         return msgspec.structs.replace(self, variables={**self.variables, cursors[0]: cursor})
 
     def next_cursor(self, answer: Any) -> str:
-        """Return the cursor that the rest of the answer's list stands after; empty without rest.
+        """Return the cursor of the next part of the answer's list; empty if there is none.
 
-        Where a document has variables for several cursors, or several lists, none is followed.
+        If a document has several cursor variables or several lists, none of them is followed.
         """
         if list(self.document.roles.values()).count(Role.AFTER) != 1:
             return ""
@@ -178,7 +179,7 @@ class SiteQuestion(msgspec.Struct, frozen=True):
 
 
 def own_documents() -> list[SiteDocument]:
-    """Return those that come with cachelog, by the sha256 of their texts."""
+    """Return the documents that are part of cachelog; their ids are the SHA-256 of their texts."""
     folder = files("server.site") / "documents"
     texts = sorted(
         file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".graphql")
@@ -187,7 +188,7 @@ def own_documents() -> list[SiteDocument]:
 
 
 def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[SiteDocument]:
-    """Return documents by their ids; raises InvalidArgument for one that a site cannot answer."""
+    """Return the documents of texts by id; raise InvalidArgument for one that is unsuitable."""
     return [_document(_schema(), id_, text, option) for id_, text in texts.items()]
 
 
@@ -232,7 +233,7 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> SiteDo
 
 
 def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield what an answer tells of the pages of its lists."""
+    """Yield every ``pageInfo`` in an answer."""
     if isinstance(answer, dict):
         for name, value in answer.items():
             if name == "pageInfo" and value is not None:
@@ -252,10 +253,10 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
     names = {id(field): name for name, field in root.fields.items()}
 
     class Uses(Visitor):
-        """Sees which arguments of the root's fields variables are given to."""
+        """Determines the roles of the variables that are used as arguments."""
 
         def enter_argument(self, node: Any, *_: Any) -> None:
-            """Look at one argument."""
+            """Assign a role to the variable of an argument, if it has one."""
             parent, field = info.get_parent_type(), info.get_field_def()
             if not isinstance(node.value, VariableNode):
                 return
