@@ -1,10 +1,10 @@
 """The catalog: published revisions in Delta tables, in a folder or on object storage.
 
-``specs`` holds the rows of every content, one partition a digest; ``revisions`` one row each time
-that a tag was seen in a state. The row in ``revisions`` is the commit point: a content that no row
-names does not exist, so an import that is killed at any moment leaves nothing visible behind. What
-changed between neighbours stands in the history's tables; it follows from the contents, and where
-it is not there it is made again.
+The table ``specs`` contains the rows of every content, one partition per digest. The table
+``revisions`` contains one row each time that a tag was seen in a state. A row of ``revisions`` is
+the commit point: a content that no row names does not exist, so a killed import leaves nothing that
+a reader would see. The changes between neighbours are in the tables of the history. They are
+derived from the contents, and are computed again if they are missing.
 """
 
 import threading
@@ -46,10 +46,10 @@ from snapshots.tables import Files, StoredFile, revisions_table, split_by_cache
 class Catalog:
     """A catalog at a location: a folder, or a URL of object storage (s3://, gs://, az:// ...).
 
-    Opening checks the form of the location alone, and raises InvalidArgument; it reads nothing.
-    ``refresh`` looks for revisions that were published since; ``publish`` makes the catalog where
-    there is none. All methods may be called from several threads. They raise CatalogError where
-    the store fails: on object storage after ``retry_seconds``, if given, of trying again.
+    The constructor only checks the form of the location, and raises InvalidArgument; it reads
+    nothing. ``refresh`` reads revisions that were published since. ``publish`` creates the catalog
+    if there is none. All methods are thread-safe. They raise CatalogError if the store fails: on
+    object storage after retries for ``retry_seconds``, if given.
     """
 
     def __init__(self, location: str, *, retry_seconds: float | None = None) -> None:
@@ -59,9 +59,9 @@ class Catalog:
         self._specs = SpecsTable(self.storage)
         self._changes = HistoryTables(self.storage)
         self.recipes = RecipesTables(self.storage)
-        """Which commits of the recipes revisions were made of, as of the last ``refresh``."""
+        """The commits of the recipes that revisions were built from, as of the last ``refresh``."""
         self.costs = CostsTable(self.storage)
-        """What it took to build specs, as of the last ``refresh``."""
+        """The costs of building specs, as of the last ``refresh``."""
         self._lock = threading.RLock()
         self._files: Files = {}
         self._history = History()
@@ -76,30 +76,30 @@ class Catalog:
 
     @property
     def tables(self) -> tuple[CatalogTable, CatalogTable]:
-        """What a ``refresh`` reads: the table of revisions, and the commit point of the history."""
+        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
         return self._revisions.table, self._changes.table
 
     @property
     def generation(self) -> int:
-        """A number for the revisions as of the last ``refresh``; -1 while there is no catalog.
+        """An identifier of the current set of revisions; -1 if there is no catalog.
 
-        Other revisions have another number, also those of a catalog in the place of this one.
+        It changes with the revisions, also if another catalog replaces this one.
         """
         return self._generation
 
     @property
     def state(self) -> int:
-        """A number as ``generation``; it is another one also where less has come.
+        """An identifier like ``generation`` that also changes with smaller updates.
 
-        That is a revision that was confirmed, or what changed between two of them.
+        These are confirmations of revisions, and new changes between neighbours.
         """
         return self._state if self._generation != -1 else -1
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
-        """Take in what was published since the last call, and tell whether anything was.
+        """Read what was published since the last call; return whether there are new rows.
 
-        Raises NoCatalog where there is no catalog, unless ``missing_ok``: then it is an empty one.
-        Either way what was known of a catalog that has vanished is forgotten.
+        Raises NoCatalog if there is no catalog; with ``missing_ok`` the catalog is then empty
+        instead. In both cases the data of a catalog that was removed is dropped.
         """
         with self._lock, translated(self.location):
             try:
@@ -114,12 +114,13 @@ class Catalog:
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
                 return was_there
-            # In this order: who publishes keeps what changed before the revisions are there.
+            # In this order: an import stores changes before it publishes the revisions.
             if self._changes.refresh():
                 self._state += 1
             is_other = self.recipes.refresh()
             if self.costs.refresh() or is_other:
-                # What is told of revisions that are there already is another one from now on.
+                # Answers about existing revisions change, so caches that use the generation must
+                # expire.
                 self._state += 1
                 self._generation = self._state
             if is_new:
@@ -127,18 +128,18 @@ class Catalog:
             return is_new
 
     def _take_over(self) -> None:
-        """Show the rows that the table ``revisions`` has read."""
+        """Make the rows that were read from the table ``revisions`` visible."""
         self._files = with_bases(self._revisions.files)
         before, history = self._history, History(self._revisions.revisions)
-        # In this order: who reads the generation first and then the history never takes an old
-        # history for that of a new generation.
+        # In this order: a caller that reads the generation and then the history must never get an
+        # old history with a new generation.
         self._history = history
         self._state += 1
         if self._generation == -1 or history.revisions != before.revisions:
             self._generation = self._state
 
     def require_history(self) -> History:
-        """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
+        """Refresh and return the history; raises NoCatalog, or EmptyCatalog if it is empty."""
         self.refresh()
         if not self._history.revisions:
             raise EmptyCatalog(self.location)
@@ -146,15 +147,15 @@ class Catalog:
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:
-        """How much changed between neighbours, of the pairs whose changes are kept.
+        """The counts of changes of all pairs of neighbours whose changes are stored.
 
-        As of the last ``refresh``. Raises CatalogError where the tables of changes are damaged.
+        As of the last ``refresh``. Raises CatalogError if the tables of the history are damaged.
         """
         return self._changes.counts
 
     @property
     def changes(self) -> HistoryTables:
-        """The changes of those pairs, to be looked up."""
+        """The stored changes of those pairs, for lookups."""
         return self._changes
 
     def load(self, digest: str) -> Frame:
@@ -166,11 +167,11 @@ class Catalog:
         return self.reader().side(digest)
 
     def files_of(self, digest: str) -> Sequence[StoredFile]:
-        """Return the files of a content, where they are known, as of the last ``refresh``."""
+        """Return the files of a content as of the last ``refresh``; empty if not recorded."""
         return self._files.get(digest, ())
 
     def package_names(self) -> frozenset[str]:
-        """Read the names of all packages that the newest revision of any tag has or depends on."""
+        """Read the names of all packages and dependencies in the newest revision of any tag."""
         history = self._history
         digests = {history.of_tag(tag)[0].digest for tag in history.tags}
         names: set[str] = set()
@@ -179,10 +180,10 @@ class Catalog:
         return frozenset(names)
 
     def hashes_in(self, digests: Iterable[str], hashes: Iterable[str]) -> frozenset[str]:
-        """Return those of the hashes that some of the contents have.
+        """Return the subset of the hashes that occurs in any of the contents.
 
-        The contents are read in their order, the hashes alone and one content at a time, and no
-        more of them than it takes to find all.
+        Contents are read one at a time, in their order, and only their hashes. Reading stops as
+        soon as all hashes are found.
         """
         distinct = pa.array(dict.fromkeys(hashes), pa.string())
         missing = distinct
@@ -190,14 +191,14 @@ class Catalog:
             if not len(missing):
                 break
             hashes_there = self._hashes(digest).combine_chunks()
-            # To look up those of the content among the missing ones takes half as long as to look
-            # up the missing ones among those of the content.
+            # Looking up the hashes of the content among the missing ones takes half as long as the
+            # reverse.
             matches = hashes_there.filter(pc.is_in(hashes_there, missing))
             missing = missing.filter(pc.invert(pc.is_in(missing, matches)))
         return frozenset(distinct.to_pylist()).difference(missing.to_pylist())
 
     def load_hash_set(self, digest: str) -> HashSet:
-        """Read which hashes a content has; the rest of it is left where it is."""
+        """Read the hashes of a content, without its other columns."""
         return HashSet(self._hashes(digest))
 
     def _hashes(self, digest: str) -> pa.ChunkedArray:
@@ -208,9 +209,9 @@ class Catalog:
         return self.reader().columns(digest, columns)
 
     def reader(self, files: Files | None = None, recent: RecentRows | None = None) -> ContentReader:
-        """Return what reads contents, as of the last ``refresh``; ``files`` may be newer.
+        """Return a reader of contents as of the last ``refresh``; ``files`` may be newer.
 
-        ``recent`` are those that need not be read.
+        The contents in ``recent`` are not read from the store.
         """
         files = self._files if files is None else files
         return ContentReader(self.location, self._specs, files, self._history, recent)
@@ -225,15 +226,17 @@ class Catalog:
         approve: Approve | None = None,
         make_pairs: MakePairs = changes_of_pairs,
     ) -> list[Publication]:
-        """Publish all snapshots at once, or none where anything fails.
+        """Publish all snapshots at once, or none if anything fails.
 
-        The snapshots are taken one by one, and their rows written as they come. A snapshot's own
-        ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
-        that the tag already had at that time is not published again, but confirmed. A content
-        that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
-        one, CatalogError for a store without conditional writes, SourceError for a content with too
-        many stacks, and what ``approve`` raises: it is called once all is known, and before
-        anything of it is visible. ``make_pairs`` compares those that become neighbours.
+        Snapshots are consumed one by one, and their rows are written immediately. The time of a
+        state is the snapshot's own ``taken_at``, else the argument, else the date in the tag's
+        name, else now. A state that the tag already had at that time is confirmed instead of
+        published again. A content that is damaged in the store is replaced.
+
+        ``approve`` is called when everything is written, but before any of it is visible.
+        ``make_pairs`` compares the new neighbours. Raises InvalidArgument for an invalid tag,
+        CatalogError for a store without conditional writes, SourceError for a content with too many
+        stacks, and any error of ``approve``.
         """
         started = monotonic()
         self.refresh(missing_ok=True)
@@ -266,14 +269,15 @@ class Catalog:
                 self._revisions.append(revisions_table(planner.added, files))
                 self._take_over()
                 self._revisions.compact()
-            # Another import may have put a revision beside these.
+            # A concurrent import may have published a revision next to these.
             unkept |= keep(self._history, known_pairs | unkept.keys())
         return planner.publications(self._history, stored & written.keys(), unkept)
 
     def _hold(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
-        """Let what an import needs be there when it ends, listed; ``fresh`` is what it just wrote.
+        """Ensure that the contents that an import needs exist and are listed.
 
-        Raises CatalogError where one of the contents was removed meanwhile, and deleted.
+        ``fresh`` are those that it has just written. Raises CatalogError if one of the others was
+        removed and deleted meanwhile.
         """
         used = by_owner({digest: files.get(digest, ()) for digest in digests - {NOTHING}})
         if shared := used.keys() - fresh:
@@ -289,10 +293,10 @@ class Catalog:
         history: History,
         pairs_before: Set[Pair],
     ) -> dict[Pair, str]:
-        """Keep what changed between neighbours that were none before; return what failed, and why.
+        """Store the changes of new pairs of neighbours; return the failed pairs with the reasons.
 
-        ``history`` may have rows that are about to be published. What fails is made when it is
-        asked for.
+        ``history`` may contain rows that are not published yet. The changes of failed pairs are
+        computed when they are first requested.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
         unmade = Unmade()
@@ -306,7 +310,7 @@ class Catalog:
         return unmade.failures
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
-        """Keep what changed between neighbours. Raises CatalogError where that fails."""
+        """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""
         with self._lock:
             self._changes.keep(made)
             self._changes.compact()
@@ -315,20 +319,21 @@ class Catalog:
 
 # -- following others
 
-# To refresh a catalog on object storage takes some requests for each of two tables, and a server
-# does it every second. So a call asks one question, which is one request: is there a further commit
-# of the revisions, or of the history, and are both still the tables that were read? Only then the
-# catalog is refreshed. A revision is committed after what changed with it, so a new one brings
-# both; what `cachelog history fill` keeps of old ones is seen one call later.
+# To refresh a catalog on object storage takes several requests for each of two tables, and a server
+# refreshes every second. Therefore a call polls one condition with one request: whether the
+# revisions or the history have another commit, or whether one of the two tables was replaced. Only
+# then the catalog is refreshed. Revisions are committed after their changes, so a new revision
+# brings both. The changes that `cachelog history fill` stores for old revisions are seen one call
+# later.
 
 
 class Follower:
-    """Refreshes a catalog again and again, from one thread at a time."""
+    """Refreshes a catalog periodically, from one thread at a time."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         revisions, history = catalog.tables
-        # New revisions are asked for every other time.
+        # Every second request checks for new revisions.
         self._questions = cycle(
             [
                 revisions.has_further_commit,
@@ -342,15 +347,16 @@ class Follower:
         self._is_behind = True
 
     def refresh(self) -> bool:
-        """Refresh the catalog, where it has changed; raises and returns as ``Catalog.refresh``.
+        """Refresh the catalog if it has changed; raises and returns like ``Catalog.refresh``.
 
-        What was published is there after two calls at most. Where nothing is new a call is one
-        request. In a folder each call is a whole refresh.
+        A publication is seen after two calls at most. A call without news takes one request. In a
+        folder, each call is a full refresh.
         """
         if self._catalog.storage.location.is_folder:
             return self._catalog.refresh()
         with translated(self._catalog.location):
-            # Asked also when the answer is known: where the store fails, it fails soonest.
+            # Sent even if the answer is known: if the store fails, this request is the first to
+            # fail.
             self._is_behind = next(self._questions)() or self._is_behind
         if not self._is_behind:
             return False

@@ -1,7 +1,7 @@
-"""What is read and worked out of a catalog, kept in memory within bounds.
+"""Contents of a catalog and values derived from them, cached in memory within bounds.
 
-Each thing is made once: of the threads that ask for it at the same time, one makes it and the
-others wait. Where memory is short, what was not used for the longest time is dropped first.
+Each value is computed once: of several threads that request it at the same time, one computes it
+and the others wait. If a cache is full, the least recently used value is evicted first.
 """
 
 import threading
@@ -67,11 +67,12 @@ Value = TypeVar("Value")
 
 
 class SharedCache(Generic[Key, Value]):
-    """Values by key, made by ``make`` when first asked for, shared by all threads.
+    """Values by key, computed by ``make`` when first requested, shared by all threads.
 
-    ``size_of`` tells how many bytes a value takes, and ``shared_by`` which pools it shares with
-    others, which count once. All that are kept take ``max_bytes`` or less. A value that alone takes
-    more is returned, but not kept. A failure is not kept either.
+    ``size_of`` returns the size of a value in bytes, and ``shared_by`` the pools that it shares
+    with other values, which are counted once. All cached values together take at most
+    ``max_bytes``. A value that is larger than that is returned, but not cached. Failures are not
+    cached either.
     """
 
     def __init__(
@@ -89,30 +90,30 @@ class SharedCache(Generic[Key, Value]):
 
     @property
     def num_kept(self) -> int:
-        """How many values are kept."""
+        """Number of cached values."""
         return len(self._kept)
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes they take."""
+        """Memory used by the cached values, in bytes."""
         with self._lock:
             return self._counted()
 
     def _counted(self) -> int:
-        # As a cache of no kind has them: to look at them is not to use them.
+        # The base class's lookup: an access by LRUCache would count as a use.
         values = (Cache.__getitem__(self._kept, key) for key in self._kept)
         pools = {pool for value in values for pool in self._shared_by(value)}
         of_pools: int = sum(pool.num_bytes for pool in pools if pool is not None)
         return int(self._kept.currsize) + of_pools
 
     def kept(self, key: Key) -> Value | None:
-        """Return the value if it is in memory; None where it would have to be made."""
+        """Return the value if it is cached, else None."""
         with self._lock:
             value: Value | None = self._kept.get(key)
             return value
 
     def get(self, key: Key) -> Value:
-        """Return the value, made now if it is not in memory; raises what ``make`` raises."""
+        """Return the value, computed now if it is not cached; raises the errors of ``make``."""
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
@@ -135,14 +136,14 @@ class SharedCache(Generic[Key, Value]):
         return value
 
     def keep(self, key: Key, value: Value) -> None:
-        """Keep a value that was made elsewhere."""
+        """Cache a value that was computed elsewhere."""
         with self._lock:
             self._keep(key, value)
 
     def _keep(self, key: Key, value: Value) -> None:
         if self._kept.getsizeof(value) <= self._kept.maxsize:
             self._kept[key] = value
-            # What is shared grows with each that shares it.
+            # A shared pool grows with each value that shares it.
             while self._counted() > self._kept.maxsize:
                 self._kept.popitem()
 
@@ -150,12 +151,11 @@ class SharedCache(Generic[Key, Value]):
 class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
 
-    ``past`` answers questions to the catalog's past, which are not kept.
+    ``past`` answers history queries, whose results are not cached here.
 
-    ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
-    frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
-    methods may be called from several threads, and raise CatalogError where a content cannot be
-    read.
+    ``frame_bytes`` limits the frames, and separately the graphs, because a graph is about as large
+    as its frame. ``comparison_bytes`` limits the comparisons, and separately their explanations.
+    All methods are thread-safe, and raise CatalogError if a content cannot be read.
     """
 
     def __init__(
@@ -211,10 +211,10 @@ class Library:
         )
 
     def find(self, digest: str, query: str) -> Mask:
-        """Return a mask over the rows of a content's frame: those that a query matches.
+        """Return a mask that selects the rows of a content's frame that match a query.
 
-        Raises as ``snapshots.frames.queries`` does for a query that cannot be answered, and as
-        ``require_known`` does for the name of a spec that nothing has.
+        Raises the errors of ``snapshots.frames.queries`` for an invalid query, and those of
+        ``require_known`` for an unknown name of a spec.
         """
         constraint = queries.read(query)
         frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
@@ -224,34 +224,34 @@ class Library:
         return matches
 
     def unknown_names(self, digest: str, query: str) -> tuple[UnknownName, ...]:
-        """Return the names in a query that neither a content nor the newest of any tag knows."""
+        """Return the names in a query that are neither in the content nor in any tag's newest."""
         frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
         return unknown_names(queries.read(query), frame, graph, self.package_names)
 
     def hold(self, content: Content) -> None:
-        """Keep a content that the catalog does not have, to be asked for by its digest."""
+        """Hold a content that is not in the catalog, so that its digest can be used like others."""
         self._held.contents[content.digest] = SuccessiveTables().rows(content)
 
     def plan(self, base: str, locks: Sequence[StackLock]) -> Plan:
-        """Return what a content has of lock files, and what has to be built."""
+        """Return which specs of lock files a content has, and which must be built."""
         return Plan(base, self._reader().columns(base, SPEC_ROWS.names), locks)
 
     def costs_of_frame(self, frame: Frame) -> FrameCosts | None:
-        """Return what building each spec of a frame takes; None without costs."""
+        """Return the costs of building each spec of a frame; None if the catalog has no costs."""
         costs = self._catalog.costs.current
         return None if costs is None else costs.of(frame)
 
     def compare(self, base: str, head: str) -> Comparison:
-        """Return what changed from one content to the other."""
+        """Return the differences between two contents."""
         return self.comparisons.get((base, head))
 
     def explain(self, base: str, head: str) -> Explanation:
-        """Return why what changed from one content to the other did so."""
+        """Return the explanation of the differences between two contents."""
         return self.explanations.get((base, head))
 
     @property
     def recipes(self) -> RecipesTables:
-        """Which commits of the recipes revisions were made of."""
+        """The commits of the recipe repository that revisions were built from."""
         return self._catalog.recipes
 
     def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
@@ -260,26 +260,27 @@ class Library:
         return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
 
     def costs_key(self, digest: str) -> tuple[int, str] | None:
-        """Return the key that ``costs`` keeps those of a content by; None without costs."""
+        """Return the key of a content in the cache ``costs``; None if the catalog has no costs."""
         costs = self._catalog.costs
         return (costs.version, digest) if costs.is_there else None
 
     def costs_of(self, digest: str) -> FrameCosts | None:
-        """Return what building each spec of a content takes; None without costs."""
+        """Return the costs of building each spec of a content; None if the catalog has no costs."""
         key = self.costs_key(digest)
         return None if key is None else self.costs.get(key)
 
     def links(self, repository: str) -> Links:
-        """Return where commits of a repository are looked at."""
+        """Return the URLs at which commits of a repository can be viewed."""
         return links_of(self._recipes_url, repository)
 
     def find_returned(self, history: History, base: SideInfo, head: SideInfo) -> Mask:
-        """Return a mask over the rows of head: those that an earlier revision of its series had.
+        """Return a mask that selects the rows of head that an earlier revision of its series had.
 
-        Only whole revisions have earlier ones: of other sides nothing has returned.
-        Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
-        mask. Where changes of the series are missing this can take reading earlier contents, a
-        second or two where they are hundreds; ``returned`` keeps the answer.
+        Only rows count that base does not have and that replaced no other spec, so the mask is a
+        valid argument of ``reasons``. If base or head is a part of a revision, no row is selected,
+        because only entire revisions have earlier ones. If changes of the series are not stored,
+        earlier contents must be read, which takes one or two seconds for hundreds of them. The
+        result is cached in ``returned``.
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.frames.get(head.content)), np.bool_)
@@ -288,18 +289,18 @@ class Library:
     def earlier_contents(
         self, history: History, base: RevisionInfo, head: RevisionInfo
     ) -> EarlierContents:
-        """Return the key that ``returned`` keeps an answer by; another one where more is known."""
+        """Return the key of a result in ``returned``; it differs once more changes are stored."""
         return earlier_contents(self._catalog, history, base, head)
 
     def package_names(self) -> frozenset[str]:
-        """Return the names of all packages in the catalog, read once for each of its states."""
+        """Return the names of all packages in the catalog, read once per generation."""
         generation = self._catalog.generation
         if self._names[0] != generation:
             self._names = generation, self._catalog.package_names()
         return self._names[1]
 
     def names_of_history(self, history: History) -> Suggestions:
-        """Return the names of all series, and of tags that are not called as their series are."""
+        """Return the names of all series, and of tags whose name is not that of their series."""
         if self._history_names[0] is not history:
             series, tags = history.series_names, {*history.tags} - {*history.series_names}
             names = [
@@ -348,7 +349,7 @@ class Library:
 
 
 def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
-    """Return a stack of a revision as a side; ``frame`` has its specs."""
+    """Return a stack of a revision as a side of a comparison; ``frame`` contains its specs."""
     known_sizes = frame.size.numbers[frame.size.numbers >= 0]
     facts = msgspec.structs.asdict(revision) | {
         "num_packages": len(frame.packages),
@@ -363,7 +364,7 @@ def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
 
 
 class Covered(msgspec.Struct, frozen=True):
-    """A revision, with how many of the wanted specs and of the roots it has."""
+    """A revision, with the numbers of requested specs and of roots that it contains."""
 
     revision: RevisionInfo
     num_found: int
@@ -373,10 +374,10 @@ class Covered(msgspec.Struct, frozen=True):
 def candidates(
     history: History, series: str | None = None, most: int | None = None
 ) -> Sequence[RevisionInfo]:
-    """Return what is searched, newest first: the newest revision of each tag, or all of a series.
+    """Return the revisions to search, newest first: the newest of each tag, or all of a series.
 
-    With ``most`` it is those with so many of the newest contents. There are none where no tag is in
-    the series.
+    ``most`` restricts them to the revisions with that many of the newest contents. The result is
+    empty if no tag is in the series.
     """
     if series is None:
         newest = {history.of_tag(tag)[0] for tag in history.tags}
@@ -390,11 +391,11 @@ def candidates(
 def best_covering(
     library: Library, revisions: Sequence[RevisionInfo], wanted: Wanted
 ) -> list[Covered]:
-    """Return how much of what is wanted each revision holds, best first.
+    """Return how many of the wanted specs each revision contains, best first.
 
-    That is the one with most specs, of equal ones that with most roots, then the newer. Revisions
-    come newest first. Takes some 10 ms for each content that nothing was asked of before, no frame
-    is loaded. Raises CatalogError where a content cannot be read.
+    The best revision has the most specs, then the most roots, then the newest state. ``revisions``
+    are sorted, newest first. A content that was not searched before takes about 10 ms; no frame is
+    loaded. Raises CatalogError if a content cannot be read.
     """
     counts: dict[str, tuple[int, int]] = {}
     for digest in dict.fromkeys(revision.digest for revision in revisions):
@@ -415,9 +416,9 @@ def recipes_change(
     explain: Callable[[], Explanation],
     recipes_url: str,
 ) -> RecipesChange:
-    """Return how the recipes of two revisions differ; what changed is explained if needed.
+    """Return how the recipes of two revisions differ; ``explain`` is only called if needed.
 
-    ``recipes_url`` is as for ``links_of``.
+    ``recipes_url`` is that of ``links_of``.
     """
     before, after = tables.of(base), tables.of(head)
     between = tables.between(base, head)
@@ -434,9 +435,9 @@ def recipes_change(
 
 
 def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
-    """Return what rules are judged over: two sides, or head alone.
+    """Return the input of rules: two sides, or head alone.
 
-    What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
+    Data is loaded when a rule needs it; raises CatalogError if it cannot be read.
     """
     after = _searched(library, head.content)
     if base is None:
@@ -453,7 +454,7 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
 
 
 def judged_plan(library: Library, plan: Plan, most_rebuilt: MostRebuilt) -> Judged:
-    """Return what rules are judged over: what a plan would change in its stacks."""
+    """Return the input of rules for the changes that a plan makes to its stacks."""
     before, after, names = _of_side(plan.base), _of_side(plan.head), library.package_names
     return Judged(before, after, names, plan.comparison, lambda: plan.explanation, most_rebuilt)
 
@@ -463,7 +464,7 @@ def _searched(library: Library, digest: str) -> Searched:
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The verdict on a revision, beside the one before it in its series; None where it is first."""
+    """The verdict on a revision, with its predecessor in the series; None if it is the first."""
 
     base: RevisionInfo | None
     head: RevisionInfo
@@ -473,10 +474,10 @@ class Judgement(msgspec.Struct, frozen=True):
 def judge_planned(
     rules: Sequence[Rule], planned: Planned, names: Callable[[], Collection[str]]
 ) -> Iterator[Judgement]:
-    """Judge each revision that is about to be published by what it changes in its series.
+    """Judge each revision that is about to be published by its changes within its series.
 
-    The first of a series is judged alone, by the rules that need no base. ``names`` is asked for
-    the packages that other revisions know. Raises as ``judge`` does.
+    The first revision of a series is judged by the rules that need no base. ``names`` returns the
+    packages of other revisions. Raises the errors of ``judge``.
     """
     kept: dict[str, Side] = {}
 

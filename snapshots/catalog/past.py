@@ -1,7 +1,7 @@
-"""Questions to the past of a catalog, answered from what changed between neighbours.
+"""History queries of a catalog, answered from the stored changes between neighbours.
 
-No content is read for it. What is asked about must be complete: where changes of a pair are not
-kept, each question raises IncompleteHistory.
+No content is read. The requested part of the history must be complete: if changes of a pair are not
+stored, each query raises IncompleteHistory.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,25 +60,25 @@ _SHOWN_CANDIDATES = 20
 def missing_pairs(
     catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
 ) -> list[Pair]:
-    """Return the pairs whose changes are not kept, of one series or of all.
+    """Return the pairs whose changes are not stored, of one series or of all.
 
-    With ``causes`` also those of which the causes are not kept.
+    With ``causes``, pairs whose causes are not stored are included.
     """
     there = catalog.changes.explained if causes else catalog.counts.keys()
     return [pair for pair in history.pairs_of(series) if pair not in there]
 
 
 def prepare(catalog: Catalog) -> None:
-    """Make what every question to the past needs, so that the first one does not wait for it."""
+    """Load the data that all history queries share, so that the first one does not wait for it."""
     Steps.of(catalog.history, catalog.history.series_names)
-    with suppress(CatalogError):  # who asks is told
+    with suppress(CatalogError):  # the first query reports it
         catalog.changes.open()
 
 
 def require_complete(
     catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
 ) -> None:
-    """Raise IncompleteHistory where changes of a pair are not kept, or with it their causes."""
+    """Raise IncompleteHistory if changes, or with ``causes`` their causes, are not stored."""
     if missing := missing_pairs(catalog, history, series, causes=causes):
         raise IncompleteHistory(len(missing), len(history.pairs_of(series)))
 
@@ -86,7 +86,7 @@ def require_complete(
 def left_out(
     history: History, unreadable: Iterable[str], series: str | None = None
 ) -> RevisionsLeftOut:
-    """Return what to say where a history is told without contents that cannot be read."""
+    """Return the error to report if a history omits contents that cannot be read."""
     unread = frozenset(unreadable)
     revisions = history.revisions if series is None else history.of_series(series)
     return RevisionsLeftOut(
@@ -99,19 +99,19 @@ def left_out(
 
 
 class Past:
-    """What the past of a catalog tells, by the changes that are kept of neighbours.
+    """History queries of a catalog, answered from the stored changes of neighbours.
 
-    Methods that take a history raise IncompleteHistory where changes of it are missing, and all of
-    them CatalogError where the tables of changes cannot be read.
+    Methods that take a history raise IncompleteHistory if changes of it are missing. All methods
+    raise CatalogError if the tables of the history cannot be read.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def hash_history(self, history: History, text: str) -> HashHistory | None:
-        """Return the history of the hash that begins so; None where no revision had one.
+        """Return the history of the hash with a prefix; None if no revision had one.
 
-        Raises InvalidArgument for a text that begins no hash, and AmbiguousHash.
+        Raises InvalidArgument for a text that is not a prefix of a hash, and AmbiguousHash.
         """
         if not text or not is_beginning(text):
             reason = f"{quoted(text)} begins no hash, which is {WIDTH} characters of a-z2-7"
@@ -119,7 +119,7 @@ class Past:
         require_complete(self._catalog, history)
         fitting = self._catalog.changes.packages_of_prefix(text)
         some = dict(islice(sorted(fitting.items()), _MOST_CANDIDATES))
-        # Of what is kept some may be of revisions that are no longer there.
+        # Some of the stored changes may belong to removed revisions.
         histories = self.hash_histories(history, some)
         if len(histories) > 1 or len(some) < len(fitting):
             first = islice(histories.items(), _SHOWN_CANDIDATES)
@@ -128,7 +128,7 @@ class Past:
         return next(iter(histories.values()), None)
 
     def hash_histories(self, history: History, hashes: Mapping[str, str]) -> dict[str, HashHistory]:
-        """Return the history of each hash that any revision had; ``hashes`` maps to packages."""
+        """Return the history of each hash that a revision had; ``hashes`` maps to packages."""
         require_complete(self._catalog, history)
         rows = self._catalog.changes.changes_of(hashes.values(), hashes)
         return spans.hash_histories(rows, hashes, history)
@@ -136,7 +136,7 @@ class Past:
     def package_timelines(
         self, history: History, series: str, names: Iterable[str]
     ) -> dict[str, PackageTimeline]:
-        """Return what became of packages in a series, without those that it never had."""
+        """Return the timelines of packages in a series, without packages that it never had."""
         require_complete(self._catalog, history, series)
         return {
             name: timeline
@@ -145,32 +145,32 @@ class Past:
         }
 
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
-        """Return what became of a package in a series; None where it was never in it.
+        """Return the timeline of a package in a series; None if the series never had it.
 
-        What cannot be a package, or is asked of no series, is never looked up.
+        An invalid package name or an unknown series is not looked up.
         """
         if not is_name(name) or not history.of_series(series):
             return None
         return self.package_timelines(history, series, [name]).get(name)
 
     def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
-        """Return what became of each package in some pairs; without those that are not kept."""
+        """Return the counts of each changed package in pairs, without pairs that are not stored."""
         counts: dict[Pair, tuple[PackageCounts, ...]] = {}
         for rows in self._catalog.changes.comparisons(pairs, ["packages"]):
             counts |= packages_of(rows)
         return counts
 
     def kept_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
-        """Return the stories of neighbours that are kept; those of others have to be made.
+        """Return the stored stories of neighbours; those of the others must be composed.
 
-        So have all where the table of comparisons cannot be read.
+        If the table of comparisons cannot be read, the result is empty.
         """
         by_pair = {both.pair: both for both in neighbours}
         stories: dict[Pair, str] = {}
         with suppress(CatalogError):
             for rows in self._catalog.changes.comparisons(by_pair, ["story"]):
                 pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-                # As bytes: others may have written what is not a text.
+                # Read as bytes, because other writers may have stored invalid UTF-8.
                 texts = rows["story"].cast(pa.binary()).to_pylist()
                 for pair, text in zip(pairs, texts, strict=True):
                     if (html := from_text(by_pair[pair], text)) is not None:
@@ -180,9 +180,9 @@ class Past:
     def count_returned(
         self, history: History, series: str, pairs: Iterable[Pair]
     ) -> dict[RevisionInfo, Counts]:
-        """Return how many specs returned with the revisions of a series that some pairs lead to.
+        """Return the numbers of specs that returned in the revisions at the heads of some pairs.
 
-        They are counted by the reason that they are kept with.
+        They are counted by the reason that is stored for them.
         """
         require_complete(self._catalog, history, series)
         new = self._catalog.changes.comparisons(pairs, ["new_specs"])
@@ -190,14 +190,14 @@ class Past:
         return growth.count_returned(new, removed, series, history)
 
     def growth(self, history: History, series: str) -> Growth:
-        """Return how a series grew, oldest first."""
+        """Return the growth of a series, oldest revision first."""
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.counts, series, history)
 
     def causes(self, history: History, series: str, *, by_package: bool = False) -> SeriesCauses:
-        """Return the causes of all neighbours in a series.
+        """Return the causes of all pairs of neighbours in a series.
 
-        What building takes can be told of those that are read ``by_package``.
+        With ``by_package``, they can be combined with the costs of building.
         """
         require_complete(self._catalog, history, series, causes=True)
         pairs = history.pairs_of(series)
@@ -208,7 +208,7 @@ class Past:
     def package_causes(
         self, history: History, series: str | None, wanted: Collection[tuple[str, Pair]]
     ) -> dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]]:
-        """Return the main causes of the specs of packages, each in a pair of a series or of any."""
+        """Return the main causes of packages' specs, each in a pair of one series or of any."""
         require_complete(self._catalog, history, series, causes=True)
         names_in: dict[Pair, list[str]] = {}
         for name, pair in wanted:
@@ -224,27 +224,27 @@ class Past:
         return found
 
     def cells(self, history: History, name: str) -> PackageCells:
-        """Return where a package could be had, in every series."""
+        """Return the cells in which a package was available, in every series."""
         require_complete(self._catalog, history, causes=True)
         columns = ["cells", "causes_format"]
         tables = self._catalog.changes.comparisons(history.pairs, columns, is_coded=True)
         return PackageCells(tables, name, history)
 
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
-        """Return every package that any revision had, by its name."""
+        """Return all packages that any revision had, by name."""
         require_complete(self._catalog, history)
         tables = self._catalog.changes.comparisons(history.pairs, ["packages"])
         return catalog_packages(tables, history)
 
     def catalog_package(self, history: History, name: str) -> CatalogPackage | None:
-        """Return one of them; None where no revision had it."""
+        """Return a package as ``all_packages`` does; None if no revision had it."""
         require_complete(self._catalog, history)
         return catalog_package(self._catalog.changes.changes_of([name]), name, history)
 
     def holding(
         self, history: History, hashes: Iterable[str], series: str | None = None
     ) -> list[RevisionInfo]:
-        """Return the revisions that have all of the hashes, newest first; of one series or of all.
+        """Return the revisions that have all of the hashes, newest first, of one series or of all.
 
         Raises InvalidArgument for a text that is not a hash.
         """
@@ -261,7 +261,7 @@ class Past:
 
 
 def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the changes of each package, of rows that are sorted by package."""
+    """Yield the changes of each package; the rows are sorted by package."""
     names = rows["name"].combine_chunks().dictionary_encode()
     starts = np.flatnonzero(np.diff(names.indices.to_numpy(), prepend=-1)).tolist()
     for name, (start, end) in zip(
@@ -271,7 +271,7 @@ def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def untold_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
-    """Return the pairs that feeds tell of, whose changes are kept but not their story."""
+    """Return the pairs in feeds whose changes are stored without a story."""
     names = history.series_names if series is None else [series]
     neighbours = {both.pair: both for name in names for both in told_in(history, name)}
     kept = Past(catalog).kept_stories(neighbours.values())
@@ -279,7 +279,7 @@ def untold_pairs(catalog: Catalog, history: History, series: str | None = None) 
 
 
 def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
-    """Return what came and went with a revision; raises IncompleteHistory where it is not kept."""
+    """Return the counts of a revision's changes; raises IncompleteHistory if they are missing."""
     step = Neighbours(history.previous(revision), revision)
     if step.pair.base != step.pair.head and step.pair not in catalog.counts:
         require_complete(catalog, history, refs.series(revision.tag))
@@ -288,24 +288,25 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
 
 # -- hashes that returned
 
-# A comparison follows from its two contents alone; which of the added hashes were there before
-# follows from all that stood before them. So it is kept apart from the comparison, by the contents
-# that it was looked up in: it changes only where something is put in before them.
+# A comparison depends on its two contents only. Which of the added hashes returned depends on all
+# contents before them. Therefore that result is stored separately from the comparison, under the
+# contents that were searched. It changes only if a content is inserted before them.
 
 MOST_CONTENTS = 200
-"""So many earlier contents are read, the newest ones, where changes are missing.
+"""The maximum number of earlier contents that are read if changes are missing, newest first.
 
-Each takes a thread that loads revisions some milliseconds, and a series may have thousands.
+Each takes some milliseconds of a thread that loads revisions, and a series can have thousands.
 """
 
 _BYTES_OF_DIGEST = 130
 
 
 class EarlierContents(msgspec.Struct, frozen=True):
-    """The contents of base and head, and of all revisions that stood before them, oldest first.
+    """The contents of base and head, and of all revisions before them, oldest first.
 
-    ``is_next`` tells whether base is the next one after those. Where they are more than are read,
-    ``is_kept`` tells whether the changes of all are kept: then the answer is about all of them.
+    ``is_next`` is whether base follows the last of those. ``is_kept`` is whether the changes of all
+    of them are stored, if they are more than can be read; the result then takes all of them into
+    account.
     """
 
     base: str
@@ -316,24 +317,24 @@ class EarlierContents(msgspec.Struct, frozen=True):
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """What to read where changes are missing: the newest MOST_CONTENTS, newest first."""
+        """The contents to read if changes are missing: the newest MOST_CONTENTS, newest first."""
         digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
         return tuple(islice(digests, MOST_CONTENTS))
 
     @property
     def pairs(self) -> frozenset[Pair]:
-        """The neighbours whose changes tell what was there and is not in ``last``."""
+        """The neighbours whose removed hashes, with those of ``last``, are all earlier hashes."""
         pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
         return frozenset(pair for pair in pairs if pair.base != pair.head)
 
     @property
     def last(self) -> tuple[str, ...]:
-        """The last content but for base, whose specs are not among those that are asked for."""
+        """The contents to read in addition to ``pairs``: the last one, unless that is base."""
         return () if self.is_next else self.states[-1:]
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """The rows of head that were added, took no spec's place, and were there before."""
+    """The rows of head that were added, replaced no other spec, and were in an earlier content."""
 
     rows: Rows
     num_rows: int
@@ -348,18 +349,18 @@ class Returned(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory it takes, and what it was asked of."""
+        """Approximate memory used by the result and its key, in bytes."""
         return self.rows.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
 
 
 def earlier_contents(
     catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
 ) -> EarlierContents:
-    """Return what to ask for the hashes that returned from base to head.
+    """Return the contents to search for the hashes that returned from base to head.
 
-    Those are the contents of head's series that stood before base, so that what came in between
-    and stayed has not returned. Where base is of another series, or behind head, they are those
-    that stood before head.
+    These are the contents of head's series before base, so that a hash that was added in between
+    and remained has not returned. If base is of another series, or after head, they are the
+    contents before head.
     """
     revisions, before_base = history.earlier(head), history.earlier(base)
     is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
@@ -374,10 +375,11 @@ def earlier_contents(
 
 
 def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierContents) -> Returned:
-    """Look for the added specs that took no spec's place in the contents that stood before.
+    """Search earlier contents for the added specs that replaced no other spec.
 
-    The changes of the series tell it, where they are kept. Else the newest contents are read, some
-    8 ms for each of 60,000 specs, until all are found; raises CatalogError where one cannot be.
+    The stored changes of the series are used if they are complete. Otherwise the newest contents
+    are read until all hashes are found, about 8 ms per content of 60,000 specs; raises CatalogError
+    if one cannot be read.
     """
     frame, rows = explanation.head.frame, explanation.without_counterpart()
     hashes = [frame.hashes.at(row) for row in rows.tolist()]
@@ -386,9 +388,9 @@ def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierCo
 
 
 def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
-    """Return which hashes were there; base has none of them."""
+    """Return a mask of the hashes that were there before; base contains none of them."""
     removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
-    with suppress(CatalogError):  # what the tables of changes tell the contents tell, too
+    with suppress(CatalogError):  # the contents are sufficient without the tables of changes
         if earlier.pairs <= catalog.counts.keys():
             tables = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
             removed = were_removed(tables, pa.chunked_array([hashes], pa.string()))
@@ -399,18 +401,18 @@ def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierConte
 
 # -- filling
 
-# Pairs are independent of each other, but to load a content takes longer than to compare it. So
-# each worker takes chains of neighbours, and one process writes what they make, in batches. An
-# interrupt keeps what was made, a kill loses at most a batch; the next run goes on there.
+# Pairs are independent of each other, but loading a content takes longer than comparing it.
+# Therefore each worker takes chains of neighbours, and one process writes the results in batches.
+# An interrupt keeps all results, a kill loses at most one batch. The next run continues there.
 
 __all__ = ["Filled", "Progress", "fill", "missing_pairs", "untold_pairs"]
 
 Progress = Callable[[int, int], None]
-"""Called with how many pairs are done, and how many there are."""
+"""Called with the number of finished pairs, and the number of all pairs."""
 
 
 class Filled(Unmade):
-    """How many pairs were made and kept, and why others could not be made."""
+    """The number of pairs that were computed and stored, and the failures of the others."""
 
     num_made: int = 0
 
@@ -424,13 +426,13 @@ def fill(
     progress: Progress | None = None,
     ends: float = inf,
 ) -> Filled:
-    """Make and keep what changed in each of the pairs, in so many processes or on a cluster.
+    """Compute and store the changes of the pairs, in ``jobs`` processes or on a cluster.
 
-    With it comes the story of those that feeds tell of. No pair is begun after the moment ``ends``
+    The stories of pairs in feeds are stored with them. No pair is started after the moment ``ends``
     of the monotonic clock.
 
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
-    left out. Raises CatalogError where the changes cannot be kept, or a worker was killed.
+    skipped. Raises CatalogError if changes cannot be stored, or a worker was killed.
     """
     filled = Filled()
 

@@ -1,4 +1,4 @@
-"""Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
+"""Plans of imports: the new states, and the rows to write for snapshots. No file is read."""
 
 from bisect import bisect_right, insort
 from collections import OrderedDict
@@ -15,17 +15,18 @@ from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, series, tag_date
 
 STACKS_MAX = 10_000
-"""How many stacks a revision may have; what is told stack by stack takes time for each of them."""
+"""The maximum number of stacks of a revision; some results take time for each stack."""
 
 MAX_ROW_BYTES = 32 << 20
-"""How many bytes of rows an import keeps of several series, to cut out of them what comes next."""
+"""The maximum size, in bytes, of the rows of several series that an import retains for reuse."""
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """What became of a snapshot: its revision, and whether that is new.
+    """The result of publishing a snapshot: its revision, and whether that is new.
 
-    ``is_mended`` tells that the store had its content, but damaged, and that it was replaced.
-    ``unkept`` says why what changed to it or from it could not be kept: its history is incomplete.
+    ``is_mended`` is whether its content was damaged in the store and was replaced. ``unkept`` is
+    the reason why the changes before or after it could not be stored, which leaves its history
+    incomplete.
     """
 
     revision: RevisionInfo
@@ -35,9 +36,9 @@ class Publication(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """What an import is about to publish: ``history`` as it will be, and the rows that are new.
+    """The revisions that an import is about to publish, and ``history`` including them.
 
-    ``load`` reads a content, be it published or about to be.
+    ``load`` reads a content, whether published or about to be.
     """
 
     history: History
@@ -45,7 +46,7 @@ class Planned(msgspec.Struct, frozen=True):
     load: Callable[[str], Side]
 
     def neighbours(self) -> list[Neighbours]:
-        """Return each new revision beside the one before it in its series, oldest first."""
+        """Return each new revision with its predecessor in the series, oldest first."""
         keys = {row.key for row in self.added}
         every = [
             both for name in self.history.series_names for both in self.history.neighbours(name)
@@ -56,14 +57,14 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 Approve = Callable[[Planned], None]
-"""Looks at what is about to be published; raises what shall keep it from being so."""
+"""Checks the revisions that are about to be published; raises an error to prevent that."""
 
 
 class Planner:
     """Takes the snapshots of an import one by one, and collects the rows to append.
 
-    ``moment`` is when the import runs. A snapshot's own ``taken_at`` counts, else ``taken_at``,
-    else the date in the tag's name, else the moment.
+    ``moment`` is the time of the import. The time of a state is the snapshot's own ``taken_at``,
+    else ``taken_at``, else the date in the tag's name, else the moment.
     """
 
     def __init__(self, history: History, moment: datetime, taken_at: datetime | None) -> None:
@@ -76,12 +77,11 @@ class Planner:
         self.added: list[RevisionInfo] = []
 
     def take(self, snapshot: Snapshot | PackedSnapshot) -> RevisionInfo:
-        """Return the row of a snapshot; it is among those to append where it says anything new.
+        """Return the row of a snapshot; if it adds information, it is also added to ``added``.
 
-        A state that the tag is known to have had before is appended too: it is confirmed then, so
-        that a state from between the two, published later, ends where this one is confirmed.
-        Raises InvalidArgument for a tag that cannot be one, and SourceError for a content with
-        more than ``STACKS_MAX`` stacks.
+        A state that the tag had before is appended too: the row confirms it, so that a different
+        state in between, published later, ends at the confirmation. Raises InvalidArgument for an
+        invalid tag, and SourceError for a content with more than ``STACKS_MAX`` stacks.
         """
         taken = snapshot.taken_at or self._taken_at or tag_date(snapshot.tag) or self._moment
         published = self._moment + timedelta(microseconds=len(self._seen))
@@ -97,7 +97,7 @@ class Planner:
         return row
 
     def before(self, digest: str) -> str | None:
-        """Return the content that stood before a taken one in its series; None for the first."""
+        """Return the content that precedes an imported one in its series; None for the first."""
         row = next(
             earlier_row for earlier_row in reversed(self._seen) if earlier_row.digest == digest
         )
@@ -111,7 +111,7 @@ class Planner:
         return next(earlier, None)
 
     def _of_series(self, row: RevisionInfo) -> list[RevisionInfo]:
-        """Return the revisions of a row's series, oldest first, and what was added to them."""
+        """Return the revisions of a row's series, including added ones, oldest first."""
         name = series(row.tag)
         revisions = self._series.get(name)
         if revisions is None:
@@ -119,7 +119,7 @@ class Planner:
         return revisions
 
     def planned(self, load: Callable[[str], Side]) -> Planned:
-        """Return what is about to be published."""
+        """Return the revisions that are about to be published."""
         return Planned(self._history.with_rows(self.added), tuple(self.added), load)
 
     def publications(
@@ -128,10 +128,10 @@ class Planner:
         mended: Collection[str] = (),
         unkept: Mapping[Pair, str] | None = None,
     ) -> list[Publication]:
-        """Return what became of each snapshot, by the history after the import.
+        """Return the result of each snapshot, according to the history after the import.
 
-        Another import may have been faster. ``mended`` are the contents that were replaced, and
-        ``unkept`` has the pairs whose changes could not be kept.
+        A concurrent import may have published the same state first. ``mended`` are the contents
+        that were replaced, and ``unkept`` has the pairs whose changes could not be stored.
         """
         reasons = {digest: why for pair, why in (unkept or {}).items() for digest in pair}
         return [
@@ -173,9 +173,10 @@ def rows_to_write(
     planner: Planner,
     is_stored: Callable[[str], bool],
 ) -> Iterator[ContentRows]:
-    """Plan each snapshot, and yield the rows of those contents that the catalog does not have.
+    """Plan each snapshot, and yield the rows of contents that the catalog does not have.
 
-    Of the series that came last the rows are kept, within ``MAX_ROW_BYTES`` or those of one.
+    The rows of the most recently used series are retained, up to ``MAX_ROW_BYTES``, but at least
+    those of one series.
     """
     tables: OrderedDict[str, SuccessiveTables] = OrderedDict()
     seen: set[str] = set()

@@ -1,8 +1,8 @@
-"""The files of a catalog: read, also their ends alone, and written, in a folder or in a store.
+"""Reading and writing the files of a catalog, in a folder or in an object store.
 
-What is read stands in Arrow's own memory and is decoded from there. Arrow's threads may free it
-while the interpreter ends; were it Python's memory, or a file that Python code reads, the process
-would abort then ("terminate called without an active exception").
+Data is read into Arrow's own memory and decoded from there. Arrow's threads may free that memory
+while the interpreter exits; if it were Python's, or a file that Python code reads, the process
+would then abort ("terminate called without an active exception").
 """
 
 import os
@@ -34,7 +34,7 @@ from snapshots.errors import CatalogError
 _LENGTH = 400
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _BACKTRACE = re.compile(r"\n\s*0: .*", re.DOTALL)
-# What differs from one time to the next: how long it took, how often it was tried, who answered.
+# Parts that vary between attempts: the duration, the number of retries, the URL's parameters.
 _PASSING = re.compile(
     r" in [\d.]+(?:ns|µs|ms|s)\b|, after \d+ retr\w+|, max_retries\W+\d+|, retry_timeout\W+\d+\w*"
     r"|\?list-type=\S*"
@@ -42,7 +42,7 @@ _PASSING = re.compile(
 _XML_ERROR = re.compile(r"(?:<\?xml.*?\?>\s*)?<Error>.*?</Error>", re.DOTALL)
 _XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
 _SYSTEM_ERROR = re.compile(r":?\s*Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
-# What the libraries of the store say where a variable is missing, and which one.
+# Messages of the store's libraries about missing variables, and which variable to set.
 _ADVICE = {
     "loading credentials: failed to load IMDS": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "builder error: URL scheme is not allowed": "set AWS_ALLOW_HTTP=true for an http:// endpoint",
@@ -52,7 +52,7 @@ _PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic (?:LocalFileSystem )
 
 @contextmanager
 def translated(location: str) -> Iterator[None]:
-    """Turn whatever a store raises into a CatalogError of that location."""
+    """Translate any error of a store into a CatalogError for a location."""
     try:
         yield
     except (DeltaError, pa.ArrowException, OSError) as error:
@@ -60,7 +60,7 @@ def translated(location: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error of a store says: one line, without what changes between two tries."""
+    """Return the message of a store's error on one line, without parts that vary by attempt."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
@@ -71,7 +71,7 @@ def reason_of(error: Exception) -> str:
     text = re.sub(r"\s*↳\s*", ": ", text)
     text = _PREFIXES.sub("", " ".join(text.split())).strip(" :")
     if len(text) > _LENGTH:
-        # The cause stands at the end.
+        # The cause is at the end.
         text = f"{text[: _LENGTH // 3]} ... {text[-_LENGTH * 2 // 3 :]}"
     for sign, advice in _ADVICE.items():
         if sign in text:
@@ -87,14 +87,14 @@ def _code_and_message(match: re.Match[str]) -> str:
 # -- files
 
 RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
-"""What to do about a file that is damaged."""
+"""Advice for a damaged file."""
 
 _READERS = 8
 _LISTING_SECONDS = 3.0
 _SILENT_SECONDS = 10.0
 _BYTES_A_SECOND = 1_000_000
 _BYTES_BY_TABLE = 3_000_000
-"""So many bytes are read by the connections of a table, which wait for them as long for all."""
+"""Larger reads do not use a table's connections, which have one timeout for all requests."""
 
 _NO_SUCH_RANGE = "416"
 _WRITTEN_AT_ONCE = 8 << 20
@@ -103,23 +103,23 @@ Read = TypeVar("Read")
 
 
 def checksum(data: pa.Buffer) -> str:
-    """Return the xxh3 of bytes: 16 hexadecimal digits."""
+    """Return the xxh3 of bytes as 16 hexadecimal digits."""
     return xxhash.xxh3_64_hexdigest(data)
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A file: its size in bytes, and when it was written, in seconds since 1970."""
+    """The size of a file in bytes, and its modification time in seconds since 1970."""
 
     size: int
     written_at: float
 
 
 class Storage:
-    """The files below one location. Paths are relative to it; errors are those of the store.
+    """The files below a location. Paths are relative to it; errors are those of the store.
 
-    A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
-    answered given up soon; by default all take as long as deltalake lets them, three minutes.
-    Raises CatalogError where nothing says by which right to ask the store.
+    With ``retry_seconds``, failed requests to object storage are repeated for that long, and
+    requests without a response are given up early. By default the limits of deltalake apply, three
+    minutes. Raises CatalogError if there are no credentials for the store.
     """
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
@@ -127,7 +127,7 @@ class Storage:
         self.location = location
         self.options: dict[str, str] | None = None
         if retry_seconds is not None and not location.is_folder:
-            # The last pause is not cut short, so that pauses have to be short, too.
+            # The last pause is not shortened to fit, so pauses have to be short as well.
             self.options = {
                 "timeout": _duration(_seconds_for(_BYTES_BY_TABLE)),
                 "retry_timeout": _duration(retry_seconds),
@@ -141,26 +141,26 @@ class Storage:
         self._synced_folders: set[Path] = set()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Connect anew in another process, which takes the time that it needs."""
+        """Connect again in another process, with default timeouts."""
         return Storage, (self.location,)
 
     def error(self, reason: str) -> CatalogError:
-        """Return what is wrong with the catalog that is stored here."""
+        """Return an error about the catalog at this location."""
         return CatalogError(self.location.text, reason)
 
     @property
     def identity(self) -> str | None:
-        """What tells a store of objects from others: 16 hexadecimal digits; None of a folder."""
+        """A hash that identifies the object store: 16 hexadecimal digits; None for a folder."""
         if self.location.is_folder:
             return None
-        # The same bucket elsewhere is another store: a catalog can be copied there.
+        # The same bucket at another endpoint is another store: a catalog can be copied there.
         place = f"{os.environ.get('AWS_ENDPOINT_URL', '')} {self.location.root}"
         return checksum(pa.py_buffer(place.encode()))
 
     def connect(self, folder: str, table: DeltaTable) -> None:
-        """Read what is below a folder by the connections of the table that is there.
+        """Read files below a folder over the connections of the table in that folder.
 
-        A handler of its own for each file would take as long to make as most files to read.
+        Creating a separate handler for each file would take as long as reading most files.
         """
         self._tables[folder] = table
 
@@ -170,21 +170,21 @@ class Storage:
 
     @cached_property
     def _lister(self) -> DeltaStorageHandler:
-        """For listings, during which deltalake lets no other thread run."""
+        """The handler for listings, during which deltalake lets no other thread run."""
         return DeltaStorageHandler(self.location.root, self._within(_LISTING_SECONDS))
 
     def _within(self, seconds: float) -> dict[str, str] | None:
         return self.options and self.options | {"timeout": _duration(seconds)}
 
     def read(self, path: str, size: int | None = None, start: int = 0) -> pa.Buffer:
-        """Return the bytes of a file; its ``size``, where it is known, saves a request.
+        """Return the bytes of a file; its ``size``, if known, saves a request.
 
-        Those before ``start`` are not read, and may be any in the buffer. Raises ArrowInvalid for
-        an object that is not of that size and cannot be read therefore.
+        Bytes before ``start`` are not read, and their values in the buffer are undefined. Raises
+        ArrowInvalid for an object that cannot be read because it has another size.
         """
         if self.location.is_folder:
             place = self.location.uri(path)
-            if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
+            if not S_ISREG(Path(place).stat().st_mode):  # opening a pipe would block
                 raise OSError(EINVAL, "is not a file", place)
             with pa.OSFile(place) as file:
                 file.seek(min(start, file.size()))
@@ -202,7 +202,7 @@ class Storage:
             return self._object(path, size, start)
         except FileNotFoundError:
             raise
-        except OSError:  # also of an empty object, of which no range can be asked for
+        except OSError:  # also raised for an empty object, because no range of it is valid
             actual = self._object_size(path)
             if size in (None, actual) or actual is None:
                 raise
@@ -217,7 +217,7 @@ class Storage:
             return data
 
     def _opened(self, path: str, size: int, num_bytes: int) -> pa.PythonFile:
-        """Open an object of a size, to read so many bytes of it."""
+        """Open an object of a known size, to read ``num_bytes`` of it."""
         folder, _, inner = path.partition("/")
         table = self._tables.get(folder)
         if table is None or num_bytes > _BYTES_BY_TABLE:
@@ -229,23 +229,23 @@ class Storage:
         return shared.open_input_file(inner)
 
     def _object_size(self, path: str) -> int | None:
-        # To open a file tells its size too, but lets no other thread run meanwhile.
+        # Opening a file also returns its size, but lets no other thread run meanwhile.
         (info,) = self._lister.get_file_info([path])
         return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
-        """Return the bytes of several files in their order, read side by side."""
+        """Return the bytes of several files, in order; on object storage, read concurrently."""
         return self.side_by_side(lambda path: self.read(path, sizes[path]), [*sizes])
 
     def side_by_side(self, read: Callable[[str], Read], paths: Sequence[str]) -> list[Read]:
-        """Return what ``read`` does of each path, in their order; on object storage all at once."""
+        """Return the result of ``read`` for each path, in order; on object storage concurrently."""
         if len(paths) < 2 or self.location.is_folder:
             return list(map(read, paths))
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(read, paths))
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file."""
+        """Return whether a file exists."""
         if self.location.is_folder:
             return Path(self.location.uri(path)).is_file()
         try:
@@ -258,11 +258,11 @@ class Storage:
         return True
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the sizes of the files in a folder by name; none where there is no folder."""
+        """Return the sizes of the files in a folder by name; empty if there is no such folder."""
         return {name: file.size for name, file in self.find(folder).items() if "/" not in name}
 
     def find(self, folder: str) -> dict[str, Found]:
-        """Return all files in a folder and the folders in it, by their paths below it."""
+        """Return all files in a folder and its subfolders, by path relative to the folder."""
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
         selector = FileSelector(folder, allow_not_found=True, recursive=True)
@@ -275,7 +275,7 @@ class Storage:
         }
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         with suppress(FileNotFoundError):
             if self.location.is_folder:
                 Path(self.location.uri(path)).unlink()
@@ -283,28 +283,28 @@ class Storage:
                 self._handler.delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
-        """Write a file; nobody sees a part of it. It outlasts a power cut after ``sync``."""
+        """Write a file atomically. It is safe from power cuts after ``sync``."""
         if self.location.is_folder:
             file = Path(self.location.uri(path))
             _write_in_folder(file, data)
             self._unsynced.add(file)
             return
-        # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
+        # deltalake's stream only accepts bytes, which Arrow's buffered stream passes to it.
         files = PyFileSystem(self._handler)
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
 
     def sync(self, others: Iterable[str] = ()) -> None:
-        """Return once all that was written is on the disk, and so are ``others`` at their paths.
+        """Wait until all written files, and the files at the paths ``others``, are on disk.
 
-        Until then a power cut can leave a file empty, or no file. A store of objects keeps what it
-        has confirmed.
+        Before that, a power cut can leave a file empty or missing. An object store keeps everything
+        that it has confirmed.
         """
         if not self.location.is_folder:
             return
         files = {Path(self.location.uri(path)) for path in others}
-        with self._syncing:  # who has nothing left to sync waits for those who do
+        with self._syncing:  # a caller with nothing left to sync waits for those that sync
             while self._unsynced:
                 files.add(self._unsynced.pop())
             for file in files:
@@ -313,7 +313,7 @@ class Storage:
                 self._sync_folder(folder)
 
     def _sync_folder(self, folder: Path) -> None:
-        """Sync what a folder lists, and that it is listed itself where it may be new."""
+        """Sync the entries of a folder, and the entries of its parents if the folder may be new."""
         _sync(folder)
         while folder not in self._synced_folders and folder != folder.parent:
             self._synced_folders.add(folder)
@@ -322,7 +322,7 @@ class Storage:
 
 
 def _sync(place: Path) -> None:
-    """Have the disk keep a file, or the names in a folder; what is gone needs no keeping."""
+    """Flush a file, or the entries of a folder, to disk; ignore it if it no longer exists."""
     try:
         descriptor = os.open(place, os.O_RDONLY)
     except OSError as error:
@@ -333,7 +333,7 @@ def _sync(place: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems have no such call for folders.
+        # Some network file systems do not support this call for folders.
         if error.errno not in (EINVAL, ENOTSUP):
             raise OSError(error.errno, error.strerror, str(place)) from None
     finally:
@@ -341,7 +341,7 @@ def _sync(place: Path) -> None:
 
 
 def _seconds_for(num_bytes: int) -> float:
-    """Return how long to wait for so many bytes."""
+    """Return the timeout for a number of bytes."""
     return _SILENT_SECONDS + num_bytes / _BYTES_A_SECOND
 
 
@@ -353,7 +353,7 @@ def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:
     for place, _, names in os.walk(folder):
         for name in names:
             file = Path(place, name)
-            with suppress(FileNotFoundError):  # others write and remove files meanwhile
+            with suppress(FileNotFoundError):  # other processes write and remove files meanwhile
                 status = file.stat(follow_symlinks=False)
                 if S_ISREG(status.st_mode):
                     yield str(file.relative_to(folder)), Found(status.st_size, status.st_mtime)
