@@ -25,7 +25,7 @@ from snapshots.tables import SPEC_ROWS, spec_rows
 _required = attrgetter(*(fact.name for fact in SPEC_FACTS.values() if not fact.may_be_unknown))
 _OPTIONAL = [fact.name for fact in SPEC_FACTS.values() if fact.may_be_unknown]
 _optional = attrgetter(*_OPTIONAL)
-_NONE_KNOWN = (None,) * len(_OPTIONAL)
+_ALL_UNKNOWN = (None,) * len(_OPTIONAL)
 _json = msgspec.json.Encoder()
 
 
@@ -269,7 +269,7 @@ class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
-    if facts == _NONE_KNOWN:
+    if facts == _ALL_UNKNOWN:
         return {}
     pairs = zip(_OPTIONAL, facts, strict=True)
     return {name: _plain(value) for name, value in pairs if value is not None}

@@ -164,11 +164,11 @@ class History:
 
     def previous(self, revision: RevisionInfo) -> RevisionInfo | None:
         """Return the revision before this one in its series."""
-        return self._beside(revision, -1)
+        return self._adjacent(revision, -1)
 
     def next(self, revision: RevisionInfo) -> RevisionInfo | None:
         """Return the revision after this one in its series."""
-        return self._beside(revision, 1)
+        return self._adjacent(revision, 1)
 
     def earlier(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
         """Return the revisions before this one in its series, newest first."""
@@ -232,7 +232,7 @@ class History:
         """Return the revision that a row is or confirms."""
         return self._confirmed.get(row, row)
 
-    def _beside(self, revision: RevisionInfo, step: int) -> RevisionInfo | None:
+    def _adjacent(self, revision: RevisionInfo, step: int) -> RevisionInfo | None:
         place = self._places.get(self._revision_of(revision))
         if place is None:
             return None

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
-_OTHERWISE = {"facts": "other facts"}
+_SPECIAL_NAMES = {"facts": "other facts"}
 """The reason of a hash that persists; the word alone would mean all facts of a spec."""
 
 _UNPROVEN = {
@@ -109,7 +109,7 @@ def short_hash(whole: str) -> str:
 
 def in_words(name: str) -> str:
     """Return the name of a fact, kind or reason in words: new package, version gone."""
-    return _OTHERWISE.get(name) or name.replace("_", " ")
+    return _SPECIAL_NAMES.get(name) or name.replace("_", " ")
 
 
 def short_version(whole: str) -> str:

@@ -103,7 +103,7 @@ class DependencyGraph:
         # Most contents have no such nodes, and building an empty frame takes as long as building
         # one of 100 rows.
         is_empty = not len(nodes_outside)
-        self.outside = _nothing() if is_empty else Frame(nodes_outside, "", in_cache=False)
+        self.outside = _empty_frame() if is_empty else Frame(nodes_outside, "", in_cache=False)
         self.stated: Mask = self.outside.hashes.match(stated) >= 0
 
         nodes = self._nodes(_hashes_of(lines["hash"]), hashes)
@@ -270,7 +270,7 @@ def _named_by_edges(
 
 
 @cache
-def _nothing() -> Frame:
+def _empty_frame() -> Frame:
     return Frame(with_columns(pa.table({}), SPECS.names), "", in_cache=False)
 
 

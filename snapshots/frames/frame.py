@@ -127,7 +127,7 @@ class Frame:
             if fact.kept is not Kept.EDGES
         }
         rows = _own_order(columns)
-        self._take({name: column.reordered(rows) for name, column in columns.items()})
+        self._set_columns({name: column.reordered(rows) for name, column in columns.items()})
         counts = np.bincount(self.package.codes, minlength=len(self.package.values))
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
@@ -138,7 +138,7 @@ class Frame:
             *(getattr(self, name).row_hashes() for name in _ALWAYS_COMPARED),
         )
 
-    def _take(self, columns: Mapping[str, FactColumn]) -> None:
+    def _set_columns(self, columns: Mapping[str, FactColumn]) -> None:
         """Set the columns."""
         self.columns = columns
         vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
@@ -146,7 +146,7 @@ class Frame:
 
     def keep_hashes(self, hashes: Hashes) -> None:
         """Replace the column of hashes by one with the same hash in each row."""
-        self._take({**self.columns, "hash": hashes})
+        self._set_columns({**self.columns, "hash": hashes})
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -200,9 +200,9 @@ class Frame:
         for column, accepted in self._accepted(conditions):
             mask &= accepted[column.codes[within]]
         if conditions.hash_prefix is not None:
-            begins_so = np.zeros(len(self), np.bool_)
-            begins_so[self.hashes.with_prefix(conditions.hash_prefix)] = True
-            mask &= begins_so[within]
+            has_prefix = np.zeros(len(self), np.bool_)
+            has_prefix[self.hashes.with_prefix(conditions.hash_prefix)] = True
+            mask &= has_prefix[within]
         return mask
 
     def _accepted(self, conditions: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:

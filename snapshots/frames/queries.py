@@ -152,7 +152,7 @@ class _Search:
         """Return a mask of the nodes with a variant that is accepted."""
         columns = (self._frame.variants, self._graph.outside.variants)
         return np.concatenate(
-            [having_where(column, _one(accept))[column.codes] for column in columns]
+            [having_where(column, _for_one_variant(accept))[column.codes] for column in columns]
         )
 
     @cached_property
@@ -270,7 +270,7 @@ def _rows(frame: Frame, constraint: SpecConstraint) -> Rows:
         rows = rows[accepted[codes]]
     for variant in constraint.variants:
         if not variant.propagate:
-            accepted = having_where(frame.variants, _one(variant.matches))
+            accepted = having_where(frame.variants, _for_one_variant(variant.matches))
             rows = rows[accepted[frame.variants.codes[rows]]]
     if constraint.hash_prefix is not None:
         rows = np.intersect1d(rows, frame.hashes.with_prefix(constraint.hash_prefix))
@@ -293,7 +293,7 @@ def _conditions(
         yield frame.target, constraint.targets.includes
 
 
-def _one(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
+def _for_one_variant(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
     """Convert a predicate for lists of variants to one for a single variant."""
     return lambda text: accept((text,))
 

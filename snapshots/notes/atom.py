@@ -142,11 +142,11 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
             what = "Version " if len(versions) == 1 else "Versions "
             sentences.append(Sentence(what, *_versions(versions), " of ", Name(name), f" {verb}."))
     counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
-    specs = _counts_told(zip(counts, _CHANGE_KINDS, strict=True))
+    specs = _counts_list(zip(counts, _CHANGE_KINDS, strict=True))
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
     reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
     if reasons:
-        sentences.append(Sentence(f"By reason: {_counts_told(reasons)}."))
+        sentences.append(Sentence(f"By reason: {_counts_list(reasons)}."))
     return sentences
 
 
@@ -162,7 +162,7 @@ def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
     rebuilt, replaced = _counterparts(counts)
     new = counts.specs_added - rebuilt - replaced
     removed = _without_counterpart(counts)
-    return _counts_told(
+    return _counts_list(
         [
             (new, "new"),
             (removed, "removed without a replacement"),
@@ -191,7 +191,7 @@ def _specs(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
 
 def _packages(counts: PairCounts) -> Sentence | None:
     numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
-    packages = _counts_told(zip(numbers, _CHANGE_KINDS, strict=True))
+    packages = _counts_list(zip(numbers, _CHANGE_KINDS, strict=True))
     return Sentence(f"Packages: {packages}.") if packages else None
 
 
@@ -215,7 +215,7 @@ def _without_counterpart(counts: PairCounts) -> int:
     return counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
 
 
-def _counts_told(counts: Iterable[tuple[int, str]], noun: str | None = None) -> str:
+def _counts_list(counts: Iterable[tuple[int, str]], noun: str | None = None) -> str:
     """Return a list of non-zero numbers with their labels; the first one includes the noun."""
     parts: list[str] = []
     for count, what in counts:
@@ -338,7 +338,8 @@ def _entry(
     The time is when the later of the two revisions was published: a revision inserted between two
     others later changes the entry of the second one. The id is permanent.
     """
-    head, updated = neighbours.head, max(it.published_at for it in neighbours if it is not None)
+    head = neighbours.head
+    updated = max(revision.published_at for revision in neighbours if revision is not None)
     if story is not None and story.known_since is not None:
         updated = max(updated, story.known_since)
     element = Element("entry")

@@ -481,7 +481,7 @@ def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]
 def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
     """Return the sentences that have something to report."""
     summary, losses = log.summary, log.no_longer_available
-    is_told = summary.specs_added or summary.specs_removed or losses.coverage
+    has_changes = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
         specs_sentence(
             log.after.num_specs,
@@ -499,7 +499,7 @@ def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
             summary.specs_removed,
             is_stack_removed=StackChangeKind.REMOVED.value in log.stacks,
         )
-        if is_told
+        if has_changes
         else None,
     ]
     return [sentence for sentence in sentences if sentence is not None]

@@ -73,7 +73,7 @@ def render_own(log: Changelog, file: Path) -> str:
         reason = f"no process can be started for it: {error.strerror or error}"
         raise SourceError(str(file), reason) from None
     if process.returncode:
-        raise SourceError(str(file), _ended(process.returncode, process.stderr))
+        raise SourceError(str(file), _exit_reason(process.returncode, process.stderr))
     outcome = msgspec.json.decode(process.stdout)
     if isinstance(outcome, str):
         return outcome
@@ -85,13 +85,13 @@ def _too_slow() -> str:
     return f"takes longer than {MAX_SECONDS} s"
 
 
-def _ended(code: int, complaints: bytes) -> str:
+def _exit_reason(code: int, stderr: bytes) -> str:
     """Return why the process of a template exited without a result."""
     if code == -SIGXCPU:
         return _too_slow()
     if code < 0:
         return f"its process was ended by {Signals(-code).name}, as happens where memory is short"
-    last = complaints.decode(errors="replace").strip().rpartition("\n")[2]
+    last = stderr.decode(errors="replace").strip().rpartition("\n")[2]
     return f"its process failed: {last or f'status {code}'}"
 
 
@@ -144,10 +144,10 @@ def _require_text(file: Path) -> None:
 
 def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
     """Join the pieces; raise SourceError if the text is too long or contains invalid characters."""
-    kept, room = [], longest
+    kept, remaining = [], longest
     for piece in pieces:
-        room -= len(piece)
-        if room < 0:
+        remaining -= len(piece)
+        if remaining < 0:
             raise SourceError(str(file), f"writes more than {longest:,} characters")
         kept.append(piece)
     text = "".join(kept)

@@ -157,11 +157,11 @@ def _environment(kind: type[Environment], loader: BaseLoader, *, html: bool) -> 
     )
     environment.filters |= HTML if html else MARKDOWN
     if html:
-        environment.finalize = _all_seen
+        environment.finalize = _escaped_value
     return environment
 
 
-def _all_seen(value: Any) -> Any:
+def _escaped_value(value: Any) -> Any:
     """Return a printed value with its invisible characters escaped."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)

@@ -109,7 +109,7 @@ class PackageCells:
     @property
     def num_bytes(self) -> int:
         """Approximate memory used by the changes, in bytes."""
-        return sum(_PAIR_BYTES + _CHANGE_BYTES * len(it) for it in self._changes.values())
+        return sum(_PAIR_BYTES + _CHANGE_BYTES * len(changes) for changes in self._changes.values())
 
     def values(self, dimension: CoverageDimension) -> list[str]:
         """Return all values in the history: versions newest first, others in natural order."""

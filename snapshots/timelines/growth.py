@@ -123,12 +123,12 @@ def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -
     """
     places = np.full(len(numbers), len(steps))
     for rows in removed:
-        stands_at = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
+        steps_of_rows = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
         items, ends = _flat(rows["removed_specs"])
         gone = items.to_numpy()
         own = places_of(numbers, gone)
         at = np.searchsorted(numbers, gone[own])
-        np.minimum.at(places, at, stands_at[np.searchsorted(ends, own, side="right")])
+        np.minimum.at(places, at, steps_of_rows[np.searchsorted(ends, own, side="right")])
     return places
 
 

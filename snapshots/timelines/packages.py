@@ -115,7 +115,9 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
     )
     entries = []
     columns = (places, kinds, by_kind[:, places].T, by_reason[:, places].T)
-    for place, kind, of_kinds, of_reasons in zip(*(it.tolist() for it in columns), strict=True):
+    for place, kind, of_kinds, of_reasons in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         step = events.steps.neighbours[place]
         changed = versions.get(place)
         entry = PackageEntry(

@@ -90,7 +90,7 @@ _CACHE: WeakKeyDictionary[History, dict[tuple[str, ...], Steps]] = WeakKeyDictio
 KINDS = tuple(SpecChangeKind)
 ADDED, REMOVED, CHANGED = map(KINDS.index, SpecChangeKind)
 
-_TOOK_A_PLACE = list(map(code_of, (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)))
+_REPLACING = list(map(code_of, (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)))
 _RETURNED = np.int8(code_of(SpecChangeReason.RETURNED))
 
 Codes = npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class Events:
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:
         self.steps = steps
-        numbers, places = _played(rows, steps)
+        numbers, places = _at_steps(rows, steps)
         hashes, self.hash_values = _encoded(rows["hash"])
         order = np.lexsort((places, hashes[numbers]))
         numbers, places = numbers[order], places[order]
@@ -121,7 +121,7 @@ class Events:
         self.versions = versions[numbers]
         self.kinds = _codes(rows["kind"], SpecChangeKind, KINDS)[numbers]
         self.pure_reasons = _codes(rows["reason"], SpecChangeReason, REASONS)[numbers]
-        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _TOOK_A_PLACE)
+        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _REPLACING)
         self.reasons: npt.NDArray[np.int8] = np.where(
             is_new & self.follows, _RETURNED, self.pure_reasons
         )
@@ -138,7 +138,7 @@ class Events:
         return follows
 
 
-def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
+def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
     """Return the indexes of the rows, repeated for each step of their pair, and these steps.
 
     Rows of pairs that do not occur are omitted.
