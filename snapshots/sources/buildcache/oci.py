@@ -485,7 +485,7 @@ class Authorization:
             document = self._transport.receive(url, headers)
         except (Unauthorized, AccessDenied):
             raise self.refused(credentials) from None
-        except Missing as error:  # it is not the registry that lacks something
+        except Missing as error:  # the token service is missing, not the registry's repository
             raise SourceError(url, error.reason) from None
         answer = decode_json(document.data, _TokenAnswer, url)
         token = answer.token or answer.access_token or ""
@@ -512,6 +512,6 @@ class _TokenAnswer(msgspec.Struct):
 
 
 def _basic(login: Login) -> str:
-    # What is not UTF-8 in the environment stands for its bytes.
+    # Python represents bytes of the environment that are not UTF-8 as surrogates.
     text = f"{login.user}:{login.password}".encode(errors="surrogateescape")
     return f"Basic {base64.b64encode(text).decode()}"

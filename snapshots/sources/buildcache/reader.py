@@ -1,8 +1,8 @@
-"""From a location to snapshots: one index, one build cache, or the list of tags and stacks.
+"""Reader of indexes, build caches, and lists of tags and stacks, which returns snapshots.
 
 The list of a public cache is ``{TAG: [{"label": STACK, "url": URL of the stack's index}, ...],
-...}``. The indexes of one tag, a stack each, are merged: each spec once, with the stacks that have
-it.
+...}``. The indexes of one tag, one per stack, are merged: each spec once, with the stacks that
+contain it.
 """
 
 import hashlib
@@ -57,17 +57,17 @@ _MOST_TAGS = 20
 
 
 class StackIndex(msgspec.Struct, frozen=True):
-    """A stack of a tag in the list: its name and where its index lies."""
+    """A stack of a tag in the list: its name and the location of its index."""
 
     label: str
     url: str
 
 
 def only_tag(tags: Sequence[str], location: str) -> str:
-    """Return the tag for a location that says none of its own.
+    """Return the tag for a location that does not state one.
 
-    ``tags`` are what the user asked for. Raises TagNeeded where there is none, and InvalidArgument
-    for several, or for a text that cannot be a tag.
+    ``tags`` are those that the user requested. Raises TagNeeded if there is none, and
+    InvalidArgument if there are several, or if it is not a valid tag.
     """
     if not tags:
         raise TagNeeded(location)
@@ -79,10 +79,10 @@ def only_tag(tags: Sequence[str], location: str) -> str:
 def chosen_tags(
     listed: Mapping[str, Raw], tags: Sequence[str], location: str, report: Report
 ) -> Iterator[tuple[str, list[StackIndex]]]:
-    """Yield the listed tags that fit one of ``tags`` (names or globs) with their stacks.
+    """Yield the listed tags that match one of ``tags`` (names or globs), with their stacks.
 
-    Where ``tags`` is empty, all listed ones. Raises InvalidArgument for a name or glob that fits
-    none. What is wrong with a tag goes to ``report.bad``.
+    If ``tags`` is empty, all listed ones match. Raises InvalidArgument for a name or glob that
+    matches none. An error in a tag is passed to ``report.bad``.
     """
     for name in tags:
         if not any(fits(tag, [name]) for tag in listed):
@@ -97,7 +97,7 @@ def chosen_tags(
 
 
 def _some_of(tags: Sequence[str], name: str) -> str:
-    """Return tags as an error lists them; of many the first, and those that resemble the name."""
+    """Return tags for an error: the first ones if there are many, and those similar to a name."""
     first = ", ".join(tags[:_MOST_TAGS]) or "none"
     if len(tags) <= _MOST_TAGS:
         return first
@@ -130,14 +130,14 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[StackIndex]:
 
 
 def in_order(stacks: Iterable[StackIndex]) -> list[StackIndex]:
-    """Return the stacks root first: the packages that it has are taken from there."""
+    """Return the stacks with root first, so that its packages take precedence."""
     return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
 
 
 def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
     """Return the stacks that the user names, in order.
 
-    Raises InvalidArgument for one that appears twice, and for more than can be.
+    Raises InvalidArgument for one that appears twice, and for too many.
     """
     counts = Counter(stacks)
     for stack, count in counts.items():
@@ -148,16 +148,16 @@ def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
     return in_order(stacks)
 
 
-# -- indexes merged
+# -- merged indexes
 
 _NONE: Mapping[str, BinaryPackage] = {}
 
 
 class Merged:
-    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``.
+    """The specs of several indexes; a contradiction to an earlier one is passed to ``report.bad``.
 
-    ``is_installation`` tells whether one of them is the database of an installation.
-    ``packages`` has what is known of them already, by hash.
+    ``is_installation`` is true if one of them is the database of an installation. ``packages``
+    contains the packages known so far, by hash.
     """
 
     def __init__(self, report: Report) -> None:
@@ -177,11 +177,11 @@ class Merged:
         home: IndexPlace,
         packages: Mapping[str, BinaryPackage] = _NONE,
     ) -> None:
-        """Take in one index. Its ``packages`` are those that reading it told, by hash.
+        """Add one index, with the ``packages`` found while it was read, by hash.
 
-        What one index does not know of a spec, another one may. The package of a spec is that of
-        the first one that told it, otherwise it is where the first one is that has the spec. Of a
-        spec outside the cache the first index that states a fact counts.
+        Facts that one index lacks are completed from the others. The package of a spec is the first
+        one found, or else in the cache of the first index with the spec. For a spec outside the
+        cache, the first index that states a fact determines it.
         """
         self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
@@ -205,18 +205,18 @@ class Merged:
                 record_proof(self._unproven, digest, specs.unproven[digest])
 
     def proof(self) -> ProofCounts:
-        """Return how many hashes were found right; one that one index proves is proven."""
+        """Return the numbers of verified hashes; one that any index proves is proven."""
         return ProofCounts.of(self._unproven.values())
 
     def add_to_all(self, stack: str) -> None:
-        """Let every spec be in a stack."""
+        """Add every spec to a stack."""
         for digest in self._specs:
             self._stacks[digest].add(stack)
 
     def by_cache(self) -> Mapping[BuildCache | None, Sequence[Spec]]:
-        """Return the specs whose package is not known by the build cache that it lies in.
+        """Return the specs whose package is not known, by the build cache of the package.
 
-        None stands for an unknown one.
+        The key None is an unknown build cache.
         """
         specs: defaultdict[BuildCache | None, list[Spec]] = defaultdict(list)
         for digest, spec in self._specs.items():
@@ -242,9 +242,10 @@ class Merged:
             )
 
     def outside(self) -> Iterator[Spec]:
-        """Yield what those in the cache depend on, near or far, without being there themselves.
+        """Yield the direct and transitive dependencies of specs in the cache that are not in it.
 
-        A spec that one index has in the cache is in the cache, whatever the others say.
+        A spec that is in the cache according to one index is in the cache, regardless of the
+        others.
         """
         seen: set[str] = set()
         pending = _ends(self._specs.values())
@@ -270,11 +271,11 @@ class Merged:
 
 
 def _completed(spec: Spec, other: Spec) -> Spec:
-    """Return a spec with the facts of another record of it that its own does not know.
+    """Return a spec, completed with facts that only another record of it has.
 
-    Its hash covers neither who asked for it nor when it was installed, so that two installations
-    may say other things: it is explicit where one of them says so, and there since the earlier
-    moment.
+    The hash covers neither the explicit request nor the time of installation, so that two
+    installations may differ in these: the spec is explicit if one of them says so, and the earlier
+    time of installation is used.
     """
     facts = {
         name: value
@@ -294,17 +295,17 @@ def _ends(specs: Iterable[Spec]) -> set[str]:
     return {edge.hash for spec in specs for edge in spec.dependencies or ()}
 
 
-# -- from a location to snapshots
+# -- locations
 
 _HEAD_BYTES = 4096
 
 
 def recognise(location: str, settings: ReadSettings) -> bool:
-    """Tell whether a location looks like an index, a build cache or a list of tags.
+    """Return whether a location looks like an index, a build cache or a list of tags.
 
-    Of a local path no more is looked at than which files there are and how one begins; nothing is
-    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git, and any oci:// or
-    oci+http:// URL. Raises nothing.
+    For a local path, only file names and the beginning of a file are read. Nothing is fetched:
+    every http(s):// or s3:// URL qualifies unless it ends in .git, and so does every oci:// or
+    oci+http:// URL. Raises no errors.
     """
     if is_registry(location):
         return True
@@ -324,7 +325,7 @@ def recognise(location: str, settings: ReadSettings) -> bool:
 
 
 def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
-    """Return the locations that look like one; all where any is given as STACK=LOCATION."""
+    """Return the locations that ``recognise`` accepts; all if any has the form STACK=LOCATION."""
     if any(labelled(location, settings) for location in locations):
         return locations
     return [location for location in locations if recognise(location, settings)]
@@ -333,7 +334,7 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
 def read_apart(
     locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
-    """Read the same as ``read``, tag by tag of a list."""
+    """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
     stacks = [labelled(location, reader.settings) for location in locations]
     if any(stacks):
         yield from _read_stacks_apart(_all_named(stacks, locations), asked, reader)
@@ -349,7 +350,7 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
         reading = _Reading(transport, sizes=asked.sizes)
         place = reading.locate(location)
         if place.cache is not None:
-            only_tag(tags, location)  # its error comes before anything large is fetched
+            only_tag(tags, location)  # raises its errors before anything large is fetched
         merged = Merged(report)
         try:
             version = reading.take(place, reading.fetch(place), merged)
@@ -377,11 +378,11 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
 
 
 def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
-    """Return the stack that a location is given for, as STACK=LOCATION; None where it is for none.
+    """Return the stack of a location of the form STACK=LOCATION; None for any other form.
 
-    What stands before ``=`` has to be the name of a stack. A path that is there itself is taken as
-    a whole, unless what stands behind ``=`` looks like an index or a build cache. Raises
-    InvalidArgument where nothing stands behind it.
+    The text before ``=`` must be the name of a stack. A path that exists as a whole is not split,
+    unless the text after ``=`` looks like an index or a build cache. Raises InvalidArgument if
+    there is no text after ``=``.
     """
     label, sign, rest = location.partition("=")
     if not is_name(label) or not sign:
@@ -397,7 +398,7 @@ def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
 
 
 def _all_named(stacks: Sequence[StackIndex | None], locations: Sequence[str]) -> list[StackIndex]:
-    """Return the stacks. Raises InvalidArgument where a location is given for none."""
+    """Return the stacks. Raises InvalidArgument if a location has none."""
     named = [stack for stack in stacks if stack is not None]
     if len(named) < len(stacks):
         alone = locations[stacks.index(None)]
@@ -412,8 +413,8 @@ def _read_stacks_apart(
 ) -> Iterator[Found]:
     """Read indexes and build caches that the user names as the stacks of one revision.
 
-    As in a public list each spec is in root, too: what that names if it is among them, otherwise
-    the union of all. Raises what ``read`` does.
+    As in a public list, each spec is also in root: the index with this name, or else the union of
+    all. Raises the errors of reading each of them.
     """
     ordered, settings = named_stacks(stacks), reader.settings
     location = " ".join(f"{stack.label}={_told(stack.url, settings)}" for stack in ordered)
@@ -430,24 +431,24 @@ def _read_stacks_apart(
 
 
 def _origin(location: str, settings: ReadSettings) -> str:
-    """Return the path or the http(s) URL at which reading a location begins."""
+    """Return the path or http(s) URL at which reading a location begins."""
     if is_registry(location):
         return oci.repository_at(location, settings).url
     return resolve(location, settings)
 
 
 def _told(location: str, settings: ReadSettings) -> str:
-    """Return the location that a revision tells of itself: that of the view where it is of one."""
+    """Return the location that a revision records, that of the view's index if there is one."""
     if settings.view is None:
         return public(location)
     return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
 
 
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
-    """A tag of the list at a location, with its stacks; ``reached`` is where reading that led.
+    """A tag of the list at ``listed_in``, with its stacks.
 
-    Of stacks that the user names ``listed_in`` is empty. Where none of them is root, the union of
-    all is made one.
+    ``reached`` is the state of the boundary after reading the list. For stacks named by the user,
+    ``listed_in`` is empty; if none of them is root, it is created as the union of all.
     """
 
     location: str
@@ -459,7 +460,7 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     reached: Reached | None = None
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
-        """Read the indexes of its stacks."""
+        """Read the indexes of the tag's stacks."""
         with Transport(settings, report, self.origins, self.reached) as transport:
             reading = _Reading(transport, sizes=self.sizes)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
@@ -470,7 +471,7 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _TagList(SourceError):
-    """What lies at a location is no index, but a list; ``tags`` has the stacks of each tag."""
+    """A location contains a list, not an index; ``tags`` has the stacks of each tag."""
 
     def __init__(self, location: str, tags: Mapping[str, Raw]) -> None:
         reason = "is a list of tags, which have stacks themselves; name an index or a build cache"
@@ -479,7 +480,7 @@ class _TagList(SourceError):
 
 
 class _Reading:
-    """One reading of a location: what all its tags share."""
+    """The state of reading a location, shared by all of its tags."""
 
     def __init__(self, transport: Transport, *, sizes: bool) -> None:
         self._transport = transport
@@ -488,10 +489,10 @@ class _Reading:
         self._registries: dict[IndexPlace, Registry] = {}
 
     def merge(self, tag: str, stacks: Sequence[StackIndex], listed_in: str) -> tuple[Merged, str]:
-        """Return what the indexes of a tag's stacks hold, and a version that stands for them all.
+        """Return the merged indexes of a tag's stacks, and a version that covers all of them.
 
-        They are fetched several at a time, and unpacked and decoded one after another, so only one
-        of them is in memory.
+        Several are fetched at a time, but they are decompressed and decoded one after another, so
+        that only one of them is in memory.
         """
 
         def fetch(stack: StackIndex) -> tuple[IndexPlace, FetchedIndex | None]:
@@ -509,7 +510,7 @@ class _Reading:
         return merged, f"sha256:{versions.hexdigest()}"
 
     def locate(self, location: str, listed_in: str = "") -> IndexPlace:
-        """Find what a location names, perhaps in the list at ``listed_in``. Raises SourceError."""
+        """Find an index by its location, which can be in a list. Raises SourceError."""
         settings = self._transport.settings
         if not listed_in and is_registry(location):
             registry = Registry(oci.repository_at(location, settings), self._transport)
@@ -518,7 +519,7 @@ class _Reading:
         return layouts.locate(resolve_listed(location, listed_in, settings), self._transport)
 
     def fetch(self, place: IndexPlace) -> FetchedIndex | None:
-        """Download the index at a place; None where there is none. Raises SourceError."""
+        """Download an index; None if the build cache has none. Raises SourceError."""
         if registry := self._registries.get(place):
             return registry.index()
         return None if place.is_listed else layouts.fetch(place, self._transport)
@@ -530,9 +531,9 @@ class _Reading:
         merged: Merged,
         stack: str | None = None,
     ) -> str:
-        """Take in what lies at a place, with what ``fetch`` returned; return its version.
+        """Add a location's specs, given the result of ``fetch``; return their version.
 
-        Raises SourceError, a _TagList where it is a list of tags.
+        Raises SourceError, and its subclass _TagList if it is a list of tags.
         """
         registry = self._registries.get(place)
         if fetched is None:
@@ -556,7 +557,7 @@ class _Reading:
         return version
 
     def snapshot(self, location: str, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
-        """Yield the snapshot of a tag, unless all that it has was skipped."""
+        """Yield the snapshot of a tag, unless all of its specs were skipped."""
         packages = merged.packages
         if self._sizes:
             packages = packages | read_packages(merged.by_cache(), self._transport)
@@ -589,7 +590,7 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
     return outer
 
 
-# -- documents that are no index
+# -- other documents
 
 _INSTEAD = (
     "import the index.json that describes the whole build cache, or the build cache itself "
@@ -598,10 +599,10 @@ _INSTEAD = (
 
 
 def explain(document: Mapping[str, Raw]) -> str | None:
-    """Return what a document is instead of an index or a list of tags; None where it may be one.
+    """Return what a document is instead of an index or a list of tags; None if it may be one.
 
-    A spec is an object below ``spec`` or, before Spack 0.17, a list; that of a tag named ``spec``
-    has labels. A lockfile states itself what it is.
+    The document of a spec has an object below ``spec`` or, before Spack 0.17, a list; a tag named
+    ``spec`` has labels. A lock file states its type.
     """
     spec = bytes(document.get("spec", b"")).lstrip()
     if spec.startswith(b"{") or (spec.startswith(b"[") and b'"label"' not in spec):

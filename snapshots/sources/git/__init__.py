@@ -1,1 +1,1 @@
-"""A history of cache pages in a git repository, read through the git command."""
+"""Git repositories with a history of cache pages, read with the git command."""

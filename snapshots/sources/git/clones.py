@@ -1,7 +1,7 @@
-"""Where a repository lies: a local one is read in place, one at a URL is cloned and kept.
+"""Opening of repositories: a local one is read in place, one at a URL is cloned and cached.
 
-Redirects of http(s):// URLs are followed here, not by git, which would follow one to any address,
-that of a service of this machine or its network too.
+Redirects of http(s):// URLs are followed here, not by git, which would follow them to any address,
+including services of this machine or its network.
 """
 
 import hashlib
@@ -51,14 +51,14 @@ _OWN_CONFIG = """\
 def open_repository(
     location: str, settings: ReadSettings, *, option: str = "--git", refs: Sequence[str] = ()
 ) -> Iterator[Repository]:
-    """Open the repository in a folder, or the clone of the one at a URL, brought up to date.
+    """Open the repository in a folder, or the updated clone of the repository at a URL.
 
-    A clone is bare, holds the remote's HEAD, and stays in ``settings.cache_dir``: the next call
-    fetches only what is new. With ``refs``, each a ref with one ``*`` at the most, it holds these
-    as well, and no blobs; of a repository in a folder all refs are there then. Errors name the
-    ``option`` that gave the location. Raises SourceError where there is no repository or no commit
-    in it, InvalidArgument for a location that can be neither path nor URL, and for a URL without
-    that folder.
+    A clone is bare, contains the remote's HEAD, and stays in ``settings.cache_dir``: the next call
+    fetches only new commits. With ``refs``, each a ref with at most one ``*``, it also contains
+    these, but no blobs; a repository in a folder then has all of its refs. Errors name the
+    ``option`` of the location. Raises SourceError if there is no repository or it has no commit,
+    and InvalidArgument for a location that is neither a path nor a URL, and for a URL if
+    ``settings.cache_dir`` is None.
     """
     if not location or location.startswith("-") or "\0" in location:
         raise InvalidArgument(option, f"{location!r} is neither a path nor a URL")
@@ -84,14 +84,14 @@ def open_repository(
 
 
 def _in_place(folder: Path, location: str, own: Path) -> Repository:
-    """Make the empty folder ``own`` a repository with the HEAD and objects of the one in a folder.
+    """Make the empty folder ``own`` a repository with the HEAD and objects of another one.
 
-    None of that one's configuration is in force there.
+    The configuration of the other one does not apply to it.
     """
     inner = folder / ".git"
     refuse_pipes(inner if inner.exists() else folder, location)
     try:
-        # Asked at once, the path last: it may hold any byte.
+        # One call for both; the path is last, as it can contain any byte.
         head, _, shared = discover(folder, location, "HEAD", "--git-common-dir").partition(b"\n")
     except SourceError:
         discover(folder, location, "--git-common-dir")  # raises where there is no repository
@@ -103,13 +103,13 @@ def _in_place(folder: Path, location: str, own: Path) -> Repository:
     (own / "refs").mkdir()
     (own / "config").write_text(_OWN_CONFIG.format(format=format_))
     (own / "HEAD").write_bytes(head + b"\n")
-    with suppress(Missing):  # then it has all of its history
+    with suppress(Missing):  # without this file, the history is complete
         (own / "shallow").write_bytes(read_regular(str(common / "shallow"), _SHALLOW_BYTES))
     return Repository(own, location, common / "objects")
 
 
 def _refs_in(folder: Path, location: str) -> bytes:
-    """Return all refs of a repository as a file of git's names them."""
+    """Return all refs of a repository in git's packed-refs format."""
     lines = discover(folder, location, "--all", "--symbolic-full-name", "--all").splitlines()
     objects, names = lines[: len(lines) // 2], lines[len(lines) // 2 :]
     if not all(name.startswith(b"refs/") for name in names):
@@ -137,7 +137,8 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
         end, config = destination(url, public, settings)
         network = Network((urlsplit(end).scheme.lower(),), settings.deadline, config)
     try:
-        # Made and fetched into, rather than cloned, so that a killed run leaves nothing half done.
+        # Created and fetched into, rather than cloned, so that a killed run leaves no partial
+        # clone.
         run(repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}")
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]
         if refs:
@@ -154,9 +155,9 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
 
 
 def fetch_blobs(repository: Repository, blobs: Sequence[str]) -> None:
-    """Bring blobs into the clone of a repository at a URL, which was opened with refs.
+    """Fetch blobs into the clone of a repository at a URL that was opened with refs.
 
-    Does nothing for a repository in a folder. Raises SourceError where that fails.
+    Does nothing for a repository in a folder. Raises SourceError on failure.
     """
     if repository.network is not None and blobs:
         command = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none")
@@ -167,7 +168,7 @@ def fetch_blobs(repository: Repository, blobs: Sequence[str]) -> None:
 
 
 def _scheme_of(url: str, option: str) -> str:
-    """Return the scheme of a URL; raises InvalidArgument for one that git cannot clone from."""
+    """Return the scheme of a URL. Raises InvalidArgument for one that git cannot clone from."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -177,8 +178,8 @@ def _scheme_of(url: str, option: str) -> str:
         known = ", ".join(SCHEMES)
         raise InvalidArgument(option, f"{scheme}:// cannot be cloned from; these can: {known}")
     try:
-        _ = parts.port  # parsed only here
-    except ValueError:  # which would show the end of a password that has a slash in it
+        _ = parts.port  # parsed on access
+    except ValueError:  # its message would reveal the end of a password that contains a slash
         raise InvalidArgument(
             option, "is not a valid URL: its port is not a number up to 65535"
         ) from None
@@ -186,7 +187,7 @@ def _scheme_of(url: str, option: str) -> str:
 
 
 def _without_password(url: str) -> str:
-    """Return the URL without what must not come into a catalog or a log."""
+    """Return the URL without secrets, for catalogs and logs."""
     if "://" not in url:
         return url
     parts = urlsplit(url)
@@ -204,13 +205,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def destination(url: str, public: str, settings: ReadSettings) -> tuple[str, Mapping[str, str]]:
-    """Return the URL where a repository at an http(s):// URL is in the end, as git finds it.
+    """Return the final URL of a repository at an http(s):// URL, after redirects, as git finds it.
 
-    With it come the settings of git by which it goes nowhere else from there.
+    The second value is git's configuration that confines it to this URL.
 
-    They may lead to the public net, and to special addresses of such kinds as the URL itself has.
-    Git then follows none, and connects to the addresses that were checked. ``public`` is the URL
-    in errors. Raises SourceError. Where there is no answer, git is left to say why.
+    Redirects may lead to public addresses, and to special addresses of the same kinds as those of
+    the URL itself. Git then follows no redirects, and connects to the addresses that were checked.
+    ``public`` is the URL for errors. Raises SourceError. If there is no response, the URL is
+    returned unchanged, so that git reports the error.
     """
     boundary = Boundary(hosts_of(url))
     try:
@@ -254,7 +256,7 @@ def _followed(url: str, public: str, boundary: Boundary, settings: ReadSettings)
 
 
 def _repository_at(end: SplitResult, begin: SplitResult, public: str) -> str:
-    """Return the URL of the repository whose references were found at ``end``."""
+    """Return the URL of the repository whose references are at ``end``."""
     host = end.netloc.rpartition("@")[2]
     path = end.path.removesuffix(_INFO)
     shown = urlunsplit((end.scheme, host, path, "", ""))
@@ -264,21 +266,21 @@ def _repository_at(end: SplitResult, begin: SplitResult, public: str) -> str:
         raise SourceError(public, f"redirects to {shown}, which everybody on the way can change")
     login, at, own_host = begin.netloc.rpartition("@")
     if own_host != host:
-        return shown  # a login is for the host that it was given for
+        return shown  # a login is only for its own host
     return urlunsplit((end.scheme, f"{login}{at}{host}", path, "", ""))
 
 
 def _confined(url: str, boundary: Boundary) -> dict[str, str]:
-    """Return the settings of git that keep it at a URL. Raises AddressRefused."""
+    """Return git's configuration that confines it to a URL. Raises AddressRefused."""
     parts = urlsplit(url)
     bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    # The user may have other settings for some URLs, of which the one that says most counts.
+    # The user may have other settings for some URLs; the most specific URL takes precedence.
     config = {"http.followRedirects": "false", f"http.{bare}.followRedirects": "false"}
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme.lower()]
     try:
         addresses = boundary.addresses(host, port)
     except (OSError, UnicodeError):
-        return config  # a proxy may know the host, and if none does, git says so
+        return config  # a proxy may resolve the host; otherwise, git reports the error
     if host not in addresses:
         shown = [f"[{ip}]" if ip_address(ip).version == 6 else ip for ip in addresses]
         config["http.curloptResolve"] = f"{host}:{port}:{','.join(shown)}"

@@ -1,8 +1,8 @@
-"""A history of cache pages in a git repository: a snapshot for each commit that changed a tag.
+"""A history of cache pages in a git repository: one snapshot per commit that changed a tag.
 
-The pages lie below one folder, as ``snapshots.sources.pages`` reads them. Of the commits only those
-on HEAD's first-parent line count, and of each only what it changed. What the catalog has from that
-line already is neither parsed nor published again.
+The pages are below one folder, in the form that ``snapshots.sources.pages`` reads. Only commits on
+HEAD's first-parent line are read, and only the changes of each. States from that line that the
+catalog already contains are neither parsed nor published again.
 """
 
 from collections import OrderedDict, defaultdict
@@ -43,14 +43,14 @@ from snapshots.sources.settings import ReadSettings
 # -- the pages of one state
 
 MAX_PAGE_BYTES = 32 << 20
-"""How many bytes the pages of several tags may have whose records stay in memory.
+"""Maximum total size of pages of several tags whose records stay in memory, in bytes.
 
-Records take some four times as much as the pages that they are read from.
+Records take about four times as much memory as their pages.
 """
 
 
 class BlobPage:
-    """A page without its place: what one blob of so many bytes says."""
+    """The parsed page of a blob, without a path; ``num_bytes`` is the size of the blob."""
 
     def __init__(self, page: CachePage, num_bytes: int) -> None:
         self.num_bytes = num_bytes
@@ -62,9 +62,9 @@ class BlobPage:
 
 
 class PageReader:
-    """Parses blobs, each once as long as its page is in memory: those that were read last.
+    """Parses blobs, and caches the pages that were read last.
 
-    What is wrong with a blob goes to the report once, however many commits and paths have it.
+    An error in a blob is reported once, regardless of the number of commits and paths with it.
     """
 
     def __init__(self, blobs: Blobs, report: Report) -> None:
@@ -76,9 +76,9 @@ class PageReader:
         self._old_pages = 0
 
     def read(self, blob: str, location: str) -> BlobPage | None:
-        """Return a blob's page; None where it is bad and the report lets that pass.
+        """Return a blob's page; None if it is bad and the report skips bad ones.
 
-        Raises SourceError, naming ``location``, where the report does not.
+        Raises SourceError, with ``location``, if the report does not.
         """
         page = self._pages.get(blob)
         if page is None:
@@ -91,7 +91,7 @@ class PageReader:
         return page
 
     def forget(self, least: int) -> None:
-        """Let go of the pages that were read longest ago beyond ``MAX_PAGE_BYTES``.
+        """Remove the least recently read pages beyond ``MAX_PAGE_BYTES`` from the cache.
 
         The last ``least`` of them stay.
         """
@@ -100,18 +100,18 @@ class PageReader:
             self._num_bytes -= page.num_bytes
 
     def drop(self, blob: str) -> None:
-        """Let go of the page of a blob, which was just read."""
+        """Remove the page of a blob, which was just read, from the cache."""
         self._num_bytes -= self._pages.pop(blob).num_bytes
 
     def peek(self, blob: str, location: str) -> CachePage | None:
-        """Return a blob's page without reporting anything; None where it is bad."""
+        """Return a blob's page without reporting anything; None if it is bad."""
         try:
             return parse_page(self._blobs.read(blob, location), location, Report(skip_bad=True))
         except SourceError:
             return None
 
     def summarize(self) -> None:
-        """Report how many pages were left out without a line of their own."""
+        """Report the number of pages that were skipped without their own warning."""
         if self._old_pages > 1:
             more = self._old_pages - 1
             self._report.warn(f"{more} more pages of the layout of 2022 were skipped")
@@ -141,16 +141,16 @@ class PageReader:
 
 
 def _is_of_2022(data: bytes) -> bool:
-    """Tell whether a page has the layout without hashes; parsing its YAML would take long."""
+    """Return whether a page has the layout without hashes, as parsing its YAML would be slow."""
     old = b"\nspec_names:" in data or b"\nspec_files:" in data
     return old and b"\nspec_details:" not in data
 
 
 class TaggedPages:
-    """The pages that stand at the moment, by tag and path.
+    """The current pages, by tag and path.
 
-    Their records stay in memory within ``MAX_PAGE_BYTES``, or one tag's. Others are read again when
-    they are asked for.
+    Their records stay in memory up to ``MAX_PAGE_BYTES``, or those of one tag. Others are read
+    again on demand.
     """
 
     def __init__(self, reader: PageReader, report: Report) -> None:
@@ -161,33 +161,33 @@ class TaggedPages:
         self._reported: set[tuple[str, str]] = set()
 
     def put(self, path: str, tag: str, blob: str, location: str) -> None:
-        """Let a page, which was just read, stand at a path where none does."""
+        """Add a page that was just read, at a path without a page."""
         self._tags[path] = tag
         self._places[tag][path] = blob, location
         self._reader.forget(len(self._places[tag]))
 
     def remove(self, path: str) -> str | None:
-        """Remove the page at a path and return the tag that it had; None where there is none."""
+        """Remove the page at a path and return its tag; None if there is none."""
         tag = self._tags.pop(path, None)
         if tag is not None:
             del self._places[tag][path]
         return tag
 
     def _pages_of(self, tag: str) -> Mapping[str, BlobPage]:
-        """Return all pages of a tag."""
+        """Return all pages of a tag, by path."""
         places = self._places[tag].items()
         pages = {path: self._reader.read(blob, location) for path, (blob, location) in places}
         self._reader.forget(len(pages))
         return {path: page for path, page in pages.items() if page is not None}
 
     def is_synthetic(self, tag: str) -> bool:
-        """Tell whether any page of a tag says that its data are made up."""
+        """Return whether any page of a tag is marked as synthetic."""
         return any(page.synthetic for page in self._pages_of(tag).values())
 
     def content(self, tag: str, commit: str) -> Content:
-        """Return what a tag holds; ``commit`` names the state in errors.
+        """Return the content of a tag; ``commit`` names the state in errors.
 
-        A hash that appears twice is bad: raises SourceError, or leaves the later one out.
+        A repeated hash is bad: it raises SourceError, or the later one is skipped.
         """
         pages = self._pages_of(tag)
         parts = [(page.name, page.package) for page in pages.values()]
@@ -222,7 +222,7 @@ _UNCHANGED = -1
 
 
 class TagSelection:
-    """The tags to publish: those that one of the names or globs fits; all where there is none.
+    """The tags to publish: those that match one of the names or globs, or all if there is none.
 
     ``default`` is the tag of pages that state none: the only name, if it is not a glob.
     """
@@ -240,11 +240,12 @@ class TagSelection:
 
 
 class _PageFolder:
-    """A folder of pages, and the tag of the first page found in it; empty where it has none.
+    """A folder of pages, and the tag of the first page found in it; empty if it has none.
 
-    ``is_sure`` where the folder has the tag's name too, so that all its pages must be of that tag.
-    ``deferred`` has the blobs of its pages by path as long as no page has to be read: until one of
-    them changes after the last commit that is done for the tag. It is None from then on.
+    ``is_sure`` if the folder is also named after the tag, so that all of its pages must have this
+    tag. ``deferred`` contains the blobs of its pages by path, until one of them changes after the
+    last commit that is finished for the tag. Until then, no page needs to be read; then it becomes
+    None.
     """
 
     def __init__(self, path: str, tag: str) -> None:
@@ -254,7 +255,7 @@ class _PageFolder:
 
 
 class Walk:
-    """Applies the changes of one commit after the other and tells which tags they touched."""
+    """Applies the changes of successive commits and determines the tags that they change."""
 
     def __init__(
         self,
@@ -267,7 +268,7 @@ class Walk:
     ) -> None:
         self.pages = TaggedPages(reader, report)
         self.tags_found: set[str] = set()
-        """The tags of folders and pages so far, selected or not."""
+        """The tags of the folders and pages so far, selected or not."""
         self._folder = folder
         self._commits = commits
         self._until = until
@@ -278,7 +279,7 @@ class Walk:
         self._changed: dict[str, tuple[str | None, int]] = {}
 
     def apply(self, place: int, changes: Iterable[Change]) -> None:
-        """Apply what the commit at a place of the line changed."""
+        """Apply the changes of the commit at an index of the line."""
         for change in changes:
             path = f"{self._folder}/{change.path}" if self._folder else change.path
             blob = change.blob
@@ -295,10 +296,10 @@ class Walk:
                 folder.deferred[path] = blob
 
     def touched(self, now: int) -> list[tuple[int, str]]:
-        """Bring ``pages`` up to the commit at a place; return which tags that touches, and where.
+        """Update ``pages`` to the commit at index ``now``; return the changed tags with commits.
 
-        The pairs are in the order of commits; each has the last place where a page of the tag
-        changed. Raises SourceError and TagNeeded.
+        Each pair has the index of the last commit that changed a page of the tag. Pairs are in the
+        order of commits. Raises SourceError and TagNeeded.
         """
         places: dict[str, int] = {}
         while self._changed:
@@ -338,7 +339,7 @@ class Walk:
         return tag
 
     def _read_deferred(self, tag: str) -> None:
-        """Let the pages be read in all folders that can have pages of the tag."""
+        """Schedule the deferred pages of all folders that can have pages of the tag."""
         for folder in self._folders.values():
             if folder.deferred is not None and (folder.tag == tag or not folder.is_sure):
                 self._changed |= {
@@ -347,7 +348,7 @@ class Walk:
                 folder.deferred = None
 
     def _put(self, path: str, blob: str, place: int) -> str | None:
-        """Let a page stand; return its tag, or None where it is bad or not selected."""
+        """Add a page; return its tag, or None if it is bad or not selected."""
         location = self._location(path, place)
         page = self._reader.read(blob, location)
         if page is None:
@@ -371,7 +372,7 @@ class Walk:
 
 
 def is_page(path: str) -> bool:
-    """Tell whether a file can be a cache page: ``*.md``, but not hidden and no README."""
+    """Return whether a file can be a cache page: ``*.md``, but not hidden and not a README."""
     *folders, name = path.split("/")
     if not name.endswith(".md") or name.lower() == "readme.md":
         return False
@@ -400,16 +401,16 @@ def read(
     settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
-    """Yield the states of all tags that the catalog's ``history`` has not, in commit order.
+    """Yield the states of all tags that the catalog's ``history`` lacks, in commit order.
 
-    ``repository`` is a folder or a URL, whose clone is kept as ``settings`` say; ``path`` the
-    folder of pages in it. ``since`` leaves out the commits before it; ``tags`` (names or globs) all
-    other tags; ``every`` all but a tag's last change of each day or ISO week, in UTC. A single name
-    in ``tags`` is also the tag of pages that state none.
+    ``repository`` is a folder, or a URL whose clone is cached according to ``settings``; ``path``
+    is the folder of pages in it. ``since`` excludes earlier commits, ``tags`` (names or globs) all
+    other tags, and ``every`` all but a tag's last change of each day or ISO week, in UTC. A single
+    name in ``tags`` is also the tag of pages that state none.
 
-    ``taken_at`` is the committer's time, ``source.version`` the commit. A tag goes on after its
-    last commit in ``history``: what lies before counts as done. Raises SourceError, with
-    ``COMMIT:PATH`` for its location where a page is bad, TagNeeded and InvalidArgument.
+    ``taken_at`` is the committer's time, ``source.version`` is the commit. A tag continues after
+    its last commit in ``history``: earlier commits count as finished. Raises SourceError, with
+    ``COMMIT:PATH`` as its location if a page is bad, TagNeeded and InvalidArgument.
     """
     if every not in _PERIODS:
         raise InvalidArgument("--every", f"{every!r} is not one of {', '.join(get_args(Every))}")
@@ -425,7 +426,7 @@ def read(
         _check_times(commits[max(start, 0) :], origin.location, report)
 
         def until(tag: str) -> int:
-            """Return the place of the commit up to which a tag is in the catalog."""
+            """Return the index of the last commit of a tag that is in the catalog."""
             return max(places.get(tag, start), start)
 
         first = max(start, 0)
@@ -449,7 +450,7 @@ def read(
 
 
 class _States:
-    """Makes snapshots of the tags' states that differ from what stands in the catalog."""
+    """Creates snapshots of the tags' states that differ from those in the catalog."""
 
     def __init__(self, pages: TaggedPages, location: str, history: History, report: Report) -> None:
         self._pages = pages
@@ -459,7 +460,7 @@ class _States:
         self._digests: dict[str, str | None] = {}
 
     def snapshot(self, tag: str, commit: PagesCommit) -> Iterator[Snapshot]:
-        """Yield the state of a tag after a commit, if it is new and there is any."""
+        """Yield the state of a tag after a commit, if it is new and not empty."""
         content = self._pages.content(tag, commit.short)
         standing = self._standing(tag, commit.time)
         digest = content.digest if content else None
@@ -485,7 +486,7 @@ class _States:
 
 
 def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[str, int]:
-    """Return for each tag the place of the last commit that the catalog has it from."""
+    """Return, for each tag, the index of its last commit that is in the catalog."""
     numbers = {commit.hash: place for place, commit in enumerate(commits)}
     places: dict[str, int] = {}
     for revision in history.revisions:
@@ -498,14 +499,14 @@ def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[
 def _finished_place(
     repository: Repository, folder: str, commits: Sequence[PagesCommit], places: Mapping[str, int]
 ) -> int:
-    """Return the place up to which the catalog has all that the commits changed; -1 for none.
+    """Return the index of the commit up to which the catalog has all changes; -1 for none.
 
-    Only the folder's direct entries are compared, most often the folders of tags: a small part of
-    the work of going through all pages again.
+    Only the folder's direct entries are compared, which are mostly the folders of tags. This is a
+    small part of the work of reading all pages again.
     """
     if not places:
         return -1
-    # The folder may also be that of one tag, and its entries those of packages.
+    # The folder can also be that of one tag, with packages as its entries.
     of_folder = places.get(folder.rpartition("/")[2], -1)
     trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits)]
     with closing(changes_between(repository, trees, recursive=False)) as steps:
@@ -517,13 +518,13 @@ def _finished_place(
 
 
 def _place_before(moment: datetime, commits: Sequence[PagesCommit]) -> int:
-    """Return the place of the last commit before the first that is not older than the moment."""
+    """Return the index of the last commit before the first one at or after a time."""
     places = (place for place, commit in enumerate(commits) if commit.time >= moment)
     return next(places, len(commits)) - 1
 
 
 def _check_times(commits: Sequence[PagesCommit], location: str, report: Report) -> None:
-    """Warn of commits that will not stand in the catalog in the order that they were made in."""
+    """Warn about commits whose dates are not in the order of the commits."""
     misdated = [new.short for old, new in pairwise(commits) if new.time < old.time]
     if misdated:
         number = f"{len(misdated)} commits are" if len(misdated) > 1 else "1 commit is"
@@ -534,7 +535,7 @@ def _check_times(commits: Sequence[PagesCommit], location: str, report: Report) 
 
 
 def _check_found(tags: Collection[str], selection: TagSelection, location: str) -> None:
-    """Raise an error where there is no page at all, or none of a tag that is selected."""
+    """Raise an error if there is no page, or none with a selected tag."""
     if not tags:
         raise SourceError(location, "holds no cache pages (files named *.md)")
     if not any(tag in selection for tag in tags):

@@ -1,13 +1,14 @@
-"""A repository, read through git's own program: commits, trees and blobs.
+"""Commits, trees and blobs of a repository, read with the git program.
 
-The program rather than a library: it is wherever such repositories are, it knows every transport
-and pack format, and it streams. Only plumbing is called, whose output no user's settings change.
+The program is used rather than a library: it is available wherever such repositories are, it
+supports every transport and pack format, and it streams. Only plumbing commands are called, whose
+output does not depend on the user's settings.
 
-A repository's own configuration can name commands that git then runs (``core.fsmonitor``,
-``core.sshCommand``, remotes that missing objects are fetched from ...). So all commands work in a
-folder of cachelog's own, and of a repository on this machine only the objects are used. A pipe or a
-device in it is refused: git opens what it finds, and would wait for ever. Git makes no such files;
-a socket it may, and to open one fails at once.
+A repository's own configuration can name commands that git then executes (``core.fsmonitor``,
+``core.sshCommand``, remotes from which missing objects are fetched ...). Therefore, all commands
+run in a folder of cachelog, and only the objects of a local repository are used. A repository that
+contains a pipe or a device is rejected: git would open it, and wait indefinitely. Git never creates
+them. It can create sockets, but opening one fails immediately.
 """
 
 import hashlib
@@ -35,13 +36,13 @@ from snapshots.sources.pages.folders import MAX_PAGE_BYTES
 # -- commands
 
 SCHEMES = ("file", "git", "http", "https", "ssh")
-"""The schemes of URLs that git may open; others, such as ``ext``, can run commands."""
+"""The URL schemes that git may open; others, such as ``ext``, can execute commands."""
 
 MAX_MEMORY = 1 << 30
-"""How many bytes of memory a git command may fill that reads a repository."""
+"""Maximum memory of a git command that reads a repository, in bytes."""
 
 _LONGEST_RUN = 3_600.0
-_LONGEST_LOOK = 10.0  # a setting may include a file that never ends
+_LONGEST_LOOK = 10.0  # the configuration may include an endless file
 
 _SETTINGS = {
     "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
@@ -52,20 +53,20 @@ _SETTINGS = {
     "LC_ALL": "C",
 }
 _OUT_OF_MEMORY = ("out of memory", "attempting to allocate")
-# They stand above a repository's own settings, for the commands that must see those.
+# These override a repository's own settings, for the commands that must read those.
 _OVERRIDES = {
     "core.alternateRefsCommand": "false",
     "core.bigFileThreshold": "16m",
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
-    "fetch.uriProtocols": "",  # else a server can name URLs to fetch more from
+    "fetch.uriProtocols": "",  # otherwise a server can name further URLs to fetch
     "http.followRedirects": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
     "protocol.ext.allow": "never",
     "transfer.bundleURI": "false",
 }
-# Git sets these for its hooks; a command run from one would follow them to another repository.
+# Git sets these for its hooks. A command started by a hook would use them for another repository.
 _SET_FOR_HOOKS = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -80,10 +81,10 @@ _SET_FOR_HOOKS = (
 
 
 class Repository(msgspec.Struct, frozen=True):
-    """A bare repository of cachelog's own, and the location that names it in errors and sources.
+    """A bare repository of cachelog, and the location that names it in errors and sources.
 
-    Where ``objects`` is given, that folder holds its objects. ``network`` is how what its clone
-    lacks can be brought. One that is not ``is_own`` is in a folder of the user's.
+    ``objects`` is the folder of its objects if they are elsewhere. ``network`` is for fetching
+    objects that its clone lacks. If ``is_own`` is false, it is in a folder of the user.
     """
 
     folder: Path
@@ -94,9 +95,9 @@ class Repository(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """How a command may talk to others: by these ``protocols`` alone, and for some ``seconds``.
+    """Network access of a command: the allowed ``protocols``, and a limit of ``seconds``.
 
-    ``config`` has settings of git that are in force for the command.
+    ``config`` has git settings for the command.
     """
 
     protocols: tuple[str, ...] = ()
@@ -110,10 +111,10 @@ _NONE = Network()
 def run(
     repository: Repository, *command: str, data: bytes = b"", network: Network = _NONE
 ) -> bytes:
-    """Run a git command that reads ``data`` and return what it writes.
+    """Run a git command with ``data`` as its input, and return its output.
 
-    Raises SourceError where git fails, takes longer than ``network`` allows or than an hour, or is
-    not installed.
+    Raises SourceError if git fails, exceeds the time limit of ``network`` (by default one hour), or
+    is not installed.
     """
     with Stream(
         repository, *command, data=data, network=network, seconds=network.seconds
@@ -124,12 +125,12 @@ def run(
 
 
 def discover(folder: Path, location: str, *question: str) -> bytes:
-    """Return what ``git rev-parse`` says of the repository in a folder of the user's.
+    """Return the output of ``git rev-parse`` for the repository in a folder of the user.
 
-    This alone reads the configuration of that repository; it runs nothing that stands there. So
-    it may be another user's, as one is that is mounted read-only: git would refuse it otherwise,
-    and is told that this folder, and none else, is safe. Raises SourceError, naming ``location``,
-    where there is no repository.
+    Only this command reads the configuration of that repository; it executes nothing named there.
+    Therefore, the repository can belong to another user, as on a read-only mount: git would reject
+    it, unless its folder, and no other, is declared safe. Raises SourceError, with ``location``, if
+    there is no repository.
     """
     place = folder.resolve()
     network = Network(seconds=_LONGEST_LOOK, config={"safe.directory": str(place)})
@@ -137,12 +138,11 @@ def discover(folder: Path, location: str, *question: str) -> bytes:
 
 
 class Stream:
-    """A git command that runs during a ``with`` block, and is killed at its end or after seconds.
+    """A git command that runs during a ``with`` block, and is killed on exit or after ``seconds``.
 
-    It reads ``data``, or what is written to ``input`` if ``data`` is None. Its memory is limited,
-    which small trees that name each other could fill, unless it talks to others: what it brings may
-    be a pack of any size, which git writes to disk. Entering raises SourceError where git is not
-    installed.
+    Its input is ``data``, or is written to ``input`` if ``data`` is None. Its memory is limited, as
+    small trees that refer to each other could exhaust it. With network access there is no limit:
+    git writes packs of any size to disk. Entering raises SourceError if git is not installed.
     """
 
     input: IO[bytes]
@@ -165,7 +165,7 @@ class Stream:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        # Files for the input and for complaints: two more pipes could block one another.
+        # Files for standard input and error, as additional pipes could cause a deadlock.
         self._complaints = self._open.enter_context(TemporaryFile())
         input_file = self._open.enter_context(TemporaryFile())
         if self._data is not None:
@@ -187,7 +187,7 @@ class Stream:
                 reason = "git is needed to read it, and is not installed"
             raise SourceError(self._repository.location, reason) from None
         if not self._network.protocols and sys.platform == "linux":
-            with suppress(OSError, ValueError):  # it ended already, or has a lower limit
+            with suppress(OSError, ValueError):  # it has already exited, or has a lower limit
                 resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
         if self._seconds is not None:
             timer = Timer(self._seconds, self._expire)
@@ -210,18 +210,18 @@ class Stream:
     ) -> None:
         self._process.kill()
         if self._process.stdin is not None:
-            with suppress(BrokenPipeError):  # of what a command that ended did not read any more
+            with suppress(BrokenPipeError):  # if the command exited before it read all input
                 self._process.stdin.close()
         with self._open, self._process:
             pass
 
     def check(self) -> None:
-        """Wait for the end of the command and raise SourceError where it failed."""
+        """Wait for the command to exit. Raises SourceError if it failed."""
         if self._process.wait():
             raise self.failure()
 
     def failure(self) -> SourceError:
-        """Return the error for output that ended too early."""
+        """Return the error for truncated output."""
         self._process.kill()
         status = self._process.wait()
         if self._is_overdue:
@@ -232,8 +232,8 @@ class Stream:
 
 
 def _environment(repository: Repository, network: Network) -> dict[str, str]:
-    """Return the variables of a command that works in a repository."""
-    # A folder in a working tree is not that repository.
+    """Return the environment of a command that works in a repository."""
+    # Do not search parent folders: a folder in a working tree is not that repository.
     place = {"GIT_CEILING_DIRECTORIES": str(repository.folder.parent)}
     if repository.is_own:
         place = {"GIT_DIR": str(repository.folder)}
@@ -244,7 +244,7 @@ def _environment(repository: Repository, network: Network) -> dict[str, str]:
     overrides = {"GIT_CONFIG_COUNT": str(len(config))}
     for number, (name, value) in enumerate(config.items()):
         overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    # Git takes an empty list for all that its settings allow.
+    # For git, an empty list means all protocols that its settings allow.
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
     return kept | _SETTINGS | overrides | allowed | place
 
@@ -262,10 +262,10 @@ def _failed(repository: Repository, complaints: bytes, status: int) -> SourceErr
 # -- commits, trees and blobs
 
 MAX_CHANGES = 1_000_000
-"""How many paths may differ between two states; small trees can name each other for ever more."""
+"""Maximum number of differing paths between two states; small trees can nest without end."""
 
 MAX_CHANGES_IN_ALL = 100_000_000
-"""How many paths may differ between all states."""
+"""Maximum number of differing paths between all states."""
 
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
@@ -273,7 +273,7 @@ _FOLDER = b"040000"
 
 
 class PagesCommit(msgspec.Struct, frozen=True):
-    """A commit that changed the folder of pages; ``tree`` is what that folder held then."""
+    """A commit that changed the folder of pages; ``tree`` is the tree of the folder."""
 
     hash: str
     time: datetime
@@ -281,15 +281,15 @@ class PagesCommit(msgspec.Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """The hash as messages name it."""
+        """The abbreviated hash for messages."""
         return self.hash[:12]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A path that differs between two trees; ``blob`` is what the second holds there.
+    """A path that differs between two trees; ``blob`` is its blob in the second.
 
-    It is None for a path that is gone, or is no longer a regular file. ``is_folder`` tells whether
-    the path is or was a folder.
+    It is None if the path was removed, or is no longer a regular file. ``is_folder`` is true if the
+    path is a folder in either tree.
     """
 
     path: str
@@ -300,7 +300,7 @@ class Change(msgspec.Struct, frozen=True):
 def folder_path(path: str) -> str:
     """Return a folder's path in a repository without superfluous slashes; empty for the root.
 
-    Raises InvalidArgument where the path leads out of the repository or git cannot be asked for it.
+    Raises InvalidArgument if the path leads out of the repository or cannot be passed to git.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts or "\n" in path or "\0" in path:
@@ -311,7 +311,7 @@ def folder_path(path: str) -> str:
 def commits_of(repository: Repository, folder: str) -> list[PagesCommit]:
     """Return the commits on HEAD's first-parent line that changed a folder, oldest first.
 
-    Times are the committers', in UTC. Raises SourceError where no commit has the folder.
+    Times are the committers', in UTC. Raises SourceError if no commit contains the folder.
     """
     listed = run(repository, "rev-list", "--first-parent", "--reverse", "--timestamp", "HEAD", "--")
     lines = [line.split() for line in listed.decode().splitlines()]
@@ -331,7 +331,7 @@ def commits_of(repository: Repository, folder: str) -> list[PagesCommit]:
 
 
 def empty_tree(like: str) -> str:
-    """Return the name of the tree without entries, in the hash function of the name ``like``."""
+    """Return the hash of the empty tree, computed with the hash function of ``like``."""
     function = "sha1" if len(like) == 40 else "sha256"
     return hashlib.new(function, b"tree 0\0", usedforsecurity=False).hexdigest()
 
@@ -347,9 +347,9 @@ def _moment(repository: Repository, commit: str, seconds: str) -> datetime:
 def changes_between(
     repository: Repository, trees: Sequence[str], *, recursive: bool = True
 ) -> Generator[list[Change], None, None]:
-    """Yield what changes from each tree to the next; only its direct entries if not recursive.
+    """Yield the changes from each tree to the next; only direct entries if not recursive.
 
-    Raises SourceError where git fails.
+    Raises SourceError if git fails.
     """
     requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
     command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
@@ -358,7 +358,7 @@ def changes_between(
 
 
 def fields_of(stream: Stream) -> Iterator[bytes]:
-    """Split the output at NUL, reading no further than the caller asks. Raises SourceError."""
+    """Split the output at NUL, reading only as far as requested. Raises SourceError."""
     rest = b""
     while chunk := stream.output.read(_CHUNK):
         *fields, rest = (rest + chunk).split(b"\0")
@@ -368,8 +368,8 @@ def fields_of(stream: Stream) -> Iterator[bytes]:
 
 
 def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Change]]:
-    # Before the changes of a pair stands a line with its two trees; it alone ends in a newline,
-    # and so begins the field of the change that follows.
+    # A line with the two trees precedes the changes of a pair. It ends in a newline, unlike all
+    # other entries, and therefore begins the field of the following change.
     changes: list[Change] | None = None
     in_all = 0
     for field in fields:
@@ -395,13 +395,13 @@ def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Chan
 
 
 class BadBlob(SourceError):
-    """A blob that is missing, or is too large to be read."""
+    """A blob that is missing or too large."""
 
 
 class Blobs:
-    """Reads blobs, one after the other, from a running ``git cat-file --batch``.
+    """Reads blobs, one after another, from a running ``git cat-file --batch``.
 
-    To make it raises SourceError where git cannot be started.
+    The constructor raises SourceError if git cannot be started.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -411,8 +411,8 @@ class Blobs:
     def read(self, blob: str, location: str) -> bytes:
         """Return a blob's bytes.
 
-        Raises BadBlob, naming ``location``, where it is missing or too large for a page, and
-        SourceError where git fails.
+        Raises BadBlob, with ``location``, if it is missing or too large for a page, and SourceError
+        if git fails.
         """
         try:
             self._stream.input.write(blob.encode() + b"\n")
@@ -426,7 +426,7 @@ class Blobs:
             raise self._stream.failure()
         size = int(answer[2])
         if size > MAX_PAGE_BYTES:
-            # Git states the size first. It is ended before it writes, or unpacks, the rest.
+            # Git sends the size first. It is killed before it decompresses and writes the content.
             self.close()
             self._stream = self._opened()
             raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
@@ -436,7 +436,7 @@ class Blobs:
         return data[:-1]
 
     def close(self) -> None:
-        """End the command."""
+        """Terminate the command."""
         self._stream.__exit__(None, None, None)
 
     def _opened(self) -> Stream:
@@ -451,10 +451,11 @@ _FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
 
 
 def refuse_pipes(repository: Path, location: str) -> None:
-    """Raise SourceError, naming ``location``, where a repository holds a pipe or a device.
+    """Raise SourceError, with ``location``, if a repository contains a pipe or a device.
 
-    ``repository`` is a bare one, or the ``.git`` of another. The folders that it borrows objects
-    from are looked through where git has objects in them. What cannot be read is left to git.
+    ``repository`` is a bare one, or the ``.git`` of another. In the folders that it borrows objects
+    from, only the subfolders that git reads are checked. Unreadable files are ignored, as git
+    reports them.
     """
     lenders = [os.path.realpath(repository / "objects")]
     for objects in lenders:
@@ -473,7 +474,7 @@ def refuse_pipes(repository: Path, location: str) -> None:
 
 
 def _lenders(objects: Path) -> Sequence[str]:
-    """Return the folders that a folder of objects names for git to find more of them in."""
+    """Return the alternates of a folder of objects: the folders from which it borrows others."""
     try:
         lines = read_regular(str(objects / "info/alternates"), _ALTERNATES_BYTES).splitlines()
     except SourceError:

@@ -1,7 +1,7 @@
-"""One cache page: its front matter to the package, the tag and the specs that it states.
+"""Parser of cache pages: from the front matter to the package, the tag and the specs.
 
-A page of the real catalog repeats a few texts over hundreds of specs. What many specs share stays
-JSON and is decoded and checked once for each distinct text.
+Real pages repeat a few texts in hundreds of specs. Values that many specs share remain JSON, and
+are decoded and checked once per distinct text.
 """
 
 import re
@@ -41,7 +41,7 @@ Place = TypeVar("Place")
 
 
 class CachePage(msgspec.Struct, frozen=True):
-    """What one page says: a package, the tag if the page names it, and the package's specs."""
+    """The content of a page: a package, the tag if the page states it, and the package's specs."""
 
     name: str
     tag: str | None
@@ -52,13 +52,13 @@ class CachePage(msgspec.Struct, frozen=True):
 def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     """Parse one page; ``location`` names it in errors.
 
-    Raises SourceError. A spec that cannot be read goes to ``report.bad``, a summary that disagrees
-    with the specs to ``report.warn``.
+    Raises SourceError. A spec that cannot be read is passed to ``report.bad``, a summary that
+    contradicts the specs to ``report.warn``.
     """
     matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
     specs = tuple(_specs(matter, keys, report))
-    if keys.meta and len(specs) == len(keys.spec_details):  # one that is skipped is reported once
+    if keys.meta and len(specs) == len(keys.spec_details):  # skipped specs are already reported
         for key, stated, actual in _figures(keys.meta, specs):
             if stated != actual:
                 report.warn(f"{location}: meta.{key} says {stated}, the specs say {actual}")
@@ -68,9 +68,9 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
 def split_repeated(
     specs: Iterable[Spec], place: Place, places: dict[str, Place]
 ) -> tuple[list[Spec], list[tuple[str, Place]]]:
-    """Return the specs whose hashes are not in ``places`` yet, and the hashes of the others.
+    """Return the specs whose hashes are not yet in ``places``, and the hashes of the others.
 
-    New hashes are entered with ``place``; each of the others comes with the place that it has.
+    New hashes are added to ``places`` with ``place``; the others are returned with their places.
     """
     new: list[Spec] = []
     repeated: list[tuple[str, Place]] = []
@@ -84,14 +84,14 @@ def split_repeated(
 
 
 def tag_in_path(path: PurePath, name: str) -> str | None:
-    """Return the tag that a path of the form ``TAG/PACKAGE/specs.md`` states; None for others."""
+    """Return the tag in a path of the form ``TAG/PACKAGE/specs.md``; None for other paths."""
     if path.stem == "specs" and path.parent.name == name:
         return path.parent.parent.name or None
     return None
 
 
 def date_in_path(path: PurePath, tag: str) -> datetime | None:
-    """Return the date in the nearest folder above a page that is named ``TAG-DATE``, if any."""
+    """Return the date of the nearest parent folder named ``TAG-DATE``; None without one."""
     for folder in reversed(path.parts[:-1]):
         if folder.startswith(f"{tag}-"):
             date = tag_date(folder)
@@ -101,7 +101,7 @@ def date_in_path(path: PurePath, tag: str) -> datetime | None:
 
 
 class _Keys(msgspec.Struct):
-    """What is read of a page; ``spec_details`` has each spec as a Detail or as it stands there."""
+    """The keys read from a page; each item of ``spec_details`` is a _Detail or unconverted."""
 
     title: str
     spec_details: list[Any]
@@ -151,7 +151,7 @@ _LISTED = {
 def _figures(
     meta: Mapping[str, Any], specs: Sequence[Spec]
 ) -> Iterator[tuple[str, object, object]]:
-    """Yield each figure that ``meta`` states, by its key, and the same of the specs."""
+    """Yield each figure in ``meta``: its key, its value there, and the value for the specs."""
     by_stack: Counter[str] = Counter()
     for stacks, number in Counter(map(attrgetter("stacks"), specs)).items():
         for stack in stacks:
@@ -173,7 +173,7 @@ def _figures(
 
 
 def _listing(names: set[str], others: set[str]) -> str:
-    """Return how many names there are, and those that the other side lacks."""
+    """Return the number of names, and the names that the other side lacks."""
     own = ", ".join(sorted(names - others))
     return f"{len(names)} with {own}" if own else str(len(names))
 
@@ -217,7 +217,7 @@ def _checked_stack(name: str) -> str:
 
 
 def _size(value: str | int | None) -> int | None:
-    """Return a number of bytes; None for ``-``, as pages write an unknown one."""
+    """Return a size in bytes; None for ``-``, which represents an unknown size."""
     if value in _UNKNOWN_SIZES:
         return None
     if isinstance(value, str) and _SIZE.fullmatch(value):
@@ -232,7 +232,7 @@ def _tarball(url: str | None) -> str | None:
 
 
 class _Detail(msgspec.Struct, gc=False):
-    """One entry of ``spec_details``, with the lists that many specs share as JSON."""
+    """An item of ``spec_details``; the lists that many specs share remain JSON."""
 
     hash: str
     versions: Raw
@@ -260,16 +260,17 @@ _FACTS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "size": ("size", _size),
     "tarball": ("tarball", _tarball),
 }
-"""The field of a record: its key on a page, and what returns its canonical value.
+"""Each field of a record: its key on a page, and the function that returns its canonical value.
 
-That raises ValueError for a bad value.
+The function raises ValueError for an invalid value.
 """
 
 
 def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
     """Yield the specs of a page.
 
-    One that cannot be read goes to ``report.bad``, its key such as ``spec_details[3].hash``.
+    One that cannot be read is passed to ``report.bad``, with a key such as
+    ``spec_details[3].hash``.
     """
     for index, detail in enumerate(keys.spec_details):
         try:

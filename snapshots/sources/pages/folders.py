@@ -1,4 +1,4 @@
-"""Files and folders of cache pages to snapshots, one per tag."""
+"""Reader of files and folders of cache pages, which returns one snapshot per tag and date."""
 
 import os
 import re
@@ -30,16 +30,17 @@ from snapshots.sources.settings import ReadSettings
 
 
 def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:  # noqa: ARG001
-    """Return the paths: whatever lies there may be pages."""
+    """Return the locations that are paths, which may contain pages."""
     return [location for location in locations if "://" not in location]
 
 
 def read_apart(
     locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
-    """Have the same read by ``reader``, folder by folder of pages: ``TAG/PACKAGE/specs.md``.
+    """Read pages with ``reader``, folder by folder: ``TAG/PACKAGE/specs.md``.
 
-    Raises NotApart where pages of a tag stand in several of them; some snapshots are out by then.
+    Raises NotApart if pages of one tag are in several folders; some snapshots may have been yielded
+    by then.
     """
     paths = list(map(Path, locations))
     if reader.settings.view is not None:
@@ -64,9 +65,9 @@ def read_apart(
 
 
 class PagesPart(msgspec.Struct, frozen=True):
-    """Files of pages; ``first`` of the ``total`` that are read come before them.
+    """Some files of pages; ``first`` of the ``total`` files of the import precede them.
 
-    ``location`` is where all of the import comes from, and ``tags`` select as ``read`` says.
+    ``location`` is that of the entire import; ``tags`` are the requested names or globs.
     """
 
     files: list[str]
@@ -76,7 +77,7 @@ class PagesPart(msgspec.Struct, frozen=True):
     total: int
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
-        """Read those snapshots whose tags need not be chosen in sight of other parts."""
+        """Read the snapshots whose tags can be selected without the other parts."""
         gathered = self._gathered(report)
         if len(self.files) == self.total:
             pairs = selected(gathered.tags, self.tags, self.location)
@@ -101,9 +102,9 @@ class PagesPart(msgspec.Struct, frozen=True):
 def selected(
     stated: Collection[str | None], tags: Sequence[str], location: str
 ) -> list[tuple[str, str | None]]:
-    """Return pairs of the tag to publish under and the tag that the pages state.
+    """Return pairs of the tag to publish and the tag that the pages state.
 
-    Raises TagNeeded, and InvalidArgument for tags that are not there.
+    Raises TagNeeded, and InvalidArgument for tags that do not exist.
     """
     named = sorted(tag for tag in stated if tag is not None)
     if not tags:
@@ -124,10 +125,10 @@ def selected(
 
 
 class _TaggedSpecs:
-    """Gathers the specs of pages by tag and date.
+    """Collects the specs of pages by tag and date.
 
-    What one state of a tag cannot have goes to ``report.bad``: a hash twice, and a page of the same
-    package in another folder where hashes are the same, which is of another state.
+    Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page of
+    another state, which is one in another folder with the same package and hashes.
     """
 
     def __init__(self, location: str, report: Report) -> None:
@@ -135,12 +136,12 @@ class _TaggedSpecs:
         self._report = report
         self._specs: defaultdict[State, list[Spec]] = defaultdict(list)
         self._places: defaultdict[State, dict[str, tuple[Path, str]]] = defaultdict(dict)
-        """The file that each hash of a state was read from, and the package that it is about."""
+        """For each hash of a state, the file that contains it and the package of that file."""
         self._synthetic: set[State] = set()
 
     @property
     def states(self) -> frozenset[State]:
-        """The tags that the pages state, with the dates that their folders have."""
+        """The tags that the pages state, with the dates of their folders."""
         return frozenset(self._specs)
 
     @property
@@ -193,13 +194,13 @@ class _TaggedSpecs:
 
 
 def _age(state: State) -> tuple[bool, datetime]:
-    """Return a key that sorts states of a tag by date; what has none is the newest."""
+    """Return a sort key of a tag's states by date; a state without a date is the newest."""
     date = state[1]
     return date is None, date or datetime.min.replace(tzinfo=UTC)
 
 
 def _folder(file: Path, name: str) -> Path:
-    """Return the folder that is likely to hold all pages of a tag: ``FOLDER/PACKAGE/specs.md``."""
+    """Return the folder likely to contain all pages of a tag: ``FOLDER/PACKAGE/specs.md``."""
     return file.parent.parent if file.parent.name == name else file.parent
 
 
@@ -214,31 +215,31 @@ def _of_another_state(file: Path, first: Path, name: str, tag: str | None) -> So
 # -- the files
 
 MAX_PAGE_BYTES = 64 << 20
-"""How large a page may be; those of the public build cache have less than a hundredth of it."""
+"""Maximum size of a page, in bytes; the public build cache has less than a hundredth of it."""
 
 _PAGE = "specs.md"
-"""What the site's generator calls every page: one that is damaged is no other file."""
+"""The name of every page on the website; a damaged file with this name is still a page."""
 
 _HEAD_BYTES = 4096
 _HEAD = re.compile(
     rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n"
     rb"(?:.*\n)*?(?:meta:[ \t]*\{|spec_(?:details|names|files):|layout:[ \t]*[\"']?cache\b)"
 )
-"""How a cache page begins: front matter, and below one of the keys that only such pages have."""
+"""The beginning of a cache page: front matter with one of the keys that only cache pages have."""
 
 
 def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
     """Yield the files among the paths, and every page below the folders among them.
 
-    A file that is reached in several ways is yielded once. Raises SourceError for a path that does
-    not exist or a folder without a page; a folder that cannot be read goes to ``report.bad``.
+    A file that is reached by several paths is yielded once. Raises SourceError for a path that does
+    not exist or a folder without a page; an unreadable folder is passed to ``report.bad``.
     """
     seen: set[str] = set()
     for path in paths:
         try:
             mode = path.stat().st_mode
             real_path = os.path.realpath(path)
-        except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
+        except (FileNotFoundError, ValueError):  # ValueError: the path contains a NUL
             raise SourceError(str(path), "does not exist") from None
         except OSError as error:
             raise unreadable(str(path), error) from None
@@ -252,7 +253,7 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
                 )
                 raise SourceError(str(path), reason)
         for page in pages:
-            is_link = os.path.islink(page)  # noqa: PTH114 - pathlib takes several times as long
+            is_link = os.path.islink(page)  # noqa: PTH114 - pathlib is several times slower
             real = os.path.realpath(page) if is_link else real_path + page[len(str(path)) :]
             if real not in seen:
                 seen.add(real)
@@ -260,7 +261,7 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
 
 
 def absolute(file: Path) -> Path:
-    """Return the whole path of a file. Raises SourceError where the working directory is gone."""
+    """Return the absolute path of a file. Raises SourceError without a working directory."""
     try:
         return file.absolute()
     except OSError as error:
@@ -270,8 +271,8 @@ def absolute(file: Path) -> Path:
 def _pages_below(folder: str, report: Report) -> Iterator[str]:
     """Yield the paths of the pages below a folder.
 
-    How a file begins tells whether it is a page. Links to folders are not followed; hidden files
-    and folders are passed over. ``report.warn`` has the Markdown files that are not pages.
+    Pages are recognized by the beginning of a file. Links to folders are not followed; hidden files
+    and folders are ignored. Markdown files that are not pages are passed to ``report.warn``.
     """
 
     def skip(error: OSError) -> None:
@@ -280,15 +281,15 @@ def _pages_below(folder: str, report: Report) -> Iterator[str]:
     for parent, folders, names in walk(folder, skip):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            path = os.path.join(parent, name)  # noqa: PTH118 - pathlib takes several times as long
+            path = os.path.join(parent, name)  # noqa: PTH118 - pathlib is several times slower
             if not name.startswith(".") and _is_page(path, name, report):
                 yield path
 
 
 def _is_page(path: str, name: str, report: Report) -> bool:
-    """Tell whether a file is a page by its name or, under any other name, by its content.
+    """Return whether a file is a page, by its name or, under any other name, by its content.
 
-    Whether it can be read as one shows where it is read.
+    The content is validated only when the page is read.
     """
     is_markdown = name.endswith(".md") and name.lower() != "readme.md"
     try:
@@ -297,7 +298,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
         file, _ = open_regular(path)
         with file:
             head = file.read(_HEAD_BYTES)
-    except FileNotFoundError:  # a link that leads nowhere
+    except FileNotFoundError:  # a dangling link
         return is_markdown
     except OSError as error:
         report.bad(unreadable(path, error))
@@ -305,7 +306,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
     except SourceError as error:
         report.bad(error)
         return False
-    # What a crash leaves of a page, nothing or zeros, must not pass for another file.
+    # A page truncated by a crash, empty or filled with zeros, must not be ignored as another file.
     if _HEAD.match(head) or (is_markdown and (not head or b"\0" in head)):
         return True
     if is_markdown:
@@ -317,11 +318,11 @@ def _is_page(path: str, name: str, report: Report) -> bool:
 
 
 def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
-    """Return the files in groups, both in their order.
+    """Return the files in groups; the order of files is preserved.
 
-    A group has the pages below one folder, ``TAG/PACKAGE/specs.md``, and below others whose first
-    pages state the same tag, of the same date where their folders have one. Each group is likely to
-    hold all pages of its tags on that date.
+    A group contains the pages below one folder, ``TAG/PACKAGE/specs.md``, and below other folders
+    whose first pages state the same tag, with the same date if their folders have one. Each group
+    is likely to contain all pages of its tags on that date.
     """
     folders: defaultdict[Path, list[str]] = defaultdict(list)
     for file in files:
@@ -337,7 +338,7 @@ def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
 
 
 def _stated_tag(file: str) -> str | None:
-    """Return the tag that a page states; None where it does not, or cannot be read."""
+    """Return the tag that a page states; None if it states none or cannot be read."""
     try:
         return parse_page(read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)).tag
     except SourceError:

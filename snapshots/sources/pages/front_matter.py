@@ -1,7 +1,7 @@
-"""The front matter of a Markdown page, read without trust in it.
+"""Parser of the untrusted front matter of Markdown pages.
 
-A cache page holds values of up to 300 kB that are written as JSON on one line. orjson reads those
-some hundred times faster than YAML would; JSON is YAML too, so the result is the same.
+A cache page contains values of up to 300 kB as JSON on one line. orjson parses these about a
+hundred times faster than a YAML parser; as JSON is also YAML, the result is the same.
 """
 
 import re
@@ -17,7 +17,7 @@ import yaml
 from snapshots.errors import SourceError
 
 MAX_DEPTH = 50
-"""How deep YAML may nest; the deepest real page needs four."""
+"""Maximum nesting depth of YAML; the deepest real page needs four."""
 
 _SHORT = 200
 _NO_DECODERS: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
@@ -27,7 +27,7 @@ _KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?=\S)")
 
 
 class FrontMatter:
-    """The keys of a page with their values, and the line (from 1) that each key stands on."""
+    """The keys of a page with their values, and the line number of each key, counted from 1."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -35,7 +35,7 @@ class FrontMatter:
         self.lines: dict[str, int] = {}
 
     def add(self, key: object, value: Any, line: int) -> None:
-        """Add one key. Raises SourceError where it is not a text or appears twice."""
+        """Add one key. Raises SourceError if it is not a text or appears twice."""
         if not isinstance(key, str):
             raise SourceError(self.location, f"the key {key!r} is not a text", line=line)
         if key in self.lines:
@@ -54,12 +54,12 @@ def parse(
     *,
     decoders: Mapping[str, "msgspec.json.Decoder[Any]"] = _NO_DECODERS,
 ) -> FrontMatter:
-    """Parse a page that is front matter between two ``---`` lines and nothing else.
+    """Parse a page that consists of front matter between two ``---`` lines.
 
-    Where a key has one of the ``decoders``, a value that is one line of JSON is what that returns.
-    A value that it cannot decode is read like any other.
+    A value that is one line of JSON is decoded by the key's decoder in ``decoders``. If it has
+    none, or the decoder fails, the value is parsed like any other.
 
-    Raises SourceError, with ``location`` in it, where the bytes are anything else.
+    Raises SourceError, with ``location``, for anything but such a page.
     """
     text = _between_markers(data, location)
     return _parse_lines(text, location, decoders) or _parse_yaml(text, location)
@@ -87,7 +87,7 @@ def _between_markers(data: bytes, location: str) -> str:
 
 
 def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
-    # A regular expression that searches the whole page takes as long as decoding it.
+    # Searching the entire page with a regular expression would take as long as decoding it.
     place = start
     while True:
         if marker := _MARKER.match(data, place):
@@ -100,7 +100,7 @@ def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
 def _parse_lines(
     text: str, location: str, decoders: Mapping[str, "msgspec.json.Decoder[Any]"]
 ) -> FrontMatter | None:
-    """Read a page whose every line is a key with its whole value; None where one is not."""
+    """Parse a page with a key and its entire value on every line; None for any other page."""
     matter = FrontMatter(location)
     for number, line in enumerate(text.split("\n"), start=2):
         match = _KEY.match(line)
@@ -121,7 +121,7 @@ def _parse_lines(
 
 
 def _value(line: str, place: int) -> Any:
-    """Return the value that stands at a place of a line, as JSON or YAML."""
+    """Return the value at an index of a line, parsed as JSON or YAML."""
     with suppress(orjson.JSONDecodeError):
         return orjson.loads(line[place:])
     _refuse_dangers(line)
@@ -129,8 +129,8 @@ def _value(line: str, place: int) -> Any:
     return value
 
 
-# All pages of a tag share lines such as "layout: cache". A list would be shared between them, but
-# nothing changes a value.
+# All pages of a tag share lines such as "layout: cache". They would share a list, too, but values
+# are never modified.
 _short_value = lru_cache(maxsize=1024)(_value)
 
 
@@ -160,10 +160,10 @@ def _parse_yaml(text: str, location: str) -> FrontMatter:
 
 
 class _Loader(yaml.CSafeLoader):
-    """PyYAML's safe C loader, which also refuses a key that stands in a mapping twice."""
+    """PyYAML's safe C loader, which also rejects a repeated key in a mapping."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a mapping; raises yaml.MarkedYAMLError on a key given twice."""
+        """Build a mapping. Raises yaml.MarkedYAMLError on a repeated key."""
         mapping = super().construct_mapping(node, deep)
         if len(mapping) != len(node.value):
             raise yaml.MarkedYAMLError(problem="a key given twice", problem_mark=node.start_mark)
@@ -171,9 +171,10 @@ class _Loader(yaml.CSafeLoader):
 
 
 def _refuse_dangers(text: str) -> None:
-    """Raise yaml.MarkedYAMLError on anchors, aliases, tags, and nesting that exhausts the stack.
+    """Raise yaml.MarkedYAMLError on anchors, aliases, tags, and excessive nesting.
 
-    They let a small file grow into a large or endless value, or into objects; no real page has any.
+    These could expand a small file to a large or endless value, create objects or exhaust the
+    stack; no real page contains any.
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
