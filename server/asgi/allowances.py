@@ -18,7 +18,7 @@ MAX_ADDRESSES = 10_000
 """Maximum number of addresses whose usage is recorded; the least recently used are evicted."""
 
 _SECONDS = 60.0
-_LONGEST_ADDRESS = 64
+_MAX_ADDRESS_LENGTH = 64
 """Longer addresses are truncated: a careless proxy may pass on text that its client invented."""
 
 
@@ -97,7 +97,7 @@ def client_address(scope: Scope) -> str:
     For a client behind trusted proxies, the scope already contains the client's address.
     """
     client = scope.get("client")
-    return _network(client[0][:_LONGEST_ADDRESS] if client else "")
+    return _network(client[0][:_MAX_ADDRESS_LENGTH] if client else "")
 
 
 @lru_cache(maxsize=1_024)

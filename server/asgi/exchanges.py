@@ -23,7 +23,7 @@ HEADER = b"x-request-id"
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the current request."""
 
-_GIVEN = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+_VALID_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 """Ids that can be used unchanged in a header and in a line of the log."""
 
 IsTrusted = Callable[[str], bool]
@@ -72,19 +72,19 @@ class RequestIds:
         if self._is_trusted is None or not client or not self._is_trusted(client[0]):
             return None
         value = next((text for name, text in scope["headers"] if name == HEADER), b"")
-        return str(value, "ascii") if _GIVEN.fullmatch(value) else None
+        return str(value, "ascii") if _VALID_ID.fullmatch(value) else None
 
 
 CDN = "https://unpkg.com"
 """The server that GraphiQL is loaded from if it is not part of the build."""
 
 _FRAMES = b"x-frame-options"
-_ANYWHERE = (
+_ON_ALL = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (_FRAMES, b"DENY"),
 )
-_NOTHING = b"default-src 'none'; frame-ancestors 'none'"
+_NO_CONTENT_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 _PAGE = (
     "default-src 'none'; script-src 'self'{cdn}; style-src 'self'{cdn}; connect-src 'self'; "
     "img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -104,13 +104,13 @@ class SecurityHeaders:
 
     def __init__(self, *, needs_cdn: bool, frame_ancestors: Sequence[str] = ()) -> None:
         page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
-        self._for_page: Headers = [*_ANYWHERE, (_POLICY, page)]
+        self._for_page: Headers = [*_ON_ALL, (_POLICY, page)]
         self._frames = f"frame-ancestors {' '.join(frame_ancestors)}".encode()
         self._has_frames = bool(frame_ancestors)
         self._for_own_policy: Headers = [
-            it for it in _ANYWHERE if not (frame_ancestors and it[0] == _FRAMES)
+            it for it in _ON_ALL if not (frame_ancestors and it[0] == _FRAMES)
         ]
-        self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
+        self._for_others: Headers = [*_ON_ALL, (_POLICY, _NO_CONTENT_POLICY)]
         self.lines = lines_of(self._for_others)
         """The headers of responses that are not pages, as lines of HTTP/1.1."""
 

@@ -217,7 +217,7 @@ class CacheKey(msgspec.Struct, frozen=True):
         return texts + len(self.variables) + _KEY_OVERHEAD
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, frozen=True):
     response: Response
     num_bytes: int
 
@@ -229,7 +229,7 @@ class ResponseCache:
         self.num_hits = 0
         """Number of responses that were served from the cache; incremented by the callers."""
 
-        self._kept: LRUCache[CacheKey, _Kept] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
+        self._kept: LRUCache[CacheKey, _Entry] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
 
     @property
     def num_bytes(self) -> int:
@@ -247,7 +247,7 @@ class ResponseCache:
         Put a response again after it was encoded in another coding, because its size has grown.
         """
         self._kept.pop(key, None)
-        kept = _Kept(response, key.num_bytes + response.num_bytes)
+        kept = _Entry(response, key.num_bytes + response.num_bytes)
         if kept.num_bytes <= self._kept.maxsize:
             self._kept[key] = kept
 
@@ -317,7 +317,7 @@ def is_not_modified(
         b"if-none-match" in headers
         and response.status == 200
         and method in ("GET", "HEAD")
-        and _is_named(encoded.etag, headers[b"if-none-match"])
+        and _matches(encoded.etag, headers[b"if-none-match"])
     )
 
 
@@ -349,7 +349,7 @@ async def _encoded(response: Response, coding: str, compressing: Lane) -> Encode
         return response.encoded("identity")
 
 
-def _is_named(etag: bytes, if_none_match: bytes) -> bool:
+def _matches(etag: bytes, if_none_match: bytes) -> bool:
     """Return whether If-None-Match contains the ETag."""
     tags = if_none_match[:_MAX_TAGS].split(b",")
     named = {tag.strip().removeprefix(b"W/") for tag in tags}

@@ -26,7 +26,7 @@ OUTGOING_PATIENCE = 20.0
 """Seconds after which a large response that is still being sent may be displaced by others."""
 
 _SHARES = 2
-"""Others may displace a client that uses more than this fraction (1/2) of a room."""
+"""Others may displace a client that uses more than 1/_SHARES of the capacity."""
 
 
 class Room:
@@ -64,7 +64,7 @@ class Room:
         """End others so that a place can use ``num_bytes`` in total; raise as ``Place.hold``."""
         ended, left = [], self.num_bytes - place.num_bytes
         if left and left + num_bytes > self.max_bytes:
-            for other in self._that_may_end(place, num_bytes):
+            for other in self._displaceable(place, num_bytes):
                 ended.append(other)
                 left -= other.num_bytes
                 if not left or left + num_bytes <= self.max_bytes:
@@ -83,7 +83,7 @@ class Room:
         else:
             self._places.discard(place)
 
-    def _that_may_end(self, place: "Place", num_bytes: int) -> list["Place"]:
+    def _displaceable(self, place: "Place", num_bytes: int) -> list["Place"]:
         """Return the places that may be ended in favor of this one, the idlest first."""
         share = self.max_bytes // _SHARES
         of_clients: Counter[str] = Counter()

@@ -78,7 +78,10 @@ class StaticFolder:
         content, version = file.read_bytes(), version_of(file)
         return [
             (query, Response(200, content, _content_type(file), cache_control))
-            for query, cache_control in ((f"v={version}".encode(), _FOR_A_YEAR), (b"", REVALIDATE))
+            for query, cache_control in (
+                (f"v={version}".encode(), _FOR_A_YEAR),
+                (b"", REVALIDATE),
+            )
         ]
 
 
@@ -92,7 +95,7 @@ def files_below(path: str, folder: Path, allowances: Allowances, compressing: La
     return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, compressing))
 
 
-_MOST_FOLDERS = 4
+_MAX_DEPTH = 4
 """Paths with fewer slashes get the site's own 404 page if they do not exist."""
 
 _HASHED_NAME = re.compile(r"\.[0-9a-f]{8}\.min\.(?:css|js)$")
@@ -117,7 +120,7 @@ class DocumentationSite(StaticFolder):
         text = (folder / "404.html").read_bytes()
         self._not_found = [
             _page(404, re.sub(rb'"/(?![/>])', b'"' + (b"../" * depth or b"./"), text))
-            for depth in range(_MOST_FOLDERS)
+            for depth in range(_MAX_DEPTH)
         ]
 
     def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
@@ -129,7 +132,7 @@ class DocumentationSite(StaticFolder):
 
     def _missing(self, path: str) -> Response:
         depth = path.count("/")
-        return self._not_found[depth] if depth < _MOST_FOLDERS else super()._missing(path)
+        return self._not_found[depth] if depth < _MAX_DEPTH else super()._missing(path)
 
 
 def _page(status: int, content: bytes) -> Response:

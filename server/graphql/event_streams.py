@@ -66,7 +66,7 @@ def error_body(message: str, code: str) -> bytes:
 EVENT_BYTES = 16 << 20
 """Size of the cache of events, in bytes, for clients that receive them later."""
 
-_AT_ONCE = 1
+_CONCURRENCY = 1
 """Number of events that are executed concurrently, so that they never occupy a complete lane."""
 
 _ATTEMPTS = 3
@@ -94,7 +94,7 @@ class SharedEvents:
     def __init__(self, catalog: Catalog, execution: Execution) -> None:
         self._catalog = catalog
         self._execution = execution
-        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._free = asyncio.Semaphore(_CONCURRENCY)
         self._flights: SingleFlight[EventText] = SingleFlight()
         self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
 
@@ -132,12 +132,12 @@ class SharedEvents:
         raise AssertionError("the last attempt returns")
 
 
-_FELL_BEHIND = (
+_TOO_SLOW = (
     f"More than {MAX_WAITING:,} revisions wait for this client to read them. Subscribe again, with "
     "the id of the last event as Last-Event-ID to get what came after it."
 )
 
-_ABOUT_DOCUMENTS = "PERSISTED_QUERY"
+_DOCUMENT_CODES = "PERSISTED_QUERY"
 """Prefix of the error codes that concern the document instead of the HTTP request."""
 
 
@@ -182,7 +182,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
             else:
                 return False
         except BadRequest as error:
-            if not error.code.startswith(_ABOUT_DOCUMENTS):
+            if not error.code.startswith(_DOCUMENT_CODES):
                 raise
             asgi.scope[CODE] = error.code
             await _send_one(asgi.send, error_body(error.message, error.code))
@@ -246,7 +246,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
                     await write(event.text)
         except StopAsyncIteration:
             if subscriber.fell_behind:
-                await write(next_event(error_body(_FELL_BEHIND, "SUBSCRIBER_TOO_SLOW")))
+                await write(next_event(error_body(_TOO_SLOW, "SUBSCRIBER_TOO_SLOW")))
         except BadRequest as error:
             await write(next_event(error_body(error.message, error.code)))
         await send_in_pieces(asgi.send, COMPLETE)

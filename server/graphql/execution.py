@@ -26,11 +26,11 @@ _QUICK_UNITS, _QUICK_BYTES = 1_000, 50_000
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
 """Limits of LIGHT requests; requests that cost more are executed in the lane for heavy ones."""
 
-_MANY_HASHES = 20
+_FEW_HASHES = 20
 """History queries with more hashes read the changes of nearly as many packages, which may take
 seconds."""
 
-_LOADS = 6
+_MAX_LOADS = 6
 """Maximum number of loads in sequence; a request that needs more loads the rest in its thread."""
 
 
@@ -130,7 +130,7 @@ class Execution:
 
         Loaded data is added to ``loaded``.
         """
-        for _ in range(_LOADS):
+        for _ in range(_MAX_LOADS):
             if missing is not None and missing.cache is not None:
                 place = missing.cache, missing.key
                 try:
@@ -152,10 +152,10 @@ class Execution:
         slow = library.explanations, library.returned, library.holes, library.twins
         takes_long = missing.cache in slow
         if isinstance(missing.key, HistoryQuestion):
-            takes_long = _is_large(missing.key) or self._has_to_be_filled(missing.key)
+            takes_long = _is_large(missing.key) or self._is_incomplete(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
 
-    def _has_to_be_filled(self, question: HistoryQuestion) -> bool:
+    def _is_incomplete(self, question: HistoryQuestion) -> bool:
         try:
             return not self.answers.is_whole(question)
         except CatalogError:
@@ -213,4 +213,4 @@ class Execution:
 
 def _is_large(question: HistoryQuestion) -> bool:
     """Return whether a history query reads most of the stored changes."""
-    return question.topic.about is About.HASHES and len(question.topic.items) > _MANY_HASHES
+    return question.topic.about is About.HASHES and len(question.topic.items) > _FEW_HASHES

@@ -59,7 +59,7 @@ class Deadline:
         if timer is None or timer.when() > at:
             if timer is not None:
                 timer.cancel()
-            self._timer = self._loop.call_at(at, self._look)
+            self._timer = self._loop.call_at(at, self._check)
 
     def cancel(self) -> None:
         """Remove the deadline."""
@@ -73,12 +73,12 @@ class Deadline:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer, at = None, self._at
         if at is None:
             return
         if at > self._loop.time():
-            self._timer = self._loop.call_at(at, self._look)
+            self._timer = self._loop.call_at(at, self._check)
         else:
             self._at = None
             self._end()
@@ -107,23 +107,23 @@ class ReaderWatch:
         self._transport = transport
         self._loop = loop
         self._seconds = seconds
-        self._next_look: asyncio.TimerHandle | None = None
+        self._next_check: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Watch until all data is read; close the connection of a client that is too slow."""
         size = self._transport.get_write_buffer_size()
-        if size and self._next_look is None:
+        if size and self._next_check is None:
             size += self._num_sent()
-            self._next_look = self._loop.call_later(self._seconds, self._look, size)
+            self._next_check = self._loop.call_later(self._seconds, self._check, size)
 
     def stop(self) -> None:
         """Stop watching."""
-        if self._next_look is not None:
-            self._next_look.cancel()
-            self._next_look = None
+        if self._next_check is not None:
+            self._next_check.cancel()
+            self._next_check = None
 
-    def _look(self, size_before: int) -> None:
-        self._next_look = None
+    def _check(self, size_before: int) -> None:
+        self._next_check = None
         read = size_before - self._transport.get_write_buffer_size() - self._num_sent()
         if read < _MIN_READ_RATE * self._seconds and read < size_before:
             self._transport.abort()
@@ -195,7 +195,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._server = config
         self._limits = config.limits
         self._waiting = config.waiting
-        self._deadline = Deadline(self.loop, self._too_late)
+        self._deadline = Deadline(self.loop, self._deadline_passed)
         self._held: list[bytes] | None = None
         """The body received so far of a request that may be answered without a task; else None."""
 
@@ -410,7 +410,7 @@ class BoundedConnection(HttpToolsProtocol):
             and not self.transport.is_closing()
         )
 
-    def _too_late(self) -> None:
+    def _deadline_passed(self) -> None:
         """End a connection whose client has exceeded a deadline."""
         if self.transport.is_closing():
             return

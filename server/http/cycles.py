@@ -82,7 +82,7 @@ class Turns:
         if self._is_taken:
             return False
         self._is_taken = True
-        asyncio.get_running_loop().call_soon(self._pass_on)
+        asyncio.get_running_loop().call_soon(self._next_turn)
         return True
 
     def wait(self, work: Callable[[], None]) -> None:
@@ -105,12 +105,12 @@ class Turns:
         self.wait(work_in_turn)
         return await future
 
-    def _pass_on(self) -> None:
+    def _next_turn(self) -> None:
         """Run the next piece of work; if none waits, free the turn."""
         if not self._waiting:
             self._is_taken = False
             return
-        asyncio.get_running_loop().call_soon(self._pass_on)
+        asyncio.get_running_loop().call_soon(self._next_turn)
         self._waiting.popleft()()
 
 
@@ -158,7 +158,7 @@ _LARGE_BODY = 16_384
 _lines: dict[tuple[bytes, bytes], bytes] = {}
 """Cached lines of headers that were validated before."""
 
-_PASSING = frozenset({b"content-length", b"x-request-id"})
+_NOT_CACHED = frozenset({b"content-length", b"x-request-id"})
 """Headers that are not cached, because their values differ in each response."""
 
 
@@ -253,12 +253,12 @@ def _checked_line(name: bytes, value: bytes) -> bytes:
     """Return the line of a header; raise RuntimeError if it is invalid."""
     if HEADER_VALUE_RE.search(value):
         raise RuntimeError("Invalid HTTP header value.")
-    if name in _PASSING:
+    if name in _NOT_CACHED:
         return b"%b: %b\r\n" % (name, value)
     if HEADER_RE.search(name):
         raise RuntimeError("Invalid HTTP header name.")
     line = b"%b: %b\r\n" % (name.lower(), value)
-    if len(value) <= 1_000 and name.lower() not in _PASSING:
+    if len(value) <= 1_000 and name.lower() not in _NOT_CACHED:
         if len(_lines) >= _MAX_LINES:
             _lines.clear()
         _lines[name, value] = line

@@ -73,7 +73,7 @@ Responses on persistent connections announce in this time that the connection wi
 """
 
 
-_NEVER = 0.0
+_NOT_MONITORED = 0.0
 """The heartbeat of an event loop that is not monitored."""
 
 
@@ -154,7 +154,7 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: accept no new connections, answer all requests, then close."""
         self.config.is_draining = True
-        self._beat(_NEVER)  # from now on there are no ticks
+        self._beat(_NOT_MONITORED)  # from now on there are no ticks
         if self.config.drain is not None:
             self.config.drain()
         if self.config.owns_socket:
@@ -192,7 +192,7 @@ _SHORT_LIFE_SECONDS = 1.0
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
-_LOOKS_IN_PATIENCE = 4
+_CHECKS_PER_TIMEOUT = 4
 """Number of checks of the workers within the hang timeout."""
 
 
@@ -210,7 +210,7 @@ class HangMonitor:
 
     def __init__(self, seconds: float, now: float) -> None:
         self.seconds = seconds
-        self._looked_at = self._waits_since = now
+        self._checked_at = self._waits_since = now
 
     def hung(self, workers: Iterable[Worker], now: float) -> list[Worker]:
         """Return the workers that hang; workers that start or stop are exempt.
@@ -218,9 +218,9 @@ class HangMonitor:
         If this process itself was suspended, for example with the machine, the timeout starts again
         for all workers, because they were suspended, too.
         """
-        if now - self._looked_at > self.seconds / 2:
+        if now - self._checked_at > self.seconds / 2:
             self._waits_since = now
-        self._looked_at = now
+        self._checked_at = now
         latest = now - self.seconds
         return [
             worker
@@ -245,7 +245,7 @@ class Workers:
         count: int,
         hang_seconds: float,
     ) -> None:
-        self._look_seconds = min(1.0, hang_seconds / _LOOKS_IN_PATIENCE)
+        self._check_seconds = min(1.0, hang_seconds / _CHECKS_PER_TIMEOUT)
         self._arguments = (factory, listening, limits)
         self._listening = listening
         self._count = count
@@ -255,7 +255,7 @@ class Workers:
 
     def run(self) -> bool:
         """Serve until a signal ends this process; return False if workers cannot start."""
-        with _told_to_stop() as stopping:
+        with _stop_signals() as stopping:
             try:
                 for _ in range(self._count):
                     self._start()
@@ -273,7 +273,7 @@ class Workers:
     def _replace(self, stopping: connection.Connection) -> bool:
         """Replace workers that die or hang; return True on a signal, False if one cannot start."""
         while True:
-            ended = connection.wait([stopping, *self._workers], self._look_seconds)
+            ended = connection.wait([stopping, *self._workers], self._check_seconds)
             if stopping in ended:
                 return True
             for sentinel in ended:
@@ -295,7 +295,7 @@ class Workers:
                     self._monitor.seconds,
                 )
                 worker.process.kill()
-                worker.last_beat.value = _NEVER  # so that it is killed only once
+                worker.last_beat.value = _NOT_MONITORED  # so that it is killed only once
 
     def _stop(self) -> None:
         """Terminate all workers, and kill those that do not exit in time."""
@@ -312,13 +312,13 @@ class Workers:
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[connection.Connection]:
+def _stop_signals() -> Iterator[connection.Connection]:
     """Return a connection that becomes readable when a signal asks this process to stop."""
     context = get_context("spawn")
-    stopping, tell = context.Pipe(duplex=False)
+    stopping, sender = context.Pipe(duplex=False)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        tell.send_bytes(b".")
+        sender.send_bytes(b".")
 
     before = {number: signal.signal(number, stop) for number in _STOPS}
     try:

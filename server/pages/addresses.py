@@ -13,11 +13,11 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 
-_DEEPEST = 50
+_MAX_LEVELS = 50
 """Maximum number of levels that a relative link goes up; no page is deeper than this."""
 
 _NAME = re.compile(r"\{(\w+)\}")
-_AROUND = " \t\r\n/"
+_STRIPPED = " \t\r\n/"
 """Characters stripped from a name in a form: Spack, for example, writes a hash after a slash."""
 
 Query = Mapping[str, Iterable[str]]
@@ -36,7 +36,7 @@ class Address:
         self.path = path
         self.query = {name: list(values) for name, values in query.items()}
         # The browser's form of the path counts: an escaped slash within a name is no separator.
-        self.root = "../" * min(path.count("/") - 1, _DEEPEST) or "./"
+        self.root = "../" * min(path.count("/") - 1, _MAX_LEVELS) or "./"
 
     def to(self, *names: str, **parameters: Any) -> str:
         """Return the link to another page, from the names in its path and its query parameters."""
@@ -106,7 +106,7 @@ def path_filled(pattern: str, parameters: Mapping[str, Sequence[str]]) -> str | 
     Of several values of a parameter, the last one is used. Returns None if a value is missing.
     """
     names = _NAME.findall(pattern)
-    values = {name: parameters[name][-1].strip(_AROUND) for name in names if parameters.get(name)}
+    values = {name: parameters[name][-1].strip(_STRIPPED) for name in names if parameters.get(name)}
     if len(values) < len(names) or not all(values.values()):
         return None
     parts = pattern.removeprefix("/").split("/")
@@ -161,7 +161,7 @@ def given(scope: Scope) -> dict[str, list[str]]:
 
 
 _ESCAPED_SLASH = re.compile("%2f", re.IGNORECASE)
-_STAND_IN = "\ud800"
+_PLACEHOLDER = "\ud800"
 """A lone surrogate, which does not occur in valid UTF-8."""
 
 
@@ -176,8 +176,8 @@ class PageRoute(Route):
         """Return whether the route matches a request, and the scope with the names in its path."""
         if scope["type"] != "http":
             return super().matches(scope)
-        path = unquote(_ESCAPED_SLASH.sub(_STAND_IN, raw_path(scope))).removesuffix("/") or "/"
+        path = unquote(_ESCAPED_SLASH.sub(_PLACEHOLDER, raw_path(scope))).removesuffix("/") or "/"
         match, child = super().matches({**scope, "path": path})
         params: dict[str, Any] = child.get("path_params", {})
-        names = {key: value.replace(_STAND_IN, "/") for key, value in params.items()}
+        names = {key: value.replace(_PLACEHOLDER, "/") for key, value in params.items()}
         return match, {**child, "path_params": names} if child else child

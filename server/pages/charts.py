@@ -57,13 +57,13 @@ def line(
     if len(numbers) < 2:
         return None
     lowest, highest = min(numbers), max(numbers)
-    across = _across(times or range(len(values)), width)
+    across = _x_coordinates(times or range(len(values)), width)
 
     def place(number: int, value: int) -> Place:
         share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
         return across(number), round(1 + (1 - share) * (height - 2))
 
-    path = "".join(_drawn(run) for run in _runs(_thinned(values), place))
+    path = "".join(_svg_path(run) for run in _runs(_sampled(values), place))
     return Line(path, width, height, numbers[0], numbers[-1], lowest, highest)
 
 
@@ -78,7 +78,7 @@ def bars(
     if not most:
         return None
     middle = height // 2
-    across = _across(times or range(len(up)), width - 2)
+    across = _x_coordinates(times or range(len(up)), width - 2)
 
     def drawn(values: Sequence[int], sign: int) -> str:
         heights = {
@@ -92,13 +92,13 @@ def bars(
     return Bars(drawn(up, 1), drawn(down, -1), width, height, max(up), max(down))
 
 
-def _across(times: Sequence[int], width: int) -> Callable[[int], int]:
+def _x_coordinates(times: Sequence[int], width: int) -> Callable[[int], int]:
     """Return a function from the number of a point to its x coordinate."""
     first, span = times[0], (times[-1] - times[0]) or 1
     return lambda number: round((times[number] - first) / span * width)
 
 
-def _thinned(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
+def _sampled(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
     """Yield evenly selected values with their numbers, including the last one."""
     step = -(-len(values) // MOST_POINTS)
     numbers = range((len(values) - 1) % step, len(values), step)
@@ -124,7 +124,7 @@ def _runs(
             yield [place(number, value) for number, value in some if value is not None]
 
 
-def _drawn(places: Sequence[Place]) -> str:
+def _svg_path(places: Sequence[Place]) -> str:
     """Return a line as an SVG path, in relative coordinates because they are shorter.
 
     A single point becomes a short dash.

@@ -39,8 +39,8 @@ PLAN = Page("/check/plan", "plan")
 BODIES = 8
 """Factor on the maximum size of a body: a lock file has eight times the bytes of a request."""
 
-_KEPT_TEXT = 64 << 10
-_KEPT_BAD_TEXT = 1 << 20
+_MAX_VALID_TEXT = 64 << 10
+_MAX_INVALID_TEXT = 1 << 20
 """Maximum sizes of texts that the form repeats, in bytes: of valid and of invalid lock files."""
 
 _BYTES_READ = 16
@@ -58,10 +58,10 @@ _PLANNED = (
 )
 """The facts of specs that plans use."""
 
-_LONGEST_NAME = 100
-_LONGEST_REF = 1_000
+_MAX_NAME_LENGTH = 100
+_MAX_REF_LENGTH = 1_000
 _SPECS_SHOWN = 3
-_USUAL_BASE = "develop"
+_DEFAULT_BASE = "develop"
 LISTED = 500, 200, 70
 """Numbers of missing specs to query for a page; the first that a request's cost allows is used."""
 
@@ -147,7 +147,7 @@ class CheckEndpoint:
             data = {
                 "tags": None,
                 **answered.data,  # empty if the document was refused
-                "text": form.text(_KEPT_BAD_TEXT),
+                "text": form.text(_MAX_INVALID_TEXT),
                 "problem": bounded(error.message, 1_000),
                 "stack": form.stack,
             }
@@ -205,7 +205,7 @@ class CheckEndpoint:
             "covering": covering.data.get("bestCovering") or [],
             **shown,
             **answered.data,
-            **_form_again(form),
+            **_form_values(form),
             "shared": address_of(specs),
             "shared_missing": address_of(missing),
         }
@@ -265,17 +265,17 @@ class PlanEndpoint(CheckEndpoint):
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a submitted form."""
         form, specs = await self._read(scope, content, _specs_to_plan)
-        variables = {"base": form.ref or _USUAL_BASE, "specs": specs}
+        variables = {"base": form.ref or _DEFAULT_BASE, "specs": specs}
         if form.stack:
             variables["stacks"] = [form.stack]
         answered = await self._answered(PLAN, variables, scope, form, "plan")
-        data = {**answered.data, **_form_again(form), "stack": form.stack}
+        data = {**answered.data, **_form_values(form), "stack": form.stack}
         return await self._page(PLAN, scope, form.ref, data, variables, answered.errors)
 
 
-def _form_again(form: CheckForm) -> dict[str, Any]:
+def _form_values(form: CheckForm) -> dict[str, Any]:
     """Return the values of the form on a page of results, so that it can be submitted again."""
-    return {"text": form.text(_KEPT_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
+    return {"text": form.text(_MAX_VALID_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
 
 
 def is_shared(scope: Scope) -> bool:
@@ -296,7 +296,7 @@ def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
         for token in " ".join(parameters.get(key, ())).split():
             name, _, digest = token.rpartition("-")
             if not (is_name(name) and is_hash(digest)):
-                token = quoted(shortened(token, _LONGEST_NAME))
+                token = quoted(shortened(token, _MAX_NAME_LENGTH))
                 raise Unreadable(f"{token} in the address is not NAME-HASH.", form)
             specs.append({"hash": digest, "name": name, "isRoot": is_root})
     return form, specs
@@ -403,20 +403,20 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
     """Return the parsed fields of a form; raise BadRequest if it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
-    if len(ref) > _LONGEST_REF:
-        raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
+    if len(ref) > _MAX_REF_LENGTH:
+        raise BadRequest(f"What is to be looked in has more than {_MAX_REF_LENGTH:,} characters")
     stack = form.get("stack", nothing).text.strip()
     is_table = form.get("as", nothing).text == "csv"
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
-        name = legible(file.filename, _LONGEST_NAME) or "the file"
+        name = legible(file.filename, _MAX_NAME_LENGTH) or "the file"
         sent = CheckForm(file.content, name, ref, stack, is_table)
     else:
         sent = CheckForm(text.content, "the text", ref, stack, is_table)
     if not sent.data.strip():
         raise Unreadable("Paste a lock file, or choose one.", CheckForm(b"", "", ref, stack))
     if stack and not is_name(stack):
-        named = quoted(shortened(stack, _LONGEST_NAME))
+        named = quoted(shortened(stack, _MAX_NAME_LENGTH))
         raise Unreadable(f"{named} cannot name a stack.", CheckForm(sent.data, sent.name, ref))
     return sent
 

@@ -31,7 +31,7 @@ HAS_COSTS = "hasCosts"
 """A variable of documents that adds build costs. Because costs can change, no answer with them is
 permanent; it is therefore only true if the catalog has any."""
 
-_NOT_ADDRESSED = ("first", "last", IS_PAGE, HAS_COSTS)
+_NOT_IN_URL = ("first", "last", IS_PAGE, HAS_COSTS)
 """Variables that are not in the URL; ``first`` and ``last`` follow from the paging direction."""
 
 
@@ -80,7 +80,7 @@ class PageDocument:
         return {
             name: values
             for name in self.parameters
-            if name not in _NOT_ADDRESSED
+            if name not in _NOT_IN_URL
             and (values := [text for text in address.get(name, ()) if text])
         }
 

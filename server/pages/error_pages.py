@@ -16,7 +16,7 @@ from server.pages.routes import Page
 from snapshots.texts import nearest_names, quoted
 
 _MOST = 8
-_SOUGHT = {
+_SIMILAR_NAMES = {
     "package": "nearest_packages",
     "stack": "nearest_stacks",
     "series": "nearest_series",
@@ -31,7 +31,7 @@ _HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
 _NARROWING = "narrowing"
 """The kind of an invalid filter of a comparison; the name is that of its parameter."""
 
-_NARROWED_AT = ["compare", "summary"], ["compare", "releaseNotes"]
+_FILTERED_FIELDS = ["compare", "summary"], ["compare", "releaseNotes"]
 """The fields of a comparison that report an error of its filters first."""
 
 
@@ -87,10 +87,10 @@ async def nearest_to(
     if kind == _CAUSE:
         all_causes = address.to("compare", f"{params['base']}...{params['head']}")
         return Nearest(kind, params["cause"], [("all causes of the comparison", all_causes)])
-    if kind not in _SOUGHT or not params:
+    if kind not in _SIMILAR_NAMES or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]
-    sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SOUGHT[kind]
+    sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SIMILAR_NAMES[kind]
     data, names = await _names_like(name, sought, params, asker, scope)
     links = [(near, link_with(page, address, params, parameter, near)) for near in names]
     elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
@@ -116,7 +116,7 @@ def _of_error(
 
 def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
     """Return the filter parameter of a comparison that caused an error; empty if none did."""
-    if error.get("path") not in _NARROWED_AT:
+    if error.get("path") not in _FILTERED_FIELDS:
         return ""
     about = error["message"].partition(":")[0]
     is_bad = error.get("extensions", {}).get("code") == "BAD_USER_INPUT"
@@ -140,7 +140,8 @@ async def _names_like(
         near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())
     ]
     named = [*_names_in(answered.data)]
-    if query not in (_IN_CATALOG, _SOUGHT["package"]):  # these are filtered by the query already
+    # These two documents filter the names themselves.
+    if query not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
         named = nearest_names(name, named)
     return answered.data, [*dict.fromkeys([*spelt, *named])][:_MOST]
 
@@ -189,8 +190,8 @@ TITLES = {
 }
 """The headings of error pages by status."""
 
-_FAILED = "That cannot be shown"
-_SEVERAL = "More than one"
+_DEFAULT_TITLE = "That cannot be shown"
+_AMBIGUOUS_TITLE = "More than one"
 _AMBIGUOUS = ("AMBIGUOUS_REF", "AMBIGUOUS_HASH")
 _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """The beginning of GraphQL's messages about the value of a variable."""
@@ -207,7 +208,7 @@ class ErrorPages(msgspec.Struct, frozen=True):
         """Return the page for an answer that lacks the page's subject."""
         error = answered.error_of(subject) or {"message": nearest.sentence}
         code = error.get("extensions", {}).get("code")
-        error = {**error, "message": _in_words(error["message"], address)}
+        error = {**error, "message": _in_terms_of_url(error["message"], address)}
         status = _STATUS.get(code, 400) if code else 404
         return self._page(address, status, error, code or "NOT_FOUND", nearest)
 
@@ -234,12 +235,12 @@ class ErrorPages(msgspec.Struct, frozen=True):
         nearest: Nearest = Nearest(),  # noqa: B008 - it is frozen
         more: Headers | None = None,
     ) -> PageResponse:
-        title = _SEVERAL if code in _AMBIGUOUS else TITLES.get(status, _FAILED)
+        title = _AMBIGUOUS_TITLE if code in _AMBIGUOUS else TITLES.get(status, _DEFAULT_TITLE)
         body = self.renderer.error(address, status, title, error, nearest)
         return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 
-def _in_words(message: str, address: Address) -> str:
+def _in_terms_of_url(message: str, address: Address) -> str:
     """Return a message about a variable in terms of the URL's parameter."""
     if (match := _VARIABLE.match(message)) is None:
         return message

@@ -38,7 +38,7 @@ _PATIENCE = 60.0
 """Seconds that a part may wait for an overloaded server, or for its client's allowance."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
-_LONGEST_NAME, _DIGEST = 100, 8
+_MAX_NAME_LENGTH, _DIGEST = 100, 8
 
 
 _log = logging.getLogger("cachelog.server")
@@ -153,7 +153,7 @@ def _columns(
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """First characters of spreadsheet formulas: https://owasp.org/www-community/attacks/CSV_Injection."""
 
-_PARTED = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
+_FORMULA_IN_TEXT = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
 """Formulas after other cell separators, such as the semicolon in half of Europe."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -188,7 +188,7 @@ def cell(row: Row, path: tuple[str, ...]) -> str:
     value = row.get(path[0]) if len(path) == 1 else row
     text = value if type(value) is str else _text(row, path)
     if ";" in text or not text.isprintable():
-        text = _PARTED.sub(r"\1'", text)
+        text = _FORMULA_IN_TEXT.sub(r"\1'", text)
     if text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
@@ -293,9 +293,9 @@ class Export(msgspec.Struct, eq=False):
         written, part = FORMATS[self.suffix], self.first
         text = written.head(self.table.columns)
         while True:
-            text += await self._patiently(partial(self._written, written, part.rows))
+            text += await self._with_retries(partial(self._written, written, part.rows))
             part.rows.clear()  # for a slow client, only the text stays in memory
-            with await self._patiently(partial(self._place, len(text))):
+            with await self._with_retries(partial(self._place, len(text))):
                 await send_in_pieces(send, text, more_body=part.after is not None)
             if part.after is None:
                 return
@@ -305,7 +305,7 @@ class Export(msgspec.Struct, eq=False):
         return await self.lane.run(partial(written.body, rows, self.table.columns))
 
     async def _next(self, after: str) -> ExportPart:
-        answered = await self._patiently(partial(self._answered, after))
+        answered = await self._with_retries(partial(self._answered, after))
         part = self._part(answered)
         if part is None:
             raise Broken(answered.errors[0]["message"] if answered.errors else "the list is gone")
@@ -324,7 +324,7 @@ class Export(msgspec.Struct, eq=False):
     async def _place(self, size: int) -> Place:
         return self.outgoing.begin_bytes(size, self.scope)
 
-    async def _patiently(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def _with_retries(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work; retry while it is refused, until the patience ends."""
         waited = 0.0
         while True:
@@ -342,5 +342,5 @@ def file_name(table: Table, params: Mapping[str, str], digests: Sequence[str], s
     """Return a descriptive file name, such as packages-develop-ab12cd34.csv."""
     words = [table.path[-1], *params.values(), *(digest[:_DIGEST] for digest in digests)]
     # If a ref is a digest, it occurs only once.
-    names = dict.fromkeys(_UNSAFE.sub("_", word[:_LONGEST_NAME]).strip("._") for word in words)
-    return f"{'-'.join(filter(None, names))[: 2 * _LONGEST_NAME]}.{suffix}"
+    names = dict.fromkeys(_UNSAFE.sub("_", word[:_MAX_NAME_LENGTH]).strip("._") for word in words)
+    return f"{'-'.join(filter(None, names))[: 2 * _MAX_NAME_LENGTH]}.{suffix}"

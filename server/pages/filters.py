@@ -170,7 +170,7 @@ def _seconds(moment: str) -> int:
 
 # The last alternative is unambiguous: otherwise, rejecting a long text would take long.
 _HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z]*[2-7][a-z2-7]*)")
-_SHORTEST = 6
+_MIN_HASH_PREFIX = 6
 
 
 class QueryReading(msgspec.Struct, frozen=True):
@@ -194,7 +194,7 @@ def hash_in(text: str) -> str | None:
     if match is None:
         return None
     digits = next(filter(None, match.groups()))
-    return digits if match[3] is None or len(digits) >= _SHORTEST else None
+    return digits if match[3] is None or len(digits) >= _MIN_HASH_PREFIX else None
 
 
 def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
@@ -423,7 +423,7 @@ _FEWEST_LINES = 3
 def notes_body(whole: str) -> tuple[Markup, bool]:
     """Return the ``main`` element of release notes in HTML, and whether lists were shortened."""
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
-    shown = _HEADING.sub(_deeper, fitting(body, MOST_CHARACTERS))
+    shown = _HEADING.sub(_one_level_deeper, fitting(body, MOST_CHARACTERS))
     # The template of the notes escapes all names, so no markup comes from the catalog.
     return Markup(shown), len(shown) < len(body)  # noqa: S704
 
@@ -443,7 +443,7 @@ def fitting(body: str, most: int) -> str:
     return shown
 
 
-def _deeper(heading: re.Match[str]) -> str:
+def _one_level_deeper(heading: re.Match[str]) -> str:
     """Return a heading one level deeper, because the page has the top-level one."""
     return f"{heading[1]}{int(heading[2]) + 1}"
 

@@ -14,7 +14,7 @@ from server.asgi.errors import BadRequest
 _MULTIPART = b"multipart/form-data"
 _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
-_LONGEST_HEAD = 4_096
+_MAX_HEAD = 4_096
 _PIECE = 8 << 10
 """Number of bytes of an escaped text that are unescaped at a time."""
 
@@ -90,7 +90,7 @@ def _multipart(body: bytes, boundary: bytes) -> Mapping[str, Field]:
 def _part(part: bytes) -> tuple[str, Field]:
     """Return the name and the field of a part: headers, an empty line, and the content."""
     head, separator, content = part.partition(b"\r\n\r\n")
-    if not (head.startswith(b"\r\n") and separator) or len(head) > _LONGEST_HEAD:
+    if not (head.startswith(b"\r\n") and separator) or len(head) > _MAX_HEAD:
         raise BadRequest("The form cannot be read: a part has no headers, or long ones")
     headers = (line.partition(b":") for line in head.split(b"\r\n"))
     disposition = {name.lower(): value for name, _, value in headers}.get(

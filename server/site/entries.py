@@ -24,15 +24,15 @@ from snapshots.texts import counted, versioned
 INDEX_FILE = "search-index.js"
 """The file of the search index: a script, because pages on a disk can load only scripts."""
 
-_AT_ONCE = 1_000
-_LONGEST_NAME = 200
+_PAGE_SIZE = 1_000
+_MAX_NAME_LENGTH = 200
 _PAGE = "pageInfo { hasNextPage endCursor }"
 _PACKAGES = f"""query ($first: Int!, $after: String) {{
   packages(first: $first, after: $after) {{
     {_PAGE} nodes {{ name isGone best {{ versions lastSeen {{ tag }} }} }}
   }}
 }}"""
-_OF_REVISION = f"""query ($ref: String!, $first: Int!, $after: String) {{
+_PACKAGES_OF_REVISION = f"""query ($ref: String!, $first: Int!, $after: String) {{
   revision(ref: $ref) {{ packages(first: $first, after: $after) {{ {_PAGE} nodes {{ name }} }} }}
 }}"""
 _STACKS = "query ($ref: String!) { revision(ref: $ref) { stackNodes { name numSpecs } } }"
@@ -85,7 +85,7 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
     listed += [_package(node) async for node in _nodes(ask, _PACKAGES, [{}], limit)]
     listed += [
         SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
-        async for node in _nodes(ask, _OF_REVISION, refs, limit)
+        async for node in _nodes(ask, _PACKAGES_OF_REVISION, refs, limit)
     ]
     for digest, tag in newest.items():
         stacks = (await ask(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
@@ -116,7 +116,7 @@ def _can_be_files(addresses: Iterable[str]) -> bool:
     """Return whether names in addresses are valid file names: sources choose names of stacks."""
     names = [unquote(part) for address in addresses for part in address.split("/")[1:]]
     return all(
-        0 < len(name.encode()) <= _LONGEST_NAME
+        0 < len(name.encode()) <= _MAX_NAME_LENGTH
         and name.strip(".")
         and name.isprintable()
         and "/" not in name
@@ -134,7 +134,7 @@ async def _nodes(
     for variables in each:
         after = None
         while limit > 0:
-            page = {"first": min(limit, _AT_ONCE), "after": after}
+            page = {"first": min(limit, _PAGE_SIZE), "after": after}
             answer = await ask(text, {**variables, **page})
             for name in ("packages", "specs", "commits"):
                 answer = (answer or {}).get(name, answer)

@@ -24,7 +24,7 @@ from server.site.queries import Chosen, Role, SiteDocument, SiteQuestion
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
 
-_OF_ONE_EXCHANGE = frozenset(
+_TRANSIENT_HEADERS = frozenset(
     {"content-length", "date", "etag", "last-modified", "server", "vary", "x-request-id"}
 )
 """Headers that hosts set themselves."""
@@ -74,7 +74,7 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[httpx
 def _headers(response: httpx.Response) -> dict[str, str]:
     """Return the headers of a response that hosts should send with its file."""
     headers = response.headers.items()
-    return {name: value for name, value in headers if name not in _OF_ONE_EXCHANGE}
+    return {name: value for name, value in headers if name not in _TRANSIENT_HEADERS}
 
 
 def _is_permanent(response: httpx.Response) -> bool:

@@ -141,7 +141,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
             f"{shown} {route}" if route else shown,
             self._parent(scope),
             SpanKind.SERVER,
-            attributes=_asked(scope, method, route),
+            attributes=_request_attributes(scope, method, route),
         )
         with use_span(span, end_on_exit=True):
             yield lambda exchange: _note_answer(span, scope, exchange)
@@ -158,7 +158,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
         return _propagator.extract(carrier, Context())
 
 
-def _asked(scope: Scope, method: str, route: str | None) -> dict[str, Any]:
+def _request_attributes(scope: Scope, method: str, route: str | None) -> dict[str, Any]:
     facts = {
         "http.request.method": method,
         "url.path": scope["path"],
