@@ -1,4 +1,4 @@
-"""A Delta table that is opened, brought up to date and committed to at a cost that stays flat."""
+"""A Delta table that is opened, updated and committed to at a cost independent of its age."""
 
 import re
 import threading
@@ -31,10 +31,10 @@ from snapshots.tables import StoredFile
 
 
 class TableFile(msgspec.Struct, frozen=True):
-    """A file that a table lists: its path below the table, and its size in bytes.
+    """A file that a table lists: its path relative to the table, and its size in bytes.
 
-    ``added_at`` is in seconds since 1970; ``partition`` is its value of the column that the table
-    is partitioned by. ``range`` is of a column that was named, None where the log does not have it.
+    ``added_at`` is in seconds since 1970. ``partition`` is the file's value of the partition
+    column. ``range`` is that of a given column, None if the log does not have it.
     """
 
     path: str
@@ -48,7 +48,7 @@ class TableFile(msgspec.Struct, frozen=True):
 # -- actions of a commit
 
 Ranges = Mapping[str, tuple[str, str]]
-"""The smallest and the largest value of columns."""
+"""The smallest and the largest value of each column."""
 
 
 def add_action(
@@ -59,9 +59,9 @@ def add_action(
     is_new: bool = True,
     ranges: Ranges | None = None,
 ) -> AddAction:
-    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there.
+    """Return the action that adds a file; ``is_new`` is whether its rows are new to the table.
 
-    By the ``ranges`` of its columns, which have no null then, readers know what to leave unread.
+    ``ranges`` are those of columns without nulls; readers use them to skip files.
     """
     stats: dict[str, Any] = {"numRecords": num_rows}
     if ranges:
@@ -81,9 +81,9 @@ def add_action(
 def remove_action(
     file: TableFile, partition_by: str | None = None, *, is_lost: bool = True
 ) -> RemoveAction:
-    """Return what a commit says of a file that is no longer part of its table.
+    """Return the action that removes a file from its table.
 
-    ``is_lost`` tells whether its rows are gone with it, or stand in another file.
+    ``is_lost`` is whether its rows are removed as well, and not contained in another file.
     """
     partition = {} if partition_by is None else {partition_by: file.partition}
     return RemoveAction(file.path, is_lost, int(time() * 1_000), file.size, partition)
@@ -93,15 +93,15 @@ def remove_action(
 
 
 def missing_columns(table: DeltaTable, names: Iterable[str]) -> list[str]:
-    """Return those of the columns that a table does not have."""
+    """Return the columns that a table lacks."""
     columns = {field.name for field in table.schema().fields}
     return [name for name in names if name not in columns]
 
 
 def of_schema(path: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of a schema, of its types.
+    """Return the columns of a schema, cast to its types.
 
-    Raises ArrowInvalid that names the path where one is missing, or of a type that cannot be its.
+    Raises ArrowInvalid with the path if a column is missing or cannot be cast.
     """
     if rows.schema.equals(schema):
         return rows
@@ -114,7 +114,7 @@ def of_schema(path: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def with_plain_texts(rows: pa.Table) -> pa.Table:
-    """Return rows, whatever their columns are, whose texts are of the type that cachelog writes."""
+    """Return rows with all text columns in the type that cachelog writes."""
     others = pa.string_view(), pa.large_string()
     fields = [it.with_type(pa.string()) if it.type in others else it for it in rows.schema]
     return rows.cast(pa.schema(fields))
@@ -124,19 +124,19 @@ def with_plain_texts(rows: pa.Table) -> pa.Table:
 
 _FOLDER = "_delta_log"
 _READ_ATTEMPTS = 5
-# Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
+# Commits are named 00000000000000000007.json; names of checkpoint files also start with a version.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
 
 
 def _versions_of(names: Iterable[str]) -> dict[str, int]:
-    """Return the versions of those names that are a commit's or a checkpoint's, in order."""
+    """Return the versions of the names that are commits or checkpoints, in order."""
     return {it[0]: int(it[1]) for it in map(_VERSIONED.fullmatch, sorted(names)) if it}
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A state of a table: its version, and a checksum and the size of the commit that made it.
+    """A state of a table: its version, and the checksum and size of the commit that created it.
 
-    A table that was put in the place of another has other marks, whatever its version is.
+    A table that replaces another has other marks, even at the same version.
     """
 
     version: int
@@ -152,11 +152,11 @@ class TableLog:
         self.folder = f"{table}/{_FOLDER}"
 
     def has(self, version: int) -> bool:
-        """Tell whether there is the commit that made a version."""
+        """Return whether the commit of a version exists."""
         return self._storage.exists(self._path(version))
 
     def mark(self, version: int) -> Mark | None:
-        """Return the mark of a version; None where the commit that made it is not there."""
+        """Return the mark of a version; None if its commit does not exist."""
         try:
             data = self._storage.read(self._path(version))
         except FileNotFoundError:
@@ -164,7 +164,7 @@ class TableLog:
         return Mark(version, checksum(data), data.size)
 
     def stands(self, mark: Mark) -> bool:
-        """Tell whether the log still has the commit that made a state, byte by byte."""
+        """Return whether the log still contains the commit of a state, byte by byte."""
         try:
             data = self._storage.read(self._path(mark.version), mark.size)
         except (FileNotFoundError, pa.ArrowInvalid):
@@ -172,9 +172,9 @@ class TableLog:
         return checksum(data) == mark.checksum
 
     def files(self) -> dict[str, pa.Buffer]:
-        """Return all commits and checkpoints by their names, as they are at one moment."""
+        """Return all commits and checkpoints by name, consistent with each other."""
         for _ in range(_READ_ATTEMPTS - 1):
-            with suppress(FileNotFoundError):  # others tidy the log meanwhile
+            with suppress(FileNotFoundError):  # other processes trim the log meanwhile
                 return self._files()
         return self._files()
 
@@ -185,20 +185,20 @@ class TableLog:
         return dict(zip(names, self._storage.read_all(paths), strict=True))
 
     def empty_commit(self) -> str | None:
-        """Return the path of a commit that holds nothing: the library takes it for one."""
+        """Return the path of an empty commit, if one exists; the library would accept it."""
         for name, size in sorted(self._storage.sizes(self.folder).items()):
             if not size and name.endswith(".json"):
                 return f"{self.folder}/{name}"
         return None
 
     def is_lost(self) -> bool:
-        """Tell whether the table has files beside a log that has none, which no import leaves."""
+        """Return whether the table has data files but an empty log, which no import leaves."""
         table = self.folder.removesuffix(f"/{_FOLDER}")
         has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
         return has_rows and not self._storage.sizes(self.folder)
 
     def sync(self, since: int) -> int:
-        """Have the commits and checkpoints after a version outlast a power cut; return the last."""
+        """Sync the commits and checkpoints after a version to disk; return the last version."""
         if not self._storage.location.is_folder:
             return since
         versions = _versions_of(self._storage.sizes(self.folder))
@@ -207,9 +207,9 @@ class TableLog:
         return max(later.values(), default=since)
 
     def trim(self, version: int) -> None:
-        """Remove what is older than a version; there must be a checkpoint of it or of a later one.
+        """Remove all files before a version; it, or a later one, must have a checkpoint.
 
-        The oldest goes first, so that who is interrupted leaves no gap.
+        The oldest are removed first, so that an interruption leaves no gap.
         """
         for name, own_version in _versions_of(self._storage.sizes(self.folder)).items():
             if own_version < version:
@@ -222,13 +222,13 @@ class TableLog:
 # -- damage
 
 DROP = "if the power was cut while it was written, 'cachelog verify --repair' drops it; else "
-"""What to do about a file that ``droppable`` returns, before what else there is to do."""
+"""Advice for a file that ``droppable`` returns, followed by other advice."""
 
 
 def what_is_broken(storage: Storage, table: str) -> str | None:
-    """Return which file of a table's log is at fault, and how; None where all of them look well.
+    """Return the broken file of a table's log, with the reason; None if all files are valid.
 
-    Every commit is read, so this is for after a failure. Raises what the store raises.
+    Every commit is read, so this is only suitable after a failure. Raises the errors of the store.
     """
     folder, commits, checkpoints = _log_of(storage, table)
     for name in commits.values():
@@ -247,10 +247,10 @@ def what_is_broken(storage: Storage, table: str) -> str | None:
 
 
 def droppable(storage: Storage, table: str) -> str | None:
-    """Return the path of the last file of a log where it is unreadable and nothing rests on it.
+    """Return the path of the last file of a log if it is unreadable and nothing depends on it.
 
-    That is the last commit, or the last checkpoint where the commits since the one before it are
-    there. Raises what the store raises.
+    This is the last commit, or the last checkpoint if all commits since the previous one exist.
+    Raises the errors of the store.
     """
     folder, commits, checkpoints = _log_of(storage, table)
     last = max(commits, default=-1)
@@ -269,21 +269,22 @@ def droppable(storage: Storage, table: str) -> str | None:
 
 
 def what_to_do(storage: Storage, table: str, reason: str, advice: str) -> str:
-    """Return ``advice`` about a reason that begins with a path, and ``DROP`` where that helps."""
+    """Return advice for a reason that starts with a path, preceded by ``DROP`` if that helps."""
     path = droppable(storage, table)
     return DROP + advice if path and reason.startswith(path) else advice
 
 
 def drop(storage: Storage, path: str) -> None:
-    """Remove what ``droppable`` returns; raises what the store raises."""
+    """Remove a file that ``droppable`` returned; raises the errors of the store."""
     if not path.endswith(".json"):
-        # It names the checkpoint, and readers believe it. Without it they look for the last one.
+        # `_last_checkpoint` names the checkpoint, and readers trust it. Without it they search for
+        # the last checkpoint.
         storage.remove(f"{path.rpartition('/')[0]}/_last_checkpoint")
     storage.remove(path)
 
 
 def _log_of(storage: Storage, table: str) -> tuple[str, dict[int, str], dict[str, int]]:
-    """Return a log's folder, its commits by version, and the files of checkpoints with theirs."""
+    """Return a log's folder, its commits by version, and the versions of its checkpoint files."""
     folder = f"{table}/_delta_log"
     versions = _versions_of(storage.sizes(folder))
     commits = {version: name for name, version in versions.items() if name.endswith(".json")}
@@ -317,10 +318,10 @@ Answer = TypeVar("Answer")
 def ask_anew(
     uri: str, question: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
 ) -> Answer:
-    """Open a table, with the ``options`` of its store, and return what it answers.
+    """Open a table, with the ``options`` of its store, and return the result of a query.
 
-    A commit may be removed between the listing of the log and the reading of it. There is a newer
-    checkpoint then, so it is tried again; what is damaged stays so. Raises DeltaError.
+    A commit can be removed after the log was listed and before it is read. A newer checkpoint
+    exists then, so the query is retried; damage persists. Raises DeltaError.
     """
 
     def opened() -> DeltaTable:
@@ -340,21 +341,22 @@ _ATTEMPTS = 8
 _REOPEN_AFTER = 10
 _CHECKPOINT_EVERY = 25
 _HOURS_OF_MERGED = 24
-# To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
-# to cachelog, which never asks for the past of a table; so they are removed by their number. What
-# the library removes by their age is for other tools that write into the table.
+# Opening, updating and committing all list the log. cachelog never reads old versions of a table,
+# so old commits are removed by number. The library's removal by age is for other tools that write
+# to the table.
 _PROPERTIES = {
     "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
     "delta.logRetentionDuration": "interval 1 days",
 }
-# The library would look for commits that are too old after each commit.
+# Otherwise the library would search for expired commits after each commit.
 _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-# Tried again behind a commit made meanwhile, a merge would not notice that it merged the same.
+# A merge that is retried after a concurrent commit would not notice that both merged the same
+# files.
 _AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
 
 
 class _Open(msgspec.Struct):
-    """An open table, its version when it was opened, and its state as of now."""
+    """An open table, its version when it was opened, and its current state."""
 
     table: DeltaTable
     opened_at: int
@@ -362,13 +364,13 @@ class _Open(msgspec.Struct):
 
 
 class CatalogTable:
-    """One of the catalog's tables. Errors are those of the store.
+    """A table of the catalog. Errors are those of the store.
 
-    Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    none (any more). ``advice`` says what to do about damage. ``properties`` are those that it is
-    to have beside the library's own.
+    For a broken table, CatalogError names the broken file. TableNotFoundError means that the table
+    does not exist, or no longer. ``advice`` is appended to reports of damage. ``properties`` are
+    the table's, in addition to the library's own.
 
-    In a folder a commit is on the disk when a method returns, and what it names was there before.
+    In a folder, a commit is on disk when a method returns, and the files that it names were before.
     """
 
     def __init__(
@@ -394,27 +396,27 @@ class CatalogTable:
         self._lock = threading.RLock()
 
     def current(self) -> DeltaTable:
-        """Return the table as it is now."""
+        """Return the table in its current state."""
         with self._lock:
             return self._brought_up_to_date().table
 
     def mark(self) -> Mark:
-        """Return the state that ``current`` or ``commit`` found last."""
+        """Return the state that the last ``current`` or ``commit`` found."""
         with self._lock:
             return (self._open or self._brought_up_to_date()).mark
 
     def has_further_commit(self) -> bool:
-        """Tell by one request whether there is a commit after what ``current`` found last."""
+        """Return, by one request, whether there is a commit after the last known state."""
         opened = self._open
         return self._log.has(0 if opened is None else opened.mark.version + 1)
 
     def is_replaced(self) -> bool:
-        """Tell by one request whether what ``current`` found last is there no longer."""
+        """Return, by one request, whether the commit of the last known state no longer exists."""
         opened = self._open
         return opened is not None and not self._log.stands(opened.mark)
 
     def _opened(self) -> DeltaTable:
-        """Return the table as it was lately."""
+        """Return the table in a recent state."""
         if self._open is None or self._is_worn(self._open) or not self._log.stands(self._open.mark):
             return self.current()
         return self._open.table
@@ -422,7 +424,8 @@ class CatalogTable:
     def _brought_up_to_date(self) -> _Open:
         opened, self._open = self._open, None
         if opened is not None:
-            # Where the commits since are not there any more, opening anew needs none of them.
+            # If the commits since then were removed, a table that is opened again does not need
+            # them.
             with suppress(DeltaError):
                 if self._follow(opened):
                     self._open = opened
@@ -436,14 +439,14 @@ class CatalogTable:
         return self._open
 
     def _follow(self, opened: _Open) -> bool:
-        """Take in the commits since; False where the table must be opened anew."""
+        """Apply the commits since then; return False if the table must be opened again."""
         before = opened.mark
-        # To ask for the next commit alone is cheap; to update lists the whole log.
+        # A request for the next commit is cheap; an update lists the entire log.
         if self._log.has(before.version + 1):
             opened.table.update_incremental()
             self._refuse_empty_commits()
             opened.mark = self._mark_of(opened.table)
-        # Asked last: so what was taken in is known to be of the same table.
+        # Checked last, so that the new commits are known to belong to the same table.
         return self._log.stands(before) and not self._is_worn(opened)
 
     def _refuse_empty_commits(self) -> None:
@@ -451,7 +454,7 @@ class CatalogTable:
             raise self._storage.error(self._with_advice(f"{path} is empty"))
 
     def _is_worn(self, opened: _Open) -> bool:
-        """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
+        """Return whether to reopen: data retained for each commit slows down the following ones."""
         return opened.mark.version >= opened.opened_at + _REOPEN_AFTER
 
     def _mark_of(self, table: DeltaTable) -> Mark:
@@ -459,9 +462,9 @@ class CatalogTable:
         return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
 
     def files(self, ranges_of: str = "") -> list[TableFile]:
-        """Return the files, as of the last ``current``, with the ranges of a column of texts.
+        """Return the files, as of the last ``current``, with the ranges of a text column.
 
-        Raises CatalogError for a table that is partitioned otherwise.
+        Raises CatalogError for a table with other partitions.
         """
         with self._lock:
             opened = self._open or self._brought_up_to_date()
@@ -487,19 +490,19 @@ class CatalogTable:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What the table says of itself, as of the last ``current``; nothing where it is not."""
+        """The properties of the table, as of the last ``current``; empty if it does not exist."""
         with self._lock:
             return {} if self._open is None else self._open.table.metadata().configuration
 
     def remember(self, properties: Mapping[str, str]) -> None:
-        """Give properties to the table, or to the one that ``prepare`` makes."""
+        """Set properties of the table, or of the one that ``prepare`` will create."""
         with self._lock:
             self._properties |= properties
             if self._open is not None:
                 self.prepare()
 
     def prepare(self) -> None:
-        """Make the table where there is none, and add the columns and properties that it lacks."""
+        """Create the table if it does not exist, and add missing columns and properties."""
         with self._lock:
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
@@ -508,7 +511,7 @@ class CatalogTable:
                 except TableNotFoundError:
                     self._create()
                     return
-                except CommitFailedError:  # another import has done the same
+                except CommitFailedError:  # another import did the same
                     if attempt == _ATTEMPTS:
                         raise
                 else:
@@ -530,9 +533,9 @@ class CatalogTable:
 
     @contextmanager
     def _synced(self) -> Iterator[None]:
-        """Sync what a commit names before it is made, then the commit.
+        """Sync the files that a commit names before the commit, then the commit itself.
 
-        With it comes the one that it follows on: whose process may not have come to that yet.
+        The preceding commit is synced too, because its process may not have done so yet.
         """
         self._storage.sync()
         before = -1 if self._open is None else self._open.mark.version
@@ -540,15 +543,15 @@ class CatalogTable:
         self._synced_to = self._log.sync(max(before - 1, self._synced_to))
 
     def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
-        """Add files in one commit; with ``replacing`` in the place of all in those partitions.
+        """Add files in one commit; ``replacing`` lists partitions whose files they replace.
 
-        Where another import commits in between it is done again, but not for ever.
+        If another import commits in between, the commit is repeated a limited number of times.
         """
         filters = [(name, "in", list(replacing or ())) for name in self._partition_by]
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._lock:
-                    # A commit that only adds files finds its place behind those made meanwhile.
+                    # A commit that only adds files is compatible with concurrent commits.
                     table = self._opened() if attempt == 1 else self.current()
                     with self._synced():
                         table.create_write_transaction(
@@ -571,10 +574,10 @@ class CatalogTable:
     def merge(
         self, files: Sequence[TableFile], merged: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
-        """Put files in the place of others with the same rows; False as ``exchange``.
+        """Replace files by others with the same rows; returns False like ``exchange``.
 
-        Those of earlier merges, out of use for a day, are deleted: else they come to more than what
-        is listed.
+        Files of earlier merges that were unlisted a day ago are deleted, because otherwise they
+        would soon exceed the listed ones.
         """
         removed = [remove_action(file, is_lost=False) for file in files]
         if not self.exchange(removed, merged, seen):
@@ -583,20 +586,20 @@ class CatalogTable:
         return True
 
     def tidy(self) -> None:
-        """Delete files that were struck off a day ago; where that fails, the next call does."""
-        with suppress(DeltaError, OSError):  # as a vacuum does, too
+        """Delete files that were unlisted a day ago; if that fails, the next call does it."""
+        with suppress(DeltaError, OSError):  # a vacuum deletes them too
             for path in self.out_of_use(_HOURS_OF_MERGED):
                 self._storage.remove(f"{self.name}/{path}")
 
     def out_of_use(self, hours: int) -> list[str]:
-        """Return the paths of files that were struck off so many hours ago or earlier.
+        """Return the paths of files that were unlisted at least ``hours`` ago.
 
-        With them come those that no commit ever named, where they were written before that.
+        Files that no commit ever listed are included if they were written before that.
         """
         return self._unused(hours, with_others=True)
 
     def never_listed(self, hours: int) -> set[str]:
-        """Return the paths of files that no commit ever named, and that are so many hours old."""
+        """Return the paths of files that no commit ever listed, at least ``hours`` old."""
         struck_off = self._unused(hours, with_others=False)
         return {*self._unused(hours, with_others=True)}.difference(struck_off)
 
@@ -614,7 +617,7 @@ class CatalogTable:
     def exchange(
         self, removed: Sequence[RemoveAction], added: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
-        """Put files in the place of others; False where there was another commit since ``seen``."""
+        """Replace files by others; return False if another commit followed ``seen``."""
         with self._lock:
             opened = self._open or self._brought_up_to_date()
             if seen not in (None, opened.mark):
@@ -635,21 +638,21 @@ class CatalogTable:
             return True
 
     def _after_commit(self, table: DeltaTable) -> None:
-        """Take in the commit that was just made; each time that they are many, tidy the log."""
+        """Apply the commit that was just made; after every 25th, trim the log."""
         try:
             table.update_incremental()
-        except DeltaError:  # others have made so many since that some are not there any more
+        except DeltaError:  # concurrent commits have already removed some from the log
             self._open = None
             return
         if self._open is not None:
             self._open.mark = self._mark_of(table)
         if table.version() % _CHECKPOINT_EVERY:
             return
-        # The commit stands, whatever becomes of this; 25 commits later it is tried again.
+        # The commit is valid even if this fails; it is tried again 25 commits later.
         with suppress(DeltaError, OSError):
             table.create_checkpoint()
             self._log.sync(table.version() - 1)
-            # One checkpoint back stays whole, for those who are just reading it.
+            # The previous checkpoint remains usable, for concurrent readers.
             self._log.trim(table.version() - _CHECKPOINT_EVERY)
 
     def _create(self) -> None:
@@ -664,7 +667,7 @@ class CatalogTable:
                     raise_if_key_not_exists=False,
                 )
         except (DeltaError, OSError) as error:
-            # Two imports that both make the table: the second finds it there, or loses the race.
+            # If two imports create the table, the second one finds it, or its creation fails.
             if not self._log.has(0):
                 raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
@@ -687,17 +690,18 @@ class CatalogTable:
 
 
 def keeps_the_first_commit(storage: Storage) -> bool:
-    """Tell whether a store refuses to replace a commit by another one of the same version.
+    """Return whether a store refuses to replace a commit by another one of the same version.
 
-    The first commit of a table is written twice, below the location, and removed again. The library
-    looks for a table before it asks for the rows, so what is made meanwhile is in its way: it has
-    to find so by its write, and to make the second commit. Raises what the store raises.
+    The first commit of a temporary table below the location is written twice. The library checks
+    whether a table exists before it requests the rows; if the table is created while rows are
+    requested, the library must notice the conflict when it writes, and create the second commit.
+    The table is removed at the end. Raises the errors of the store.
     """
     name = f"_probe-{uuid4().hex}"
     uri, schema = storage.location.uri(name), pa.schema([("value", pa.string())])
 
     def rows() -> Iterator[pa.RecordBatch]:
-        # In a thread of its own: the library's calls do not stand within each other.
+        # In a separate thread, because calls of the library cannot be nested.
         with ThreadPoolExecutor(1) as pool:
             pool.submit(DeltaTable.create, uri, schema, storage_options=storage.options).result()
         yield pa.record_batch([pa.array([], pa.string())], schema)

@@ -1,7 +1,7 @@
-"""Answers about the history of hashes, packages and series, kept as long as the history stands.
+"""Answers to history queries about hashes, packages and series, cached until the history changes.
 
-What they need of the changes between neighbours is made on the way where it is missing, for a
-bounded time: an older catalog has none of them.
+If an answer needs changes of neighbours that are not stored, as in older catalogs, they are
+computed within a time limit.
 """
 
 import sys
@@ -29,59 +29,61 @@ from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 ANSWER_BYTES = 32 << 20
-"""How many bytes of answers are kept."""
+"""The maximum size of cached answers."""
 
 FILL_SECONDS = 2.0
-"""How long an answer is held up by making what is missing."""
+"""The time that an answer may wait for the computation of missing changes."""
 
 PAUSE_SECONDS = 60.0
-"""How long what could not be made or kept is not tried again."""
+"""The time before failed computations are tried again."""
 
 _NOT_KEPT = "this process cannot keep them: it may not write to the catalog"
 _NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
 
 
 _PART, _SPAN, _ENTRY, _POINT, _LINE = 500, 300, 900, 300, 20
-"""About how many bytes the parts of an answer take."""
+"""The approximate sizes of the parts of an answer, in bytes."""
 
 _QUESTION, _ITEM = 300, 100
-"""About how many bytes a question takes that is kept with its answer, and each of its texts."""
+"""The approximate size of a query that is cached with its answer, and of each of its texts."""
 
 
 class About(Enum):
-    """What a question to the history is about, and what its answer is."""
+    """The subject of a history query, and the type of its answer."""
 
     HASH = "hash"
-    """The hash ``text``, or a prefix of one: HashHistory, or None."""
+    """The hash or hash prefix ``text``: HashHistory, or None."""
     HASHES = "hashes"
-    """``items``, hashes with the names of their packages: the HashHistory of each, by hash."""
+    """``items``, pairs of a hash and the name of its package: HashHistory by hash."""
     CONTENT = "content"
-    """Packages ``items`` in the content ``text``: HashHistory by package and hash."""
+    """The packages ``items`` of the content ``text``: HashHistory by package and hash."""
     PACKAGE = "package"
     """The package ``text`` in a series: PackageTimeline, or None."""
     PACKAGES = "packages"
-    """Packages ``items`` in a series: the PackageTimeline of each that was ever there, by name."""
+    """The packages ``items`` in a series: PackageTimeline by name, of those that it ever had."""
     CATALOG_PACKAGE = "catalog package"
     """The package ``text`` in all series: its CatalogPackage, or None."""
     ALL_PACKAGES = "all packages"
-    """Every package of any series: its CatalogPackage, by name, names in order."""
+    """All packages of all series: CatalogPackage by name, sorted by name."""
     GROWTH = "growth"
     """A series: its GrowthPoints, oldest first."""
     CAUSES = "causes"
     """A series: its SeriesCauses."""
     COSTED_CAUSES = "costed causes"
-    """A series: its SeriesCauses, of which what building takes can be told."""
+    """A series: its SeriesCauses, in a form that can be combined with the costs of building."""
     PACKAGE_CAUSES = "package causes"
-    """``items``, names of packages with pairs, of a series or of any: by both the KeptCauses, each
-    with of how many specs of the package it is the main cause."""
+    """``items``, pairs of a package and a pair of neighbours, of one series or of any.
+
+    By item, the KeptCauses, each with the number of the package's specs whose main cause it is.
+    """
     CELLS = "cells"
     """The package ``text`` in all series: its PackageCells."""
     HOLDING = "holding"
-    """Hashes ``items``, in a series or in all: the revisions that hold them, newest first."""
+    """The hashes ``items``, in a series or in all: the revisions with all of them, newest first."""
 
 
 class HistoryTopic(msgspec.Struct, frozen=True):
-    """A question to the history; ``about`` says what the other fields hold."""
+    """A history query; ``about`` determines the meaning of the other fields."""
 
     about: About
     text: str = ""
@@ -90,7 +92,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the question takes: clients write its texts."""
+        """Approximate size in bytes; the length of texts is chosen by clients."""
         texts = [self.text, self.series or ""]
         for item in self.items:
             texts += [item] if isinstance(item, str) else item
@@ -98,27 +100,27 @@ class HistoryTopic(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> str | None:
-        """The series whose changes must be there; None for all."""
+        """The series whose changes are needed; None for all."""
         return None if self.about is About.HOLDING else self.series
 
     @property
     def needs_causes(self) -> bool:
-        """Whether the causes of those changes must be there, too."""
+        """Whether the causes of those changes are needed too."""
         of_packages = About.PACKAGE_CAUSES, About.CELLS
         return self.about in (About.CAUSES, About.COSTED_CAUSES, *of_packages)
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
-    """A question to the history of one moment, so that equal questions have equal answers."""
+    """A query of the history in one state, so that equal queries have equal answers."""
 
     history: History
     topic: HistoryTopic
 
 
 class HistoryAnswer(msgspec.Struct, frozen=True):
-    """What the history says, and about how many bytes it takes.
+    """An answer of the history, and its approximate size in bytes.
 
-    ``left_out`` says which revisions it is answered without, where contents cannot be read.
+    ``left_out`` lists the revisions that it omits because their contents cannot be read.
     """
 
     value: Any
@@ -171,7 +173,7 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
 
 
 def _size_of(value: Any) -> int:
-    """Return about how many bytes an answer takes, or a part of it."""
+    """Return the approximate size of an answer, or of a part of it, in bytes."""
     match value:
         case HashHistory():
             return _PART + _SPAN * len(value.spans)
@@ -191,12 +193,11 @@ def _size_of(value: Any) -> int:
 
 
 class HistoryAnswers:
-    """Answers to questions about the catalog's history, made once each and kept in memory.
+    """Answers to queries of the catalog's history, computed once each and cached in memory.
 
-    ``max_bytes`` bounds them. Those of a history that is no longer the catalog's are dropped with
-    the first question to the next one. Where changes of neighbours are missing, a question makes
-    them for ``fill_seconds`` at most, one question at a time, and what was made is kept. All
-    methods may be called from several threads.
+    ``max_bytes`` limits their size. When the catalog's history changes, the first query of the new
+    history drops the answers of the old one. If changes of neighbours are missing, a query computes
+    and stores them for at most ``fill_seconds``, one query at a time. All methods are thread-safe.
     """
 
     def __init__(
@@ -220,7 +221,7 @@ class HistoryAnswers:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes of answers are kept."""
+        """Memory used by the cached answers, in bytes."""
         return self._cache.num_bytes
 
     def kept(self, question: HistoryQuestion) -> HistoryAnswer | None:
@@ -229,11 +230,11 @@ class HistoryAnswers:
         return None if cache is None else cache.kept(question.topic)
 
     def get(self, question: HistoryQuestion) -> HistoryAnswer:
-        """Return the answer, made now if it is not in memory.
+        """Return the answer, computed now if it is not cached.
 
-        Raises what the methods of Past do: IncompleteHistory where the time was too short to
-        make what is missing, or where it cannot be kept. An answer that is told without contents
-        that cannot be read says so, and is not kept.
+        Raises the errors of Past: IncompleteHistory if the time did not suffice to compute missing
+        changes, or if they cannot be stored. An answer that omits unreadable contents lists them,
+        and is not cached.
         """
         cache = self._current(question.history)
         if cache is None:
@@ -241,20 +242,20 @@ class HistoryAnswers:
         return cache.get(question.topic)
 
     def is_whole(self, question: HistoryQuestion) -> bool:
-        """Tell whether all that the answer needs is there; else it takes long.
+        """Return whether all changes that the answer needs are stored; otherwise it is slow.
 
-        Raises CatalogError where the tables of changes are damaged.
+        Raises CatalogError if the tables of the history are damaged.
         """
         return not self._missing(question.history, question.topic)
 
     def require_whole(self, question: HistoryQuestion) -> None:
-        """Raise IncompleteHistory where something that the answer needs is missing."""
+        """Raise IncompleteHistory if changes that the answer needs are missing."""
         if missing := self._missing(question.history, question.topic):
             num_pairs = len(question.history.pairs_of(question.topic.needs))
             raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":
-        """Return the answers that a history has; None where it is no longer the catalog's."""
+        """Return the cached answers of a history; None if it is no longer the catalog's."""
         with self._lock:
             if history is self._history:
                 return self._cache
@@ -278,7 +279,7 @@ class HistoryAnswers:
             self.require_whole(HistoryQuestion(readable, question))
             value = answer(readable, question)
             if unreadable:
-                # Larger than what is kept: the contents may be mended at any time.
+                # Larger than the cache, so not cached: the contents may be repaired at any time.
                 left = left_out(history, unreadable, question.needs)
                 return HistoryAnswer(value, self._max_bytes + 1, left)
         return HistoryAnswer(value, _size_of(value) + question.num_bytes)
@@ -286,14 +287,14 @@ class HistoryAnswers:
     # -- making what is missing
 
     def _missing(self, history: History, question: HistoryTopic) -> list[Pair]:
-        """Return the pairs of which what a question needs is not kept."""
+        """Return the pairs whose changes, or causes, a query needs and that are not stored."""
         return missing_pairs(self._catalog, history, question.needs, causes=question.needs_causes)
 
     def _complete(self, history: History, question: HistoryTopic) -> frozenset[str]:
-        """Make what is missing as far as the time goes.
+        """Compute missing changes within the time limit.
 
-        Returns contents that cannot be read, and without which the rest can be told: none where
-        nothing would be left.
+        Returns the unreadable contents without which the rest is complete; none if nothing would
+        remain.
         """
         ends = monotonic() + self._fill_seconds
         unreadable: frozenset[str] = frozenset()
@@ -313,7 +314,7 @@ class HistoryAnswers:
         return unreadable if has_any else frozenset()
 
     def _fill(self, history: History, question: HistoryTopic, ends: float) -> None:
-        """Make what is missing for a question until a moment, and keep it."""
+        """Compute and store missing changes of a query until the moment ``ends``."""
         if not self._filling.acquire(timeout=max(0.0, ends - monotonic())):
             return
         try:
@@ -334,15 +335,15 @@ class HistoryAnswers:
         self._unreadable |= dict.fromkeys(filled.unreadable, until)
 
     def _may_try(self, pair: Pair | None) -> bool:
-        """Tell whether a pair may be made now; with None whether anything can be kept."""
+        """Return whether a pair may be computed now; for None, whether anything can be stored."""
         return monotonic() > self._paused.get(pair, 0)
 
     def _may_read(self, digest: str) -> bool:
-        """Tell whether a content is not one that could not be read a while ago."""
+        """Return whether a content has not recently failed to be read."""
         return monotonic() > self._unreadable.get(digest, 0)
 
     def _hindrance(self, missing: Sequence[Pair]) -> str | None:
-        """Return what keeps missing changes from being made here; None where nothing does."""
+        """Return the reason why missing changes cannot be computed here; None if they can."""
         if not self._may_try(None):
             return _NOT_KEPT
         return None if any(map(self._may_try, missing)) else _NOT_READ

@@ -1,8 +1,8 @@
 """The table ``specs``: the rows of every content, in files that the table ``revisions`` names.
 
-A content is read from its files alone, whatever number of others there is: the table's log, which
-lists the files of all contents, is only asked for a content whose files nothing names (in catalogs
-of before) or which another tool has rewritten.
+A content is read from its files alone, regardless of the number of other files. The table's log,
+which lists the files of all contents, is only read for a content whose files are not recorded (in
+older catalogs), or were rewritten by another tool.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,15 +56,15 @@ from snapshots.texts import short_digest
 ReadColumns = Callable[..., pa.Table]
 """Returns columns of a content; raises DamagedContent.
 
-Those that are ``coded``, its second argument, may come as codes into their distinct values.
+The columns in the second argument, ``coded``, are returned as codes into their distinct values.
 """
 
 
 class DamagedContent(CatalogError):
-    """The store has a content no more, or not the bytes that were written.
+    """The store lacks a content, or has other bytes than were written.
 
-    ``damage`` says how: by an ``error``, or None where it is missing. ``owner`` is whose rows have
-    it: the content itself, or what it is laid over.
+    ``damage`` describes it: by an ``error``, or as missing if that is None. ``owner`` is the
+    content that the damaged rows belong to: the content itself, or its base.
     """
 
     def __init__(self, location: str, digest: str, owner: str, error: Exception | None) -> None:
@@ -77,7 +77,7 @@ class DamagedContent(CatalogError):
 def stored_content(
     location: str, digest: str, files: Sequence[tuple[StoredFile, pa.Buffer]]
 ) -> ReadColumns:
-    """Return what reads a content as it was written: of its own file, and last that of its base."""
+    """Return a function that reads a content from the bytes of its own file, then its base's."""
     is_laid = any(owner_of(file, digest) != digest for file, _ in files)
 
     def decoded(
@@ -103,7 +103,7 @@ def stored_content(
 
 
 def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with such columns as codes, also those that were not read from the file."""
+    """Return rows with the given columns as codes, including columns that were not in the file."""
     for name in columns:
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, name, rows[name].dictionary_encode())
@@ -111,14 +111,14 @@ def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def with_more(columns: Sequence[str], more: Sequence[str]) -> list[str]:
-    """Return the names of both, each once."""
+    """Return both lists of names without duplicates."""
     return [*dict.fromkeys([*columns, *more])]
 
 
 # -- the table
 
 FRESH_SECONDS = 1_800
-"""A file that was written less than this ago may be that of an import that still runs."""
+"""A file that was written more recently than this may belong to an import that is still running."""
 
 _TABLE = "specs"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
@@ -132,7 +132,7 @@ class SpecsTable:
         self._table = CatalogTable(storage, _TABLE, SPECS, "digest")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Open the table anew in another process."""
+        """Open the table again in another process."""
         return SpecsTable, (self._storage,)
 
     # -- reading
@@ -140,20 +140,20 @@ class SpecsTable:
     def read(
         self, digest: str, files: Sequence[StoredFile] | None, columns: Sequence[str]
     ) -> pa.Table:
-        """Return columns of a content in no order, null where its files are older than a column.
+        """Return columns of a content, rows in any order; columns newer than its files are null.
 
-        ``files`` are those that were written, where that is known. Raises DamagedContent where
-        the store does not have the content, or other bytes than were written.
+        ``files`` are those that were written, if they are recorded. Raises DamagedContent if the
+        store lacks the content, or has other bytes than were written.
         """
         return self.opened(digest, files)(columns)
 
     def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
-        """Return what reads columns of a content, whose bytes are read now; raises as ``read``."""
+        """Read a content's bytes; return a function that decodes columns. Raises like ``read``."""
         content = self._opened_written(digest, files) if files else None
         return partial(self._read_listed, digest) if content is None else content
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
-        """Tell whether a content can be read as it was written, all of it."""
+        """Return whether a content can be read completely, as it was written."""
         try:
             self.read(digest, files, ["hash"] if files else SPEC_ROWS.names)
         except DamagedContent:
@@ -161,7 +161,7 @@ class SpecsTable:
         return True
 
     def _opened_written(self, digest: str, files: Sequence[StoredFile]) -> ReadColumns | None:
-        """Open the files that were written; None where one was replaced, as the log then knows."""
+        """Open the recorded files; None if one was replaced, so that the log must be read."""
         by_path = {f"{_TABLE}/{file.path}": file for file in files}
 
         def read(path: str) -> tuple[StoredFile, pa.Buffer]:
@@ -171,7 +171,7 @@ class SpecsTable:
             except pa.ArrowInvalid as error:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
-        # Its own files first: where these were replaced, the base is not asked for.
+        # The content's own file comes first: if it was replaced, the base is not needed.
         try:
             contents = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
@@ -181,7 +181,7 @@ class SpecsTable:
     def _read_listed(
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
     ) -> pa.Table:
-        """Read the files that the table's log has: of a content, and of what it is laid over."""
+        """Read the files that the table's log lists: those of a content, and of its base."""
         needed = with_more(columns, OF_OVERLAY + OF_BASE)
         own = self._read_partition(digest, digest, needed)
         bases = pc.unique(own["base"]).to_pylist()
@@ -207,7 +207,7 @@ class SpecsTable:
         return DamagedContent(self._storage.location.text, digest, owner, error)
 
     def _listed_files(self, digest: str) -> dict[str, int]:
-        """Return the paths and sizes of a content's files, as the table's log has them."""
+        """Return the paths and sizes of a content's files according to the table's log."""
         try:
             features = set(self._table.current().protocol().reader_features or ())
         except TableNotFoundError:
@@ -219,7 +219,7 @@ class SpecsTable:
         return {f"{_TABLE}/{path}": size for path, size in self._sizes(digest).items()}
 
     def _sizes(self, digest: str) -> dict[str, int]:
-        """Return the size of each file that the table had of a content when it was read last."""
+        """Return the sizes of a content's files in the last known state of the table."""
         files = self._table.files()
         return {file.path: file.size for file in files if file.partition == digest}
 
@@ -233,11 +233,10 @@ class SpecsTable:
     ) -> dict[str, tuple[StoredFile, ...]]:
         """Write contents in one commit; return their files by digest.
 
-        The rows are asked for one content at a time, and kept no longer than it takes to write
-        them. What the table has of the same contents already is replaced: left over from an
-        import that was killed half way, or damaged. The files ``recorded`` of such a content are
-        removed. A new content is laid over another where that spares space; ``before`` tells which
-        one it follows on in its series.
+        Contents are consumed one at a time, and released once they are written. Existing files of
+        the same contents, left by a killed import or damaged, are replaced, and the ``recorded``
+        ones are removed. A new content is stored as a difference from another if that saves space;
+        ``before`` returns the content that it follows in its series.
         """
         self._table.prepare()
         added: list[AddAction] = []
@@ -246,10 +245,10 @@ class SpecsTable:
         bases = Bases(recorded, self._rows_of_base)
         for content in contents:
             digest = content.digest
-            # Others may be laid over one that is replaced, so it is whole.
+            # A replaced content may be the base of others, so it must be whole.
             kept = bases.packed(content, None if digest in recorded else before(digest))
             folder = folder_of(digest)
-            # Named by its bytes: two imports that write the same content at once write one file.
+            # Named by its bytes, so that two imports of the same content write the same file.
             file = named_by_bytes(folder, kept.data)
             there = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
             leftover = self._leftover(digest) if there or digest in recorded else set()
@@ -259,7 +258,8 @@ class SpecsTable:
             else:
                 if not leftover:
                     file = _new_file(folder, kept.data, there)
-                # Also what the table lists already: a cleaning may be about to strike it off.
+                # Files that the table already lists are added as well, because a vacuum may be
+                # about to unlist them.
                 added.append(add_action(file, len(kept.rows), {"digest": digest}))
             self._storage.write(f"{_TABLE}/{file.path}", kept.data)
             files[digest] = (file,) if kept.base is None else (kept.base.file, file)
@@ -272,13 +272,13 @@ class SpecsTable:
         new = {file.path for file in chain.from_iterable(files.values())}
         for digest in files:
             for file in own_files(digest, recorded.get(digest, ())):
-                # Who looks for it finds by the table's log what stands in its place.
+                # Readers that miss the removed file find its replacement by the table's log.
                 if file.path not in new:
                     self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
     def _rows_of_base(self, base: Base) -> ContentRows | None:
-        """Read all of a content that another may be laid over; None where that cannot be."""
+        """Read the whole content of a base; None if it cannot serve as one."""
         try:
             read = self._opened_written(base.digest, [base.file])
             rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
@@ -289,9 +289,9 @@ class SpecsTable:
         return ContentRows(base.digest, rows)
 
     def hold(self, contents: Files) -> None:
-        """Let contents stay that no row names any more, but that are about to be named again.
+        """Retain contents that no row names at present, but that are about to be named again.
 
-        Raises CatalogError where one was deleted.
+        Raises CatalogError if one was deleted.
         """
         for digest, files in contents.items():
             if not self.is_intact(digest, files or None):
@@ -300,9 +300,9 @@ class SpecsTable:
         self.list_again(contents)
 
     def list_again(self, missing: Files) -> list[str]:
-        """List contents that are there, but not, or no longer, in the table's log; return which.
+        """List existing contents that are not, or no longer, in the table's log; return which.
 
-        So tools that read the log find them too. What cannot be read is left out.
+        Tools that read the log then find them too. Unreadable contents are skipped.
         """
         added = [*self._adding(missing)]
         if added:
@@ -319,9 +319,9 @@ class SpecsTable:
                         yield add_action(file, num_rows, {"digest": digest}, is_new=False)
 
     def _leftover(self, digest: str) -> set[str]:
-        """Return the paths of the files that the table has of a content.
+        """Return the paths of the files that the table lists for a content.
 
-        That reads the table's log. A new content has no folder, and so is not asked for here.
+        This reads the table's log. New contents have no folder, so they are not looked up here.
         """
         self._table.current()
         return set(self._sizes(digest))
@@ -330,9 +330,9 @@ class SpecsTable:
 def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:
     """Describe the file of a content that the table does not list.
 
-    It is not the file of an old import that was killed, or of a content that nothing names any
-    more: a cleaning may be about to delete that. Two imports at once find the same name all the
-    same.
+    The name differs from that of an old file, left by a killed import or of a content that no row
+    names, because a vacuum may be about to delete that. Concurrent imports still find the same
+    name.
     """
     fresh_since = time() - FRESH_SECONDS
     for number in count():
@@ -349,10 +349,10 @@ _SAME = "import the same again to replace it"
 
 
 def how_to_mend(history: History, digest: str) -> str:
-    """Return how the content of a revision is replaced.
+    """Return how to replace the damaged content of a revision.
 
-    The same import does it, but for one of a history in git: that goes on behind the commits that
-    the catalog knows. The pages of the commit do it then.
+    Usually by the same import. An import of a git history continues after the commits in the
+    catalog, so there the pages of the commit must be imported.
     """
     rows = [row for row in history.by_key.values() if row.digest == digest]
     if not rows or not all(source_kind(row.source.kind).goes_on for row in rows):
@@ -369,15 +369,15 @@ _FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
 _CODED = [
     fact.name for fact in SPEC_FACTS.values() if fact.kept is Kept.CODES and fact.value_type is str
 ]
-"""What a frame keeps as codes, and a file has as such already."""
+"""The columns that a frame stores as codes, and that files already contain as such."""
 
 
 class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
-    ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
-    about a content that is damaged: CatalogError says so. ``recent`` are contents and pairs that
-    are in memory, and need not be read. In another process it reads there what it reads here.
+    ``files`` are those of the contents whose files are recorded. ``history`` is used for advice
+    about damaged contents, which CatalogError includes. ``recent`` are contents and pairs that are
+    in memory and need not be read. A reader can be pickled; its copy reads without ``recent``.
     """
 
     def __init__(
@@ -398,7 +398,7 @@ class ContentReader:
         return ContentReader, (self._location, self._specs, self._files, self._history)
 
     def has(self, digest: str) -> bool:
-        """Tell whether some revision needs a content, and the store has it undamaged."""
+        """Return whether a revision needs a content, and the store has it undamaged."""
         is_needed = digest in self._files or digest in self._history.digests
         return is_needed and (
             digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
@@ -410,7 +410,7 @@ class ContentReader:
             return _side(digest, read)
 
     def narrow_sides(self, pair: Pair) -> tuple[Side, Side] | None:
-        """Return the part of two contents that decides what changed, where it is in memory."""
+        """Return the rows of two contents that determine their differences, if in memory."""
         tables = self._recent.pairs.get(pair)
         if tables is None:
             return None
@@ -423,23 +423,23 @@ class ContentReader:
             return Frame(read(_FRAME_COLUMNS, _CODED), digest)
 
     def dependencies(self, digest: str) -> pa.Table:
-        """Read the columns ``hash`` and ``dependencies``, and all of the rows outside the cache.
+        """Read the columns ``hash`` and ``dependencies``, and all columns of rows not in the cache.
 
-        Those are few, and the dependency graph is who asks for them.
+        Those rows are few, and the dependency graph needs them.
         """
         with self._opened(digest) as read:
             return _dependencies(read)
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
-        """Read columns of a content; the empty one need not be there."""
+        """Read columns of a content; the empty content need not be stored."""
         with self._opened(digest) as read:
             return read(columns)
 
     @contextmanager
     def _opened(self, digest: str) -> Iterator[ReadColumns]:
-        """Have what reads columns; raises CatalogError, which says what to do about damage.
+        """Yield a function that reads columns; raises CatalogError with advice about damage.
 
-        Raises StackNotFound where a stack is asked for that the content does not have.
+        Raises StackNotFound for a stack that the content does not have.
         """
         digest, stack = stack_of_content(digest)
         if stack is not None:
@@ -465,7 +465,7 @@ def _columns_of(rows: pa.Table) -> ReadColumns:
 
 
 def _of_stack(rows: pa.Table, digest: str, stack: str) -> pa.Table:
-    """Return the rows of a stack of a content. Raises StackNotFound."""
+    """Return the rows of a content's stack. Raises StackNotFound."""
     of_stack = rows_of_stack(rows, stack)
     if not len(of_stack):
         stacks = pc.unique(rows["stacks"].combine_chunks().flatten()).to_pylist()

@@ -1,4 +1,4 @@
-"""All of a catalog is read, and what does not fit is told with what to do about it."""
+"""Verification of an entire catalog; each finding states a remedy."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -75,7 +75,7 @@ FILL = "'cachelog history fill' compares them"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """One thing that was found; what is no damage is worth knowing, and does no harm."""
+    """A finding; one that is no damage is informational."""
 
     place: str
     reason: str
@@ -89,24 +89,24 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
 # -- sets of hashes
 
 Sums = npt.NDArray[np.uint64]
-"""How many hashes a set has, and the sum of their numbers, modulo 2^64.
+"""The number of hashes in a set, and the sum of their numbers, modulo 2^64.
 
-Sets that differ have the same sum by chance once in 2^64 times. Sums are added and subtracted as
-what is added to a set and removed from it.
+Different sets have the same sum with a probability of 2^-64. Sums are added and subtracted when
+hashes are added to a set and removed from it.
 """
 
 
 def sum_of(hashes: Iterable[str]) -> Sums:
-    """Return the sums of some hashes."""
+    """Return the sums of hashes."""
     numbers = numbers_of(pa.chunked_array([pa.array(hashes, pa.string())]))
     return np.array([len(numbers), numbers.sum(dtype=np.uint64)], np.uint64)
 
 
 # -- kept pairs
 
-# Where two importers have kept a pair, its rows stand in the table twice; other tools may have them
-# more often. What counts is which rows a pair has: those that seem too many are read again, and
-# each is counted once.
+# If two importers stored the same pair, the table contains its rows twice; other tools may
+# duplicate rows further. Only the set of a pair's rows matters: pairs with seemingly too many rows
+# are read again, and duplicates are counted once.
 
 _SEPARATOR = "\0"
 _OF_ROW = [name for name in CHANGES.names if name not in ("base", "head")]
@@ -114,14 +114,14 @@ _KINDS = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED, SpecChangeKind.CHANGED)
 _ADDED, _REMOVED, _CHANGED, _UNKNOWN = range(4)
 
 PairSums = npt.NDArray[np.uint64]
-"""The changes of a pair: the sums of its hashes by kind, and last those of its rows."""
+"""The changes of a pair: the sums of its hashes by kind, followed by those of its rows."""
 
 
 class KeptPairs:
-    """Takes the rows of ``changes`` file by file; ``sums`` has those of each pair.
+    """Accumulates the rows of ``changes`` file by file; ``sums`` contains those of each pair.
 
-    ``added`` are the numbers of all hashes that any pair added, each with the name of its package,
-    unsorted and some of them twice.
+    ``added`` are the numbers of all hashes that any pair added, each combined with the name of its
+    package, unsorted and with duplicates.
     """
 
     def __init__(self) -> None:
@@ -146,24 +146,24 @@ class KeptPairs:
         self.added.append(numbers_of_named(rows.filter(is_added)))
 
     def replace(self, pairs: Collection[Pair], rows: pa.Table) -> None:
-        """Put the rows of some pairs, all of them and each once, in the place of what was taken."""
+        """Replace the sums of pairs by those of ``rows``: all their rows without duplicates."""
         self.sums = {pair: sums for pair, sums in self.sums.items() if pair not in pairs}
         self.take(rows)
 
 
 _CHANGES = [name for name in READ_ON_DEMAND if name not in NULLABLE]
-# Feeds can do without stories, and older ones are in other words.
+# Feeds do not need stories, and older stories have another wording.
 _CAUSES = [name for name in NULLABLE if name != "story"]
 _NO_SUMS = np.zeros((len(_KINDS) + 2, 2), np.uint64)
 
 
 def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
-    """Return those rows of ``changes`` that are of some pairs."""
+    """Return the rows of ``changes`` that belong to the pairs."""
     return rows.filter(are_of(rows, texts_of(pairs)))
 
 
 def numbers_of_named(rows: pa.Table) -> Numbers:
-    """Return the number of each hash with the name of its package."""
+    """Return the number of each hash combined with the name of its package."""
     return numbers_of(pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR))
 
 
@@ -178,7 +178,7 @@ def sums_of_rows(rows: pa.Table) -> PairSums:
 
 
 def content_of(rows: pa.Table) -> Content:
-    """Return the content that was written as these rows: it has its digest again."""
+    """Return the content that was written as these rows; its digest is computed from them."""
     inside, outside = split_by_cache(rows)
     return Content.of(_specs(inside), _specs(outside))
 
@@ -219,12 +219,12 @@ def _edges(lists: pa.ListArray) -> list[Any]:
 
 # -- contents
 
-# The bytes must be those that were written, the rows must decode, and the records that they become
-# must have the digest again.
+# The bytes must be those that were written, the rows must be decodable, and the resulting records
+# must have the content's digest.
 
 
 class ToRead(msgspec.Struct, frozen=True):
-    """A content, its files where they are known, and the rows that name it."""
+    """A content, its files if they are known, and the rows that name it."""
 
     digest: str
     files: Sequence[StoredFile] | None
@@ -233,7 +233,7 @@ class ToRead(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What was found of a content; its hashes where it could be read."""
+    """The findings about a content; its hashes, if it could be read."""
 
     digest: str
     findings: Sequence[Finding]
@@ -257,13 +257,13 @@ def contents_to_read(
 def read_contents(
     location: str, contents: Sequence[ToRead], jobs: int | None = None, cluster: str | None = None
 ) -> AbstractContextManager[Iterator[Read]]:
-    """Have what is found of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
+    """Yield the result of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
     read = partial(read_content, SpecsTable(Storage(parse_location(location))))
     return mapping(read, location, contents, jobs=jobs, cluster=cluster)
 
 
 def read_content(specs: SpecsTable, content: ToRead) -> Read:
-    """Read a content, and compare it with what names it."""
+    """Read a content, and compare it with the rows that name it."""
     place = f"content {short_digest(content.digest)}"
     try:
         with translated(place):
@@ -315,9 +315,9 @@ def _wrong(place: str, content: ToRead, actual: Content, digest: str) -> Iterato
 
 
 def _counts(row: RevisionInfo, content: Content) -> Iterator[tuple[str, int | None, int | None]]:
-    """Yield each count of a revision that is not that of its content, and both."""
+    """Yield the name of each count that differs from the content's, with both values."""
     num_stacks = len(content.stacks - {ROOT_STACK})
-    # Older rows count root.
+    # Older rows include root in the count.
     if row.num_stacks == len(content.stacks):
         num_stacks = row.num_stacks
     counts: Mapping[str, int | None] = {
@@ -342,8 +342,9 @@ def _replace(content: ToRead) -> str:
 
 # -- history
 
-# By default the changes of each pair are applied: they must make of the hashes of base those of
-# head, and be as many as `comparisons` says. With `deep` each pair is compared anew, row by row.
+# By default the changes of each pair are applied: they must lead from the hashes of base to those
+# of head, and match the counts in `comparisons`. With `deep`, each pair is also compared again, row
+# by row.
 
 _PLACE = "history"
 _SHOWN = 20
@@ -352,8 +353,8 @@ _SHOWN = 20
 class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     """Verifies the history of a catalog that was just refreshed.
 
-    ``hashes`` are those of the contents that could be read. All that does not fit is told pair by
-    pair, up to some.
+    ``hashes`` are those of the contents that could be read. Findings are reported per pair, up to a
+    limit.
     """
 
     catalog: Catalog
@@ -362,7 +363,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     progress: Progress
 
     def run(self, *, deep: bool) -> Iterator[Finding]:
-        """Yield what is found."""
+        """Yield the findings."""
         try:
             counts = self.catalog.counts
         except CatalogError as error:
@@ -385,7 +386,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
 
     def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
         kept = KeptPairs()
-        # Other rows are of an import that was killed, or is running; or nobody asks for them.
+        # Other rows belong to a killed or running import, or to former neighbours.
         for rows in self._files("changes", CHANGES):
             kept.take(rows_of_pairs(rows, counts))
         doubtful = {
@@ -445,9 +446,9 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
 
     def _agrees(self, made: KeptChanges, columns: Sequence[str]) -> bool:
-        """Tell whether each row of a pair in ``comparisons`` has the values that are made now.
+        """Return whether all rows of a pair in ``comparisons`` have the values computed now.
 
-        Rows whose causes are missing, or of another version, are left out if causes are compared.
+        If causes are compared, rows without causes, or with those of another version, are skipped.
         """
         expected = comparisons_table([made], "", None).select(["base", "head", *columns])
         for rows in self.catalog.changes.comparisons([made.pair], columns):
@@ -476,7 +477,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
 
 
 def _some(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield some findings, and how many more there are."""
+    """Yield the first findings, and one with the number of the others."""
     more = 0
     for number, finding in enumerate(findings):
         if number < _SHOWN:
@@ -498,7 +499,7 @@ _TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read and found, what is damaged first."""
+    """The numbers of verified objects, and the findings, damage first."""
 
     num_revisions: int
     num_contents: int
@@ -521,11 +522,11 @@ def verify(
     cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Verified:
-    """Read all of the catalog at a location, in so many processes or on a cluster.
+    """Read the entire catalog at a location, in ``jobs`` processes or on a cluster.
 
-    ``jobs`` and ``cluster`` are those of ``mapping``. With ``deep`` all neighbours are compared
-    anew. With ``repair`` the unreadable end of a log that nothing rests on is dropped before.
-    Raises NoCatalog, NewerCatalog, and CatalogError where the store itself fails.
+    ``jobs`` and ``cluster`` are those of ``mapping``. With ``deep``, all neighbours are compared
+    again. With ``repair``, the unreadable end of a log is removed first, if nothing depends on it.
+    Raises NoCatalog, NewerCatalog, and CatalogError if the store itself fails.
     """
     with translated(location):
         verification = _Verification(location, progress or Report().progress)
