@@ -1,7 +1,8 @@
-"""The history's three tables: ``comparisons``, ``changes`` and ``hashes``.
+"""The three tables of the history: ``comparisons``, ``changes`` and ``hashes``.
 
-They hold what changed between neighbours of each series, which follows from the contents and never
-changes. ``comparisons`` is the commit point: what it does not list is not there, and is made again.
+They contain the changes between neighbours of each series, which are derived from the contents and
+immutable. ``comparisons`` is the commit point: changes of pairs that it does not list do not exist,
+and are computed again.
 """
 
 from bisect import bisect_left
@@ -43,17 +44,17 @@ def texts_of(pairs: Iterable[Pair]) -> pa.Array:
 
 
 def texts_in(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the text of the pair of each row, of its columns ``base`` and ``head``."""
+    """Return the text of each row's pair, from the columns ``base`` and ``head``."""
     return pc.binary_join_element_wise(rows["base"], rows["head"], _SEPARATOR)
 
 
 def are_of(rows: pa.Table, texts: pa.Array) -> pa.ChunkedArray:
-    """Return a mask over rows: those of the pairs with these texts."""
+    """Return a mask that selects the rows of the pairs with these texts."""
     return pc.is_in(texts_in(rows), texts)
 
 
 def pair_of(text: str) -> Pair:
-    """Return the pair with a text."""
+    """Return the pair of a text."""
     return Pair(*text.split(_SEPARATOR))
 
 
@@ -66,7 +67,7 @@ HOW_TO_MEND = (
     "remove the tables comparisons, changes and hashes, and run 'cachelog history fill': "
     "they are made again from the others"
 )
-"""What to do about damage."""
+"""Advice for damage."""
 
 _LAST = "\U0010ffff"
 
@@ -82,7 +83,7 @@ _CODED_CELLS = COMPARISONS.set(
 
 
 class _Decoded(msgspec.Struct, frozen=True):
-    """What is kept in memory of rows: the counts of pairs, and the pairs whose causes are kept."""
+    """The cached data of rows: the counts of pairs, and the pairs whose causes are stored."""
 
     counts: dict[Pair, PairCounts]
     explained: frozenset[Pair]
@@ -100,9 +101,9 @@ def _decoded(rows: pa.Table) -> _Decoded:
 class HistoryTables:
     """The history in a storage, as of the last ``refresh``.
 
-    The rows of changes are read when they are asked for, and are as new as the counts, or newer.
-    Every method but ``refresh`` and ``compact`` raises CatalogError where the store fails or a
-    table is damaged: revisions can be read and published without their history.
+    Rows of changes are read when they are requested, and are as new as the counts, or newer. Every
+    method except ``refresh`` and ``compact`` raises CatalogError if the store fails or a table is
+    damaged: revisions can be read and published without their history.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -125,7 +126,7 @@ class HistoryTables:
 
     @property
     def table(self) -> CatalogTable:
-        """The log of the commit point, and what is open of it."""
+        """The log and the open state of the commit point."""
         return self._comparisons.table
 
     @property
@@ -134,9 +135,9 @@ class HistoryTables:
         return self._problem is not None
 
     def refresh(self) -> bool:
-        """Read which pairs are new, and tell whether any is, or is no longer there.
+        """Read new pairs; return whether any pair was added or removed.
 
-        A catalog without the tables, as those of before, has none.
+        A catalog without the tables, such as an older one, has no pairs.
         """
         try:
             with translated(self._location):
@@ -160,20 +161,20 @@ class HistoryTables:
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:
-        """The counts of each pair that is there."""
+        """The counts of each stored pair."""
         if self._problem is not None:
             raise self._problem
         return self._counts
 
     @property
     def explained(self) -> frozenset[Pair]:
-        """The pairs whose causes are kept, as this version finds them."""
+        """The pairs whose causes are stored in the format of this version."""
         if self._problem is not None:
             raise self._problem
         return self._explained
 
     def open(self) -> None:
-        """Open the tables that rows are looked up in; the first question would."""
+        """Open the tables for lookups, which the first query would otherwise do."""
         if self.counts:
             with translated(self._location):
                 for table in (self._changes, self._hashes):
@@ -184,9 +185,10 @@ class HistoryTables:
     ) -> Iterator[pa.Table]:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 
-        The digests stand before them. A pair that is not there has no row; one has several where
-        it was kept as often. Columns that are ``NULLABLE`` are null where none is stored. With
-        ``is_coded`` texts in ``cells`` are codes into their distinct values, which is read faster.
+        The columns ``base`` and ``head`` precede them. A pair that is not stored has no row; a pair
+        that was stored several times has several. ``NULLABLE`` columns are null if they have no
+        stored value. With ``is_coded``, texts in ``cells`` are codes into their distinct values,
+        which are read faster.
         """
         kept = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
@@ -210,8 +212,8 @@ class HistoryTables:
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.
 
-        The rows of ``CHANGES`` stand by package and hash, each once. Rows of pairs that are not
-        there are among them.
+        The rows of ``CHANGES`` are sorted by package and hash, without duplicates. Rows of pairs
+        that are not stored are included.
         """
         sorted_names = sorted(set(names))
         if not self.counts or not sorted_names:
@@ -239,7 +241,7 @@ class HistoryTables:
         )
 
     def packages_of_prefix(self, prefix: str) -> dict[str, str]:
-        """Return the package of each hash that begins so and that any pair added."""
+        """Return the packages of the hashes that start with a prefix and that any pair added."""
 
         def may_have(ends: Range) -> bool:
             return ends[0] <= prefix + _LAST and prefix <= ends[1]
@@ -256,9 +258,9 @@ class HistoryTables:
     # -- writing
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
-        """Add the changes of some pairs, the commit point last, and show them.
+        """Add the changes of some pairs, the commit point last, and make them visible.
 
-        Of a pair that is there already, the changes are; its row is added once more.
+        The changes of a pair that is already stored are not added again, but its row is.
         """
         if self._problem is not None:
             raise self._problem
@@ -273,22 +275,22 @@ class HistoryTables:
         self._take_over()
 
     def compact(self) -> None:
-        """Merge the files where they are many, so that the next questions stay cheap."""
-        # What was kept stands, whatever becomes of this.
+        """Merge small files if there are many, so that queries remain fast."""
+        # The stored changes are valid even if this fails.
         with suppress(CatalogError):
             for table in (self._comparisons, self._changes, self._hashes):
                 table.compact()
 
 
 def _lacks_values(column: pa.ChunkedArray) -> bool:
-    """Tell whether a value is missing, or an item of a list."""
+    """Return whether a value, or an item of a list, is missing."""
     if column.null_count or not pa.types.is_list(column.type):
         return bool(column.null_count)
     return any(chunk.flatten().null_count for chunk in column.chunks)
 
 
 def _any_of(texts: Sequence[str]) -> MayHave:
-    """Return what tells whether any of some sorted texts is in a range."""
+    """Return a function that returns whether any of the sorted texts is in a range."""
 
     def may_have(ends: Range) -> bool:
         place = bisect_left(texts, ends[0])

@@ -1,9 +1,9 @@
-"""A content that has much in common with another one is laid over it: only what differs is kept.
+"""Overlays: contents that are stored as differences from another content, their base.
 
-The other one, its base, is whole: each of its rows says its ``place``. The rows of an overlay are
-those that the base has not, or has otherwise; a ``base_place`` is that of a row of the base that is
-not in the content. A row without a hash has nothing but that: a place takes two bytes where a hash
-takes twenty, which nothing compresses.
+The base is whole: each of its rows has a ``place``. The rows of an overlay are those that the base
+lacks or has with other values. A ``base_place`` is the place of a row of the base that is not in
+the content. Rows of removed specs contain only that and no hash, because a place takes two bytes,
+but a hash takes twenty and cannot be compressed.
 """
 
 from collections import defaultdict
@@ -22,44 +22,44 @@ from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
 # -- the files of contents
 
-# A content that is laid over another has two files: that of its base, then its own. Each stands in
-# the folder of the content that its rows belong to.
+# An overlay has two files: that of its base, then its own. Each is in the folder of the content
+# that its rows belong to.
 
 _FOLDER = "digest="
 
 
 class Base(msgspec.Struct, frozen=True):
-    """A whole content: its digest, and its file."""
+    """A whole content: its digest and its file."""
 
     digest: str
     file: StoredFile
 
 
 def folder_of(digest: str) -> str:
-    """Return where the files with rows of a content are, below the table ``specs``."""
+    """Return the folder of the files with a content's own rows, relative to the table ``specs``."""
     return f"{_FOLDER}{digest}/"
 
 
 def owner_of(file: StoredFile, digest: str) -> str:
-    """Return which content a file has rows of: the one with that digest, or its base."""
+    """Return the content whose rows a file has: that of the digest, or its base."""
     folder, slash, _ = file.path.partition("/")
     return folder.removeprefix(_FOLDER) if slash and folder.startswith(_FOLDER) else digest
 
 
 def own_files(digest: str, files: Sequence[StoredFile]) -> tuple[StoredFile, ...]:
-    """Return those of a content's files that have rows of its own."""
+    """Return the files that have a content's own rows."""
     return tuple(file for file in files if owner_of(file, digest) == digest)
 
 
 def base_of(digest: str, files: Sequence[StoredFile]) -> Base | None:
-    """Return what a content is laid over: itself where it is whole; None where it is not known."""
+    """Return the base of a content, itself if it is whole; None if the base is unknown."""
     if not files or len(files) - len(own_files(digest, files)) > 1:
         return None
     return Base(owner_of(files[0], digest), files[0])
 
 
 def with_bases(files: Files) -> dict[str, Sequence[StoredFile]]:
-    """Return the files of contents, and those of the bases that nothing else names."""
+    """Return the files of contents, and those of bases that have no entry."""
     known_files: dict[str, Sequence[StoredFile]] = dict(files)
     for digest, of_content in files.items():
         for file in of_content:
@@ -69,7 +69,7 @@ def with_bases(files: Files) -> dict[str, Sequence[StoredFile]]:
 
 
 def by_owner(files: Files) -> dict[str, tuple[StoredFile, ...]]:
-    """Return the files that contents have rows of their own in; so also of bases."""
+    """Return the files with the own rows of contents, bases included."""
     return {
         digest: own_files(digest, of_content) for digest, of_content in with_bases(files).items()
     }
@@ -77,15 +77,15 @@ def by_owner(files: Files) -> dict[str, tuple[StoredFile, ...]]:
 
 # -- equal rows
 
-# Rows are never made into objects: nested values are compared where they lie.
+# Rows are never converted to objects: nested values are compared in their arrays.
 
 Mask = npt.NDArray[np.bool_]
 
 
 def equal_rows(first: pa.Table, second: pa.Table) -> Mask:
-    """Return a mask over the rows of two tables: those that are equal in all columns.
+    """Return a mask that selects the rows with equal values in all columns of two tables.
 
-    Both have the same columns, and as many rows. Null equals null.
+    Both tables have the same columns and the same number of rows. Null equals null.
     """
     equal = np.ones(len(first), np.bool_)
     for name in first.column_names:
@@ -114,7 +114,7 @@ def _equal_lists(first: pa.ListArray, second: pa.ListArray) -> Mask:
     lengths = _lengths(first)
     equal: Mask = lengths == _lengths(second)
     if not equal.all():
-        # Of those that are as long the items stand side by side.
+        # The items of lists of equal length are aligned.
         rows = pa.array(equal)
         equal[equal] = _equal_lists(first.filter(rows), second.filter(rows))
         return equal
@@ -137,20 +137,20 @@ def _mask(values: pa.BooleanArray) -> Mask:
 # -- overlays
 
 OF_BASE, OF_OVERLAY = ["base", "place"], ["base", "base_place", "hash"]
-"""The columns that tell of a base, and of an overlay, how the two lie over each other."""
+"""The columns that link a base and its overlays: those of the base, those of an overlay."""
 
 _LAYERS = [field for field in SPECS if field.name not in ("digest", *SPEC_ROWS.names)]
 
 
 def whole(rows: pa.Table) -> pa.Table:
-    """Return the rows of a content as they are kept where it lies over no other."""
+    """Return the rows of a content as they are stored without a base."""
     return _with_layers(rows.select(SPEC_ROWS.names), place=pa.array(np.arange(len(rows))))
 
 
 def overlay(digest: str, base: pa.Table, rows: pa.Table) -> pa.Table | None:
-    """Return what is kept of a content that is laid over the whole one with that digest.
+    """Return the stored rows of a content with a given base, which is whole.
 
-    None where that cannot be: a hash stands in one of them twice, or the base was written before
+    None if that is impossible: one of the two contains a hash twice, or the base was written before
     rows had a place.
     """
     rows = rows.select(SPEC_ROWS.names)
@@ -182,9 +182,9 @@ def overlay(digest: str, base: pa.Table, rows: pa.Table) -> pa.Table | None:
 
 
 def laid_over(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return columns of a content that is laid over a base, in no order of rows.
+    """Return columns of an overlay's content, rows in any order.
 
-    ``base`` has those columns and ``place``, ``own`` those, ``hash`` and ``base_place``.
+    ``base`` has these columns and ``place``; ``own`` has them, ``hash`` and ``base_place``.
     """
     stays = pc.invert(pc.is_in(base["place"], own["base_place"].combine_chunks()))
     return pa.concat_tables(
@@ -193,7 +193,7 @@ def laid_over(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table
 
 
 def whole_rows(rows: pa.Table) -> pa.Table:
-    """Return those that are laid over nothing, each once: two imports may have written the same."""
+    """Return the rows without a base, each once: two imports may have written the same content."""
     rows = rows.filter(pc.is_null(rows["base"]))
     _, first = np.unique(np.asarray(rows["place"].fill_null(-1)), return_index=True)
     return rows if rows["place"].null_count or len(first) == len(rows) else rows.take(first)
@@ -212,11 +212,11 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
 
 # -- what is written of a content
 
-# The base is the whole content that the one before in the series is, or is laid over. It is given
-# up where one more overlay takes more than the contents over that base take on average: overlays
-# grow as time goes on, and the average would from then on.
+# The base of a content is the previous content in the series, or its base. A base is abandoned if
+# the next overlay would be larger than the average content over that base, because overlays grow
+# with time, and the average would then grow too.
 
-# A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
+# A dictionary of hashes is as large as the hashes. Hashes of dependencies repeat.
 _ENCODINGS = {
     "hash": "DELTA_BYTE_ARRAY",
     "size": "PLAIN",
@@ -225,19 +225,19 @@ _ENCODINGS = {
 }
 
 LEAST_BYTES = 1 << 16
-"""What is smaller is kept whole: a second file costs more than it spares."""
+"""Smaller contents are stored whole: a second file costs more than it saves."""
 
 MOST_SHARE = 0.5
-"""An overlay takes at most this share of what the content takes whole.
+"""The maximum size of an overlay, relative to the size of the whole content.
 
-Two files are read as fast as one where the second is small.
+Two files are read as fast as one if the second is small.
 """
 
 _KEPT_BYTES = 128 << 20
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """The rows that are kept, the bytes of their file, and what they are laid over, if anything."""
+    """The rows to store, the bytes of their file, and their base, if any."""
 
     rows: pa.Table
     data: pa.Buffer
@@ -245,10 +245,10 @@ class Packed(msgspec.Struct, frozen=True):
 
 
 class Bases:
-    """The whole contents of a catalog, while one import goes on.
+    """The whole contents of a catalog, during an import.
 
-    ``files`` are those of the contents that are known. ``read`` returns the rows of a base, or None
-    where it cannot be one; the rows that were used last are kept.
+    ``files`` are those of the known contents. ``read`` returns the rows of a base, or None if the
+    content cannot serve as one. The most recently used rows are cached.
     """
 
     def __init__(self, files: Files, read: Callable[[Base], ContentRows | None]) -> None:
@@ -256,7 +256,7 @@ class Bases:
         self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
         self._bases: dict[str, Base] = {}
         self._sizes: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        """The bytes of each content that is or is laid over a base, by its digest."""
+        """The sizes in bytes of each base and the contents over it, by digest."""
 
         for digest, of_content in files.items():
             self.take(digest, of_content)
@@ -264,7 +264,7 @@ class Bases:
     def take(
         self, digest: str, files: Sequence[StoredFile], rows: ContentRows | None = None
     ) -> None:
-        """Know a content; ``rows`` are those of a whole one, where they are at hand."""
+        """Register a content; ``rows`` are those of a whole one, if they are available."""
         if (base := base_of(digest, files)) is not None:
             self._bases[digest] = base
             self._sizes[base.digest] |= {base.digest: base.file.size, digest: files[-1].size}
@@ -272,7 +272,7 @@ class Bases:
                 self._keep(base, rows)
 
     def packed(self, content: ContentRows, before: str | None) -> Packed:
-        """Return what is kept of a content that follows on another one: what differs, or all."""
+        """Return the stored form of a content that follows another: a difference, or whole."""
         base = self._bases.get(before) if before else None
         below = None
         if base is not None and base.file.size >= LEAST_BYTES:
@@ -302,8 +302,8 @@ class Bases:
 
 
 def most_bytes(whole_bytes: int, sizes: Collection[int]) -> float:
-    """Return how many bytes an overlay may take of a content that would take so many whole.
+    """Return the maximum size of an overlay in bytes; the whole content would take ``whole_bytes``.
 
-    ``sizes`` are those of the base and of what is laid over it.
+    ``sizes`` are those of the base and the contents over it.
     """
     return min(whole_bytes * MOST_SHARE, sum(sizes) / len(sizes))

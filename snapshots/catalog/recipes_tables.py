@@ -1,9 +1,10 @@
-"""The tables ``recipes`` and ``commits``: what revisions were made of, and what lies between.
+"""The tables ``recipes`` and ``commits``: the recipes of revisions, and the commits between.
 
-Imports keep them beside the revisions. They are not part of any content, and a catalog without them
-has all else. A row of ``recipes`` says which commit of the recipes a revision was made of; of
-several for one revision the newest counts. ``commits`` has what those of one repository reach
-apart from each other, and is written first, so that who sees the former has the latter.
+Imports write them in addition to revisions. They are not part of any content, and optional. A row
+of ``recipes`` names the commit of the recipes that a revision was built from; of several rows for
+one revision, the newest counts. ``commits`` contains the commits of a repository that are reachable
+from some of those commits, but not from all. It is written first, so that a reader of a row of
+``recipes`` finds its commits.
 """
 
 import threading
@@ -34,13 +35,13 @@ RECIPES_TABLES = ("recipes", "commits")
 """Their names, the commit point first."""
 
 Source = tuple[str, int]
-"""A repository, and the number of a history of it, as ``Recipes.source``."""
+"""A repository, and the number of its history, like ``Recipes.source``."""
 
 _RevisionKey = tuple[str, datetime, str]
 
 
 class _Assigned(msgspec.Struct, frozen=True):
-    """What a row of the table ``recipes`` says."""
+    """A row of the table ``recipes``."""
 
     revision: _RevisionKey
     recorded_at: datetime
@@ -50,8 +51,8 @@ class _Assigned(msgspec.Struct, frozen=True):
 class RecipesTables:
     """The recipes of revisions in a storage, as of the last ``refresh``.
 
-    Commits are read when they are asked for. All methods may be called from several threads, and
-    raise CatalogError where the store fails or a table is damaged.
+    Commits are read when they are requested. All methods are thread-safe, and raise CatalogError if
+    the store fails or a table is damaged.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -63,9 +64,9 @@ class RecipesTables:
         self._graphs: dict[Source, CommitGraph] | None = None
 
     def refresh(self) -> bool:
-        """Read what is new of the recipes, and tell whether anything is, or is there no longer.
+        """Read new recipes; return whether any were added or removed.
 
-        Where the table is missing or damaged, no revision has recipes: all else can be told.
+        If the table is missing or damaged, no revision has recipes; nothing else is affected.
         """
         with self._lock:
             try:
@@ -87,23 +88,23 @@ class RecipesTables:
 
     @property
     def all(self) -> Iterable[Recipes]:
-        """The recipes of all revisions that have some, those of removed ones too."""
+        """The recipes of all revisions that have some, removed revisions included."""
         return [row.recipes for row in self._of_revisions.values()]
 
     def of(self, revision: SideInfo) -> Recipes | None:
-        """Return the recipes of a revision or a stack of it; None where they are not known."""
+        """Return the recipes of a revision or a stack of it; None if they are unknown."""
         if isinstance(revision, FileInfo):
             return None
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recipes
 
     def recorded_at(self, revision: RevisionInfo) -> datetime | None:
-        """Return when the recipes of a revision became known; None where they are not."""
+        """Return when the recipes of a revision were recorded; None if they are unknown."""
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recorded_at
 
     def newest_dated(self, source: Source) -> Recipes | None:
-        """Return the recipes of the newest revision of a source whose commit was found by date."""
+        """Return the recipes of a source's newest revision whose commit was found by date."""
         rows = [
             row
             for row in self._of_revisions.values()
@@ -112,10 +113,11 @@ class RecipesTables:
         return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
 
     def between(self, base: SideInfo, head: SideInfo) -> Between | None:
-        """Return the commits between the recipes of two revisions; None where one is not known.
+        """Return the commits between the recipes of two revisions; None if they are unknown.
 
-        It is None, too, where the two are of different repositories, or of one whose history was
-        rewritten between them: ``why_unknown`` says so.
+        This is the case if the recipes of a revision are unknown, if they are from different
+        repositories, or if the history of the repository was rewritten; ``why_unknown`` returns the
+        reason.
         """
         before, after = self.of(base), self.of(head)
         if before is None or after is None or before.source != after.source:
@@ -123,7 +125,7 @@ class RecipesTables:
         return self.graph(after.source).between(before.commit, after.commit)
 
     def why_unknown(self, base: SideInfo, head: SideInfo) -> str | None:
-        """Return why ``between`` is None; None where it is not."""
+        """Return why ``between`` returns None; None if it does not."""
         before, after = self.of(base), self.of(head)
         if before is None or after is None:
             side = "base" if before is None else "head"
@@ -137,12 +139,15 @@ class RecipesTables:
         return None
 
     def graph(self, source: Source) -> CommitGraph:
-        """Return the kept commits of a repository."""
+        """Return the stored commits of a repository."""
         graphs = self._all_graphs()
         return graphs.get(source) or CommitGraph(())
 
     def commits(self, prefix: str) -> list[tuple[Source, Commit]]:
-        """Return the kept commits whose hash begins so, with their repositories; each hash once."""
+        """Return the stored commits whose hash starts with a prefix, with their sources.
+
+        A hash in several sources is returned once.
+        """
         if not is_oid_prefix(prefix):
             return []
         matches = {
@@ -166,10 +171,10 @@ class RecipesTables:
     def keep(
         self, recipes: Mapping[RevisionInfo, Recipes], commits: Mapping[Source, Sequence[Commit]]
     ) -> None:
-        """Keep the recipes of revisions, and commits that are not kept yet."""
+        """Store the recipes of revisions, and commits that are not stored yet."""
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
-            self._graphs = None  # others may have kept some since
+            self._graphs = None  # other processes may have stored some since
             kept = {source: self.graph(source).commits for source in commits}
             new = {
                 source: [commit for commit in of_source if commit.oid not in kept[source]]
@@ -258,7 +263,7 @@ def _graphs(tables: Iterable[pa.Table]) -> dict[Source, CommitGraph]:
     return {source: CommitGraph(commits) for source, commits in of_sources.items()}
 
 
-# As arrow's own to_pylist returns them, in a third of the time: of years there are 37,000.
+# Equal to arrow's own to_pylist in a third of the time, because a year has 37,000 commits.
 
 
 def _tuples(column: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:

@@ -1,8 +1,8 @@
-"""Revisions are removed from a catalog: their rows at once, their contents after a time of grace.
+"""Removal of revisions: rows are removed at once, contents after a grace period.
 
-The rows go in one commit, after what changed between the new neighbours was kept. Whoever is
-killed before it has changed nothing; after it nothing but space is left to be given back, which a
-vacuum does.
+The rows are removed in one commit, after the changes between the new neighbours were stored. A kill
+before that commit changes nothing. After it, only disk space remains to be freed, which a vacuum
+does.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -59,24 +59,24 @@ _WAIT_SECONDS = 0.05
 
 
 def attempts() -> Iterator[int]:
-    """Yield the number of each attempt, and wait after those that failed, each time longer."""
+    """Yield the number of each attempt, with a longer pause after each failure."""
     for attempt in range(_ATTEMPTS):
         yield attempt
-        sleep(_WAIT_SECONDS * (attempt + random()))  # noqa: S311 - so that two do not keep pace
+        sleep(_WAIT_SECONDS * (attempt + random()))  # noqa: S311 - avoids lockstep of two processes
 
 
 # -- rows dropped in one commit
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
-"""Returns a mask over rows: those that are to go."""
+"""Returns a mask that selects the rows to remove."""
 
 
 Write = Callable[[str, pa.Table], tuple[pa.Buffer, AddAction]]
-"""Returns the bytes of what is left of a file, and what a commit says of them."""
+"""Returns the bytes of a file's remaining rows, and the action that adds them."""
 
 
 def written(_path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
-    """Return rows as a file of any table that is in no order."""
+    """Return rows as a file of a table without a sort order."""
     data = to_parquet(rows)
     return data, add_action(named_by_bytes(f"{uuid4()}-", data), len(rows), {}, is_new=False)
 
@@ -91,12 +91,12 @@ def drop_rows(
     seen: Mark | None = None,
     dry_run: bool = False,
 ) -> int:
-    """Drop the rows that ``goes`` masks, and return how many they were.
+    """Remove the rows that ``goes`` selects, and return their number.
 
-    Files without such a row stay as they are, and so do those that were not ``added_before`` a
-    moment, in seconds since 1970. Where others commit meanwhile all is looked at anew, so a row
-    that is appended at the same time is never lost; but where they did so since ``seen``, nothing
-    is dropped. A table that is not there has no rows. Raises CatalogError where others never cease.
+    Files without such rows remain unchanged, and so do those that were not ``added_before`` a
+    moment, in seconds since 1970. After a concurrent commit everything is examined again, so that a
+    row that is appended meanwhile is never lost; but if there was a commit after ``seen``, nothing
+    is removed. A missing table has no rows. Raises CatalogError if concurrent commits do not end.
     """
     for _ in attempts():
         try:
@@ -122,7 +122,7 @@ def drop_rows(
                 data, action = write(file.path, left)
                 storage.write(f"{table.name}/{action.path}", data)
                 added.append(action)
-        # Nothing is seen of it until it is committed.
+        # Invisible until the commit.
         if dry_run or not removed or table.exchange(removed, added, mark):
             return num_dropped
         for action in added:
@@ -132,7 +132,7 @@ def drop_rows(
 
 
 def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
-    """Read a file of a table whole; raises CatalogError where it is damaged."""
+    """Read an entire file of a table; raises CatalogError if it is damaged."""
     try:
         return with_plain_texts(from_parquet(path, storage.read(path, size)))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
@@ -141,10 +141,10 @@ def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
 
 # -- contents that nothing needs
 
-# A content is needed where a row names it, or one that is laid over it. Another one is struck off
-# the table's log first, which begins its time of grace. Its file stays until a vacuum after that,
-# for imports and servers that still know the rows. A file that was struck off is never written
-# again under the same name.
+# A content is needed if a row names it, or a content that is stored as a difference from it. Other
+# contents are first unlisted in the table's log, which starts their grace period. Their files
+# remain until a vacuum after that, for imports and servers that still know the rows. An unlisted
+# file is never written again under the same name.
 
 
 class Contents:
@@ -158,7 +158,7 @@ class Contents:
         self._specs = SpecsTable(self.storage)
 
     def named(self) -> Mapping[str, Sequence[StoredFile]]:
-        """Return the contents that rows need now, with the files of their own where known."""
+        """Return the contents that rows need now, with their own files if these are recorded."""
         self._rows.refresh()
         return self._rows.needed
 
@@ -176,9 +176,9 @@ class Contents:
         return self.specs.files()
 
     def strike_off(self, goes: Callable[[TableFile], bool]) -> list[TableFile]:
-        """Strike off what ``goes`` holds for and no row names; return it.
+        """Unlist the files that no row names and for which ``goes`` is true; return them.
 
-        Rows that are written at the same moment by an import are looked for afterwards.
+        Contents of rows that an import adds at the same moment are listed again.
         """
         for _ in attempts():
             listed = self.listed()
@@ -191,10 +191,10 @@ class Contents:
         raise self.storage.error("other processes kept writing to the table specs; try again")
 
     def relist(self) -> list[str]:
-        """List the files of contents that rows name and the table does not have; return those.
+        """List the files of contents that rows name but the table does not list; return which.
 
-        So it is where an import named a content at the moment that it was struck off. cachelog
-        finds it all the same, by the row, but other tools do not.
+        This happens if an import names a content at the moment at which it is unlisted. cachelog
+        still finds the files by the row, but other tools do not.
         """
         listed = {file.partition for file in self.listed()}
         named = self.named()
@@ -208,8 +208,8 @@ def unnamed(
 ) -> list[TableFile]:
     """Return the listed files that no row needs.
 
-    A named content can have a second file, from two imports at once; it goes where the first is
-    listed. Where another tool has rewritten a content, its files are not those that the rows name.
+    Two concurrent imports can leave a second file for a named content; it is not needed if the
+    first is listed. If another tool rewrote a content, its files are not those that rows name.
     """
     paths = {file.path for file in listed}
     loose = []
@@ -224,23 +224,23 @@ def unnamed(
 
 # -- pairs that are neighbours no more
 
-# A server that has not refreshed may still believe that a pair is kept. So its row goes from
-# `comparisons` first; those in `changes` and `hashes` follow when the files of `comparisons` that
-# had it are deleted, after the time of grace. Each file is rewritten by itself: in memory at once
-# are one of them, and eight bytes for each hash.
+# A server that has not refreshed may still consider a pair stored. Therefore its row is removed
+# from `comparisons` first. Its rows in `changes` and `hashes` are removed when the files of
+# `comparisons` that contained it are deleted, after the grace period. Each file is rewritten
+# separately: only one of them is in memory at a time, and eight bytes for each hash.
 
 
 class OldChanges:
-    """The history in a storage. ``hours`` is the time of grace.
+    """The history in a storage; removes pairs. ``hours`` is the grace period.
 
-    With ``dry_run`` what would be done is counted. Errors are those of the store, and CatalogError.
+    With ``dry_run``, rows are only counted. Errors are those of the store, and CatalogError.
     """
 
     def __init__(self, storage: Storage, hours: int, progress: Progress, *, dry_run: bool) -> None:
         self._storage = storage
         self._hours = hours
         self._progress = progress
-        # What was written lately may be of an import that has not published yet.
+        # Recent rows may belong to an import that has not published yet.
         until = time() - hours * 3_600
         self._drop = partial(drop_rows, storage, added_before=until, dry_run=dry_run)
         self._comparisons = CatalogTable(storage, "comparisons", COMPARISONS, advice=HOW_TO_MEND)
@@ -249,12 +249,12 @@ class OldChanges:
         self.tables = (self._comparisons, self._changes, self._hashes)
 
     def forget(self, pairs: Collection[Pair]) -> int:
-        """Drop all but some pairs from ``comparisons``; return how many they were."""
+        """Remove all pairs except the given ones from ``comparisons``; return their number."""
         texts = texts_of(pairs)
         return self._drop(self._comparisons, lambda rows: pc.invert(are_of(rows, texts)))
 
     def drop(self, pairs: Collection[Pair]) -> int:
-        """Drop the rows of pairs that nobody can believe in any more; return how many they were."""
+        """Remove the rows of pairs that no reader considers stored; return their number."""
         believed = pa.array({*texts_of(pairs).to_pylist(), *self._lately_kept()}, pa.string())
         dropped = self._drop(
             self._changes, lambda rows: pc.invert(are_of(rows, believed)), write=rewritten
@@ -262,7 +262,7 @@ class OldChanges:
         return dropped + self._drop_hashes(believed) if dropped else 0
 
     def _drop_hashes(self, believed: pa.Array) -> int:
-        # Listed before the changes are read: who keeps a pair meanwhile adds to both.
+        # Listed before the changes are read: an import that stores a pair meanwhile adds to both.
         self._hashes.current()
         seen = self._hashes.mark()
         needed = self._hashes_of(believed)
@@ -285,7 +285,7 @@ class OldChanges:
         return np.unique(np.concatenate(keys))
 
     def _lately_kept(self) -> Iterator[str]:
-        """Yield the text of each pair that ``comparisons`` has, or had within the time of grace."""
+        """Yield the text of each pair that ``comparisons`` has, or had within the grace period."""
         name = self._comparisons.name
         gone = set(self._comparisons.out_of_use(self._hours))
         for path, file in self._storage.find(name).items():
@@ -295,7 +295,7 @@ class OldChanges:
                 except CatalogError:
                     if self._storage.exists(f"{name}/{path}"):
                         raise
-                    continue  # deleted meanwhile: it was out of use for long enough
+                    continue  # deleted meanwhile, so it was unlisted for long enough
                 yield from texts_in(rows).to_pylist()
 
 
@@ -305,12 +305,12 @@ _COMPARING = "comparing new neighbours"
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """What is removed: revisions, newest first, and all their rows.
+    """The removed revisions, newest first, and all their rows.
 
-    ``contents`` are the digests that nothing needs from then on, ``num_bytes`` what their files
-    take: a vacuum deletes them. A content that others are laid over is needed. ``unkept`` has the
-    reason for each two new neighbours that could not be compared; that is tried again when they
-    are asked for.
+    ``contents`` are the digests that are no longer needed, and ``num_bytes`` is the size of their
+    files, which a vacuum deletes. A content is needed if it is the base of others. ``unkept`` has
+    the reasons of new neighbours that could not be compared; their changes are computed when they
+    are requested.
     """
 
     revisions: tuple[RevisionInfo, ...]
@@ -321,7 +321,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
-    """Return what the removal of some revisions comes to, by the history as last refreshed."""
+    """Return the effect of removing revisions, by the history as of the last refresh."""
     history = catalog.history
     going = sorted(dict.fromkeys(revisions), key=age, reverse=True)
     rows = [row for revision in going for row in history.seen(revision)]
@@ -339,10 +339,10 @@ def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
 
 
 def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None) -> Removal:
-    """Do what was planned, and return what it came to.
+    """Remove what was planned, and return the actual effect.
 
-    What imports publish meanwhile stays. So a row that confirms a removed revision, and is written
-    after the plan was made, is a revision of its own then. Raises CatalogError.
+    Concurrent imports are preserved: a row that confirms a removed revision, and is written after
+    the plan was made, becomes a separate revision. Raises CatalogError.
     """
     if not planned.rows:
         return planned
@@ -365,7 +365,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
 
 
 def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
-    """Keep what changed between those who become neighbours; return why where that fails."""
+    """Store the changes of new neighbours; return the reasons of failures."""
     new = set(after.pairs).difference(catalog.history.pairs, catalog.counts)
     try:
         filled = fill(catalog, sorted(new), progress=partial(progress, _COMPARING))

@@ -1,14 +1,14 @@
-"""A table of sorted runs, in which a few rows of millions are found without reading the others.
+"""A table of sorted runs: finds a few of millions of rows without reading the others.
 
-Rows come in batches. Each batch is sorted and becomes a run: files that follow one another, whose
-smallest and largest keys stand in the table's log. To look a key up takes one file of each run. So
-that the runs stay few, each has at least twice the rows of all smaller ones together, as in a
-geometric partitioning (Lester, Moffat and Zobel, 2005): where one has not, it and those become one.
-Runs, and how often a row is written, grow as the logarithm of the rows. Equal rows count once, and
-no column may be null.
+Rows are added in batches. Each batch is sorted and becomes a run: a sequence of files, whose
+smallest and largest keys are in the table's log. A lookup of a key reads one file of each run. To
+limit the number of runs, each has at least twice as many rows as all smaller runs together, as in
+geometric partitioning (Lester, Moffat and Zobel, 2005); a run that has fewer is merged with the
+smaller ones. The number of runs, and of writes per row, grows logarithmically with the number of
+rows. Equal rows count once, and no column may be null.
 
-A run is told by the names of its files, ``RUN-NUMBER-CHECKSUM``. A file of another name, which
-another tool has written, is a run of its own; nothing relies on its being sorted.
+Runs are identified by the names of their files, ``RUN-NUMBER-CHECKSUM``. A file with another name,
+written by another tool, is a separate run, and is not assumed to be sorted.
 """
 
 import re
@@ -37,21 +37,22 @@ from snapshots.catalog.storage import Storage, reason_of
 from snapshots.errors import CatalogError
 
 RATIO = 2
-"""So many times the rows of all smaller runs a run has.
+"""The minimum ratio between the rows of a run and the rows of all smaller runs.
 
-To merge takes a second or so for each million of rows. A row is written seven times among millions
-that came some thousands at once: most merges are a tenth of a second, few of them more than one.
+A merge takes about a second per million rows. A row is written seven times if there are millions
+that were added some thousands at a time. Most merges take a tenth of a second, few of them more
+than one.
 """
 
 SMALL = 8_000
-"""A run of so many rows is a small one."""
+"""The maximum number of rows of a small run."""
 
 SMALL_RUNS = 3
-"""Fewer small runs than so many stay as they are: to merge them with each batch is not worth it."""
+"""The number of small runs that are merged; merging fewer with each batch is not worth it."""
 
 _ROWS_OF_FILE = 32_000
 _ROWS_AT_ONCE = 2_000
-_ENCODINGS = {"hash": "PLAIN"}  # they hardly repeat; a dictionary is larger, and slower to read
+_ENCODINGS = {"hash": "PLAIN"}  # values rarely repeat: a dictionary is larger, and slower to read
 _ROWS_IN_MEMORY = 128_000
 _FILES_AT_ONCE = 16
 _RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
@@ -64,8 +65,8 @@ Meets = Callable[[pa.Table], pa.ChunkedArray]
 class SortedTable:
     """A table in a storage, sorted by the columns of ``schema`` in their order.
 
-    Errors are those of the store, and CatalogError with ``advice`` where the table is damaged.
-    Methods may be called from several threads, and by several processes at once.
+    Errors are those of the store, and CatalogError with ``advice`` if the table is damaged. Methods
+    are thread-safe, and safe for concurrent processes.
     """
 
     def __init__(self, storage: Storage, name: str, schema: pa.Schema, *, advice: str) -> None:
@@ -80,22 +81,22 @@ class SortedTable:
     # -- reading
 
     def open(self) -> None:
-        """Read which files there are; raises as ``select``."""
+        """Read the list of files; raises like ``select``."""
         self._listing()
 
     def select(self, may_have: MayHave, meets: Meets) -> pa.Table:
         """Return the rows that meet a condition, sorted.
 
-        ``meets`` returns for some rows which of them do. ``may_have`` tells of the smallest and
-        the largest value of the first column in some rows whether any of them can. Raises
-        CatalogError where there is no table.
+        ``meets`` returns a mask over rows. ``may_have`` returns whether rows with the given
+        smallest and largest value of the first column can contain a match. Raises CatalogError if
+        the table does not exist.
         """
         _, listed = self._listing()
         files = [file for file in listed if file.range is None or may_have(file.range)]
         return self._sorted([rows.filter(meets(rows)) for rows in self._parts(files, may_have)])
 
     def _parts(self, files: Sequence[TableFile], may_have: MayHave) -> Iterator[pa.Table]:
-        """Yield those parts of files that may have matching rows."""
+        """Yield the parts of files that may contain matching rows."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             some = files[start : start + _FILES_AT_ONCE]
             sizes = {f"{self._name}/{file.path}": file.size for file in some}
@@ -106,7 +107,7 @@ class SortedTable:
                 raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
     def _listing(self) -> tuple[Mark, list[TableFile]]:
-        """Return the state of the table, and its files as of then or of a moment later."""
+        """Return the state of the table, and its files in that state or a slightly later one."""
         try:
             table = self._table.current()
         except TableNotFoundError:
@@ -122,8 +123,8 @@ class SortedTable:
         return listing
 
     def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
-        """Return the rows of tables in their order, equal ones once."""
-        # No copy is made that can be spared: memory that is new to a process is what takes time.
+        """Return the sorted rows of tables, without duplicates."""
+        # Unnecessary copies are avoided, because most time is spent on allocating memory.
         filled = [rows for rows in tables if len(rows)] or [self._schema.empty_table()]
         rows = pa.concat_tables(filled).combine_chunks()
         rows = rows.take(
@@ -140,15 +141,15 @@ class SortedTable:
     # -- writing
 
     def append(self, rows: pa.Table) -> None:
-        """Add rows in one commit; makes the table where there is none."""
+        """Add rows in one commit; creates the table if it does not exist."""
         self._table.prepare()
         if len(rows):
             self._table.commit(self._write_run([self._sorted([rows])], is_new=True))
 
     def _write_run(self, pieces: Iterable[pa.Table], *, is_new: bool) -> list[AddAction]:
-        """Write rows that are sorted, piece after piece, as the files of a new run.
+        """Write sorted rows, piece by piece, as the files of a new run.
 
-        Returns what a commit says of them.
+        Returns the actions that add the files.
         """
         run = uuid4().hex
         actions: list[AddAction] = []
@@ -162,8 +163,8 @@ class SortedTable:
         return actions
 
     def compact(self) -> None:
-        """Merge runs where they are many, unless another process is faster."""
-        # What was added stands, whatever becomes of this.
+        """Merge runs if there are many, unless another process is faster."""
+        # The added rows are valid even if this fails.
         with suppress(CatalogError, DeltaError, OSError):
             mark, listed = self._listing()
             files = _to_merge(listed)
@@ -175,7 +176,7 @@ class SortedTable:
                     self._storage.remove(f"{self._name}/{action.path}")
 
     def _merged(self, files: Sequence[TableFile]) -> Iterator[pa.Table]:
-        """Yield the rows of files sorted, by pieces of their keys: few are in memory at once."""
+        """Yield the sorted rows of files by ranges of keys, so that few are in memory at once."""
         for low, high in pairwise([None, *_cuts(files), None]):
 
             def may_have(ends: Range, low: str | None = low, high: str | None = high) -> bool:
@@ -192,9 +193,9 @@ class SortedTable:
 
 
 def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
-    """Return the bytes of what is left of a file, and what a commit says of it.
+    """Return the bytes of a file's remaining rows, and the action that adds them.
 
-    It is in its run what the whole file was.
+    The new file has the position of the old one in its run.
     """
     match = _RUN.fullmatch(path)
     return _sorted_file(path[: match.end(2)] if match else f"{uuid4()}-", rows, is_new=False)
@@ -213,7 +214,7 @@ def _range(column: pa.ChunkedArray) -> Range:
 
 
 def _to_merge(files: Sequence[TableFile]) -> list[TableFile]:
-    """Return the files of a run that is not large enough, and of all smaller ones; or none."""
+    """Return the files of a run that is too small, and of all smaller ones; empty if none is."""
     runs: defaultdict[str, list[TableFile]] = defaultdict(list)
     for file in files:
         match = _RUN.fullmatch(file.path)
@@ -233,9 +234,9 @@ def _num_rows(files: Sequence[TableFile]) -> int:
 
 
 def _cuts(files: Sequence[TableFile]) -> list[str]:
-    """Return keys, rising, between which the files have about as many rows as are merged at once.
+    """Return ascending keys that divide the files into ranges that fit in memory.
 
-    A key with more rows than that is not cut.
+    A key with more rows than that is not divided.
     """
     cuts: list[str] = []
     num_rows = 0

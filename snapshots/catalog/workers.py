@@ -1,6 +1,6 @@
-"""A function mapped over many items: here, in processes of this machine, or on a cluster.
+"""Mapping of a function over many items: in this process, in local processes, or on a cluster.
 
-Processes of this machine are a pool of the standard library's; a cluster is Daft on Ray.
+Local processes are a pool of the standard library; a cluster is Daft on Ray.
 """
 
 import os
@@ -32,13 +32,13 @@ KILLED = (
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait until the block ends; processes that begin in it never have one."""
-    resource_tracker.ensure_running()  # it would let interrupts through again
+    """Defer interrupts until the block ends; processes started in it never receive one."""
+    resource_tracker.ensure_running()  # otherwise it would unblock interrupts
     interrupts: list[tuple[int, FrameType | None]] = []
     before = getsignal(SIGINT)
     is_ours = callable(before) and current_thread() is main_thread()
     if is_ours:
-        # Blocked for this thread alone: another one that takes it would interrupt this one.
+        # Blocked for this thread only: another thread that receives it would interrupt this one.
         signal(SIGINT, lambda *interrupt: interrupts.append(interrupt))
     blocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
     try:
@@ -52,26 +52,26 @@ def _uninterrupted() -> Iterator[None]:
 
 
 class _Deaf(BaseProcess):
-    """A process that Ctrl+C never reaches, not while it begins either: who started it ends it."""
+    """A process that never receives Ctrl+C, not even while it starts; its parent terminates it."""
 
     def start(self) -> None:
-        """Begin; an interrupt that comes meanwhile is for the one who starts it."""
+        """Start the process; an interrupt during the start is for the parent."""
         with _uninterrupted():
             super().start()
 
 
 class DeafProcess(_Deaf, SpawnProcess):
-    """A fresh interpreter that Ctrl+C never reaches."""
+    """A new interpreter that never receives Ctrl+C."""
 
 
 class DeafContext(SpawnContext):
-    """What makes such processes, as ``multiprocessing.get_context("spawn")`` makes others."""
+    """The context of such processes, like ``multiprocessing.get_context("spawn")`` for others."""
 
     Process = DeafProcess
 
 
 class _Forked(_Deaf, ForkServerProcess):
-    """A copy of one interpreter that has imported what is needed, and done nothing else."""
+    """A fork of an interpreter that has only imported the needed module."""
 
 
 class _ForkingContext(ForkServerContext):
@@ -79,10 +79,10 @@ class _ForkingContext(ForkServerContext):
 
 
 def _context(needed: str) -> DeafContext | _ForkingContext:
-    """Return what makes processes that need a module.
+    """Return a context for processes that need a module.
 
-    Threads of Arrow and Delta Lake do not survive a fork of this process. On Linux the imports,
-    half a second for each process, are made once all the same.
+    Threads of Arrow and Delta Lake do not survive a fork of this process. On Linux a fork server
+    still imports the module only once, which otherwise takes half a second for each process.
     """
     if sys.platform != "linux":
         return DeafContext()
@@ -95,10 +95,10 @@ def _context(needed: str) -> DeafContext | _ForkingContext:
 def processes(
     jobs: int, location: str, function: Callable[[Any], Any]
 ) -> Iterator[ProcessPoolExecutor]:
-    """Yield so many processes, whose ``call`` calls a function.
+    """Yield a pool of ``jobs`` processes, in which ``call`` calls a function.
 
-    They end with the block: at once where that ends by an error or Ctrl+C, or who started them is
-    killed. Raises CatalogError of the location where one of them is killed.
+    They end with the block: immediately if the block ends with an error or Ctrl+C, or if the parent
+    is killed. Raises CatalogError of the location if one of them is killed.
     """
     named = function.func if isinstance(function, partial) else function
     context = _context(named.__module__)
@@ -110,7 +110,7 @@ def processes(
     except BrokenProcessPool:
         raise CatalogError(location, KILLED) from None
     except BaseException:
-        held.close()  # nobody waits for what they do
+        held.close()  # no caller needs their results
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -119,7 +119,7 @@ def processes(
 
 
 def _folder() -> str | None:
-    """Return the folder that this process is in; None where it was deleted."""
+    """Return the working directory of this process; None if it was deleted."""
     try:
         return os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def _start(
 ) -> None:
     signal(SIGINT, SIG_IGN)
     Thread(target=_end_with, args=(watched,), daemon=True).start()
-    # What was copied may have been made when both were others.
+    # The fork server may have been started with another environment and directory.
     os.environ.clear()
     os.environ.update(environ)
     if folder is not None:
@@ -147,12 +147,12 @@ _functions: list[Callable[[Any], Any]] = []
 
 
 def call(item: Any) -> Any:
-    """Return what the function of this process returns."""
+    """Return the result of this process's function."""
     return _functions[-1](item)
 
 
 def _end_with(watched: Connection) -> None:
-    """Wait until nobody holds the other end any more: work would be waited for in vain."""
+    """Exit once no process holds the other end any more, because no one needs the results."""
     watched.poll(None)
     os._exit(1)
 
@@ -163,7 +163,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _AHEAD = 2
-"""So many items for each process are done or being done beyond the result that is waited for."""
+"""The number of items per process that are processed ahead of the awaited result."""
 
 _SCHEME = "ray://"
 
@@ -176,18 +176,18 @@ def mapping(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> AbstractContextManager[Iterator[Result]]:
-    """Have the results of a function for all items, in their order, as they are made.
+    """Yield the results of a function for all items, in order, as they become available.
 
-    Workers get the function once, pickled by its name or as a partial of one, and items by their
-    values. ``location`` is that of the catalog, for errors. ``jobs`` is how many items are worked
-    on at once: by default one, or on a ``cluster``, the ``ray://HOST:PORT`` of one of Ray's, as
-    many as it has cores. A CachelogError that the function raises comes out as it is. Raises
-    CatalogError where a worker was killed or the cluster fails, and InvalidArgument for a cluster's
-    address that is none, or without Daft and Ray.
+    Workers receive the function once, pickled by its name or as a partial, and items by value.
+    ``location`` is that of the catalog, for errors. ``jobs`` is the number of concurrent workers:
+    by default one, or on a ``cluster`` (``ray://HOST:PORT`` of a Ray cluster) the number of its
+    cores. A CachelogError of the function is raised unchanged. Raises CatalogError if a worker was
+    killed or the cluster fails, and InvalidArgument for an invalid address of a cluster, or without
+    Daft and Ray.
     """
     if cluster is not None:
         check_cluster(cluster)
-        # Late: Daft takes a second to import, and is an extra.
+        # Imported here, because Daft takes a second to import, and is an extra.
         from snapshots.catalog.cluster import on_cluster
 
         return on_cluster(cluster, function, location, items, jobs)
@@ -198,7 +198,7 @@ def mapping(
 
 
 def check_cluster(address: str) -> None:
-    """Raise InvalidArgument where no cluster can be at an address, or what asks it is missing."""
+    """Raise InvalidArgument for an invalid address of a cluster, or if Daft or Ray is missing."""
     host, colon, port = address.removeprefix(_SCHEME).rpartition(":")
     if not (address.startswith(_SCHEME) and host and colon and port.isdecimal()):
         raise InvalidArgument("--cluster", f"{address!r} is not of the form {_SCHEME}HOST:PORT")
@@ -216,7 +216,7 @@ def _in_pool(
 
 
 def _results(pool: ProcessPoolExecutor, items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
-    """Yield the results; no more are ahead than memory has room for."""
+    """Yield the results; items ahead are limited, because their results are held in memory."""
     ahead = deque(pool.submit(call, item) for item in islice(items, most_ahead))
     while ahead:
         yield ahead.popleft().result()
