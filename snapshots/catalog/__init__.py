@@ -1,1 +1,1 @@
-"""The store of revisions: published, listed, loaded, kept in memory."""
+"""The catalog of revisions: publishing, reading, and caching in memory."""

@@ -1,6 +1,6 @@
-"""A map as a program of Daft's on a cluster of Ray's: https://docs.daft.ai.
+"""A map on a Ray cluster, as a Daft program: https://docs.daft.ai.
 
-Each row is an item, and a batch of its own; items and results travel as bytes.
+Each row is an item, in a separate batch; items and results are transferred as bytes.
 """
 
 import os
@@ -13,14 +13,14 @@ from typing import Any
 
 from snapshots.errors import CachelogError, CatalogError
 
-# Read as Daft is imported: a catalog's program tells nobody that it runs, and has bars of its own.
+# Read when Daft is imported: no telemetry is sent, and commands have their own progress bars.
 os.environ.setdefault("DAFT_ANALYTICS_ENABLED", "0")
 os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
 
 import daft
 
 _AT_ONCE = 24
-"""So many items for each actor are one program: it runs ahead of who takes the results."""
+"""The number of items per actor in one program, which runs ahead of the consumer of its results."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -32,9 +32,9 @@ class _Worker:
         self._function = function
 
     def __call__(self, item: bytes) -> bytes:
-        """Return the result, or the error that is one of ours."""
+        """Return the pickled result, or the pickled CachelogError that was raised."""
         try:
-            result = self._function(pickle.loads(item))  # noqa: S301 - from who started this
+            result = self._function(pickle.loads(item))  # noqa: S301 - from the parent process
         except CachelogError as error:
             result = error
         return pickle.dumps(result)
@@ -48,7 +48,7 @@ def on_cluster(
     items: Sequence[Any],
     jobs: int | None,
 ) -> Iterator[Iterator[Any]]:
-    """Map on a cluster of Ray's, by so many actors; by default by one for each core."""
+    """Map on a Ray cluster, with ``jobs`` actors; by default one per core."""
     ray: Any = import_module("ray")
     with _translated(location, f"the cluster at {address} failed"):
         daft.set_runner_ray(address, noop_if_initialized=True)
@@ -61,7 +61,7 @@ def on_cluster(
 def _results(
     function: Callable[[Any], Any], items: Sequence[Any], jobs: int
 ) -> Generator[Any, None, None]:
-    """Run a program for so many items, and again for those behind them."""
+    """Run one program after another, each for a part of the items."""
     work = daft.cls(_Worker, use_process=False, max_concurrency=jobs)(function)
     for start in range(0, len(items), _AT_ONCE * jobs):
         yield from _results_of(work, items[start : start + _AT_ONCE * jobs])
@@ -86,7 +86,7 @@ def _results_of(work: Any, items: Sequence[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _translated(location: str, reason: str) -> Iterator[None]:
-    """Translate what Daft and Ray raise where a program fails or nobody can be reached."""
+    """Translate the errors of Daft and Ray if a program fails or the cluster is unreachable."""
     try:
         yield
     except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:

@@ -1,7 +1,6 @@
-"""The names in a catalog, read at once: for a shell that completes what is being typed.
+"""The names in a catalog, read quickly, for the completion of words in a shell.
 
-Arrow and numpy take longer to import than deltalake's own queries take to answer, so neither is
-used here.
+Importing Arrow and numpy takes longer than a query of deltalake, so neither is used here.
 """
 
 from collections.abc import Iterator
@@ -18,10 +17,10 @@ _SOURCE = "source_"
 
 
 class Names:
-    """The revisions of a catalog, and the packages and stacks of one of them.
+    """The revisions of a catalog, and the packages and stacks of a revision.
 
-    Every method may raise whatever deltalake raises where the catalog cannot be read, and
-    InvalidArgument for a location that cannot hold one. Nothing is kept up to date.
+    Every method may raise any error of deltalake if the catalog cannot be read, and the constructor
+    raises InvalidArgument for an invalid location. Results are never refreshed.
     """
 
     def __init__(self, location: str) -> None:
@@ -30,19 +29,19 @@ class Names:
 
     @cached_property
     def history(self) -> History:
-        """All revisions, without what was proven of them."""
+        """All revisions, without the columns about proven hashes."""
         return History(map(_revision, self._rows("SELECT * FROM revisions", "revisions")))
 
     def packages(self, digest: str) -> list[str]:
-        """Return the names of a content's packages, in no order."""
+        """Return the names of a content's packages, in any order."""
         return self._distinct("name", self._specs_of(digest))
 
     def stacks(self, digest: str) -> list[str]:
-        """Return the names of a content's stacks, in no order."""
+        """Return the names of a content's stacks, in any order."""
         return self._distinct("unnest(stacks)", self._specs_of(digest))
 
     def _specs_of(self, digest: str) -> str:
-        """Return the condition on rows: specs of a content, which may be laid over another one."""
+        """Return an SQL condition for the specs of a content, which may have a base."""
         columns = {field.name for field in self._table("specs").schema().fields}
         own = _of_content(digest)
         condition = f"{own} AND hash IS NOT NULL"
@@ -73,7 +72,7 @@ def _select(what: str, condition: str) -> str:
 
 
 def _of_content(digest: str) -> str:
-    # A digest is made of hexadecimal digits, so it cannot end the quotes.
+    # A digest consists of hexadecimal digits, so it cannot close the quotes.
     return f"digest = '{int(digest, 16):064x}'"
 
 

@@ -1,9 +1,9 @@
-"""A catalog is copied to another location, as it is at one moment, while imports go on.
+"""Consistent copies of a catalog to another location, while imports continue.
 
-What a table lists follows from its log, and no file is ever changed. So the logs are read first,
-``revisions`` before all others, as its rows name what those hold. Then the files are copied that
-the other location lacks. Then the logs are written, ``revisions`` last. Who is interrupted leaves
-the revisions of before, and goes on by doing the same again.
+The files of a table follow from its log, and files are immutable. Therefore the logs are read
+first, that of ``revisions`` before the others, because its rows refer to theirs. Then the files
+that the target lacks are copied. Then the logs are written, that of ``revisions`` last. An
+interrupted copy leaves the previous revisions, and can be repeated.
 """
 
 from collections.abc import Mapping
@@ -25,22 +25,23 @@ from snapshots.sources.reports import Progress, Report
 from snapshots.tables import REVISIONS
 
 _TABLES = ("revisions", COSTS_TABLE, *RECIPES_TABLES, *HISTORY_TABLES, "specs")
-"""Each before those that hold what its rows name."""
+"""Each table precedes those that its rows refer to."""
 
 _COPIERS = 8
 
 _RESTORING = "_restoring"
-"""A file beside the tables while they are restored: what stands there may be restored again."""
+"""A file next to the tables during a restore; while it exists, the restore can be repeated."""
 
 Logs = Mapping[str, Mapping[str, pa.Buffer]]
-"""The files of the log of each table, by their names."""
+"""The log files of each table, by name."""
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """What a copy came to.
+    """The effect of a copy.
 
-    ``num_files`` of ``num_bytes`` were copied, which the target had not yet, and ``num_removed``
-    removed there, which the source has no longer. It has ``num_revisions`` rows of revisions now.
+    ``num_files`` of ``num_bytes`` were copied, because the target lacked them, and ``num_removed``
+    were removed from the target, because the source no longer has them. ``num_revisions`` is the
+    number of rows of revisions in the target.
     """
 
     num_revisions: int
@@ -50,18 +51,18 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backup(catalog: str, target: str, *, progress: Progress | None = None) -> Copied:
-    """Copy a catalog to an empty location, or to one that has an earlier copy of it.
+    """Copy a catalog to an empty location, or to one with an earlier copy of it.
 
-    Raises InvalidArgument for a location that cannot be one, NoCatalog, and CatalogError where a
-    store fails, or where the target has commits that the catalog has not.
+    Raises InvalidArgument for an invalid location, NoCatalog, and CatalogError if a store fails, or
+    if the target has commits that the catalog lacks.
     """
     return _copied(catalog, target, progress)
 
 
 def restore(copy: str, catalog: str, *, progress: Progress | None = None) -> Copied:
-    """Copy what ``backup`` made to where no catalog is, or to where this was interrupted.
+    """Copy a backup to a location without a catalog, or with an interrupted restore.
 
-    Raises as ``backup`` does.
+    Raises the same errors as ``backup``.
     """
     with translated(catalog):
         target = Storage(parse_location(catalog))
@@ -80,7 +81,7 @@ def _copied(
     copy = _Copy(read, written, progress or Report().progress)
     with translated(source):
         try:
-            RevisionsTable(read).refresh()  # which refuses what is no catalog, or a newer one
+            RevisionsTable(read).refresh()  # rejects other data and newer catalogs
         except TableNotFoundError:
             raise NoCatalog(source) from None
         logs = {name: TableLog(read, name).files() for name in _TABLES}
@@ -127,9 +128,9 @@ class _Copy:
     def _require_earlier(
         self, before: Mapping[str, pa.Buffer], log: Mapping[str, pa.Buffer]
     ) -> None:
-        """Raise CatalogError where the target's revisions are not the source's of an earlier time.
+        """Raise CatalogError if the target's revisions are not an earlier state of the source's.
 
-        The other tables may be written anew: what they hold follows from what these name.
+        The other tables can be overwritten, because these revisions determine their rows.
         """
         both = before.keys() & log
         if before and (
@@ -151,7 +152,7 @@ class _Copy:
     def _copy(self, path: str, size: int) -> None:
         try:
             data = self._source.read(path, size)
-        except FileNotFoundError:  # deleted meanwhile, so nothing that was read needs it
+        except FileNotFoundError:  # deleted meanwhile, so the logs that were read do not need it
             return
         self._target.write(path, data)
 
@@ -168,7 +169,7 @@ class _Copy:
             self._target.remove(f"{folder}/{file}")
 
     def _num_revisions(self) -> int:
-        """Read the copy's rows; raises CatalogError where a file that they name is not there."""
+        """Read the copy's rows; raises CatalogError if a file that they name is missing."""
         rows = RevisionsTable(self._target)
         rows.refresh()
         there = self._target.find("specs")

@@ -1,7 +1,6 @@
-"""The table ``costs``: what it took to build specs, as the last import of costs has it.
+"""The table ``costs``: the costs of building specs, as of the last import of costs.
 
-It is not part of any content, and a catalog without it has all else. Each import replaces what was
-there in one commit.
+It is not part of any content, and optional. Each import replaces all rows in one commit.
 """
 
 import threading
@@ -23,7 +22,7 @@ COSTS_TABLE = "costs"
 class CostsTable:
     """The costs in a storage, as of the last ``refresh``; their rows are read when needed.
 
-    All methods may be called from several threads.
+    All methods are thread-safe.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -34,12 +33,12 @@ class CostsTable:
         self._costs: Costs | None = None
         self._is_read = True
         self.version = 0
-        """A number that is another one for other costs."""
+        """A number that changes with the costs."""
 
     def refresh(self) -> bool:
-        """Look for other costs, and tell whether there are any.
+        """Check for other costs; return whether they have changed.
 
-        Where the table is missing or damaged there are none: all else can be told.
+        If the table is missing or damaged, there are no costs; nothing else is affected.
         """
         with self._lock:
             mark = None
@@ -54,12 +53,12 @@ class CostsTable:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a table, as of the last ``refresh``."""
+        """Whether the table exists, as of the last ``refresh``."""
         return self._mark is not None
 
     @property
     def current(self) -> Costs | None:
-        """The costs; None where there are none. Raises CatalogError where they are damaged."""
+        """The costs; None if there are none. Raises CatalogError if they are damaged."""
         with self._lock:
             if not self._is_read:
                 with translated(self._location):
@@ -71,7 +70,7 @@ class CostsTable:
             return self._costs
 
     def replace(self, rows: pa.Table) -> None:
-        """Keep rows without ``recorded_at`` in the place of all that are there."""
+        """Replace all rows by ``rows``, which do not have the column ``recorded_at``."""
         moment = pa.array([datetime.now(UTC)] * len(rows), COSTS.field("recorded_at").type)
         with self._lock, translated(self._location):
             self._rows.replace(rows.append_column("recorded_at", moment).cast(COSTS))

@@ -1,6 +1,6 @@
-"""Keep lists: the hashes that a build cache has to keep, and what the rest of it is.
+"""Keep lists: the hashes that a build cache must retain, and a summary of the others.
 
-The list is what Spack's ``buildcache prune --keeplist`` takes: a hash a line.
+The list is the input of Spack's ``buildcache prune --keeplist``: one hash per line.
 """
 
 from collections.abc import Collection, Iterable, Set
@@ -15,13 +15,13 @@ from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
 Cell = tuple[str, str, str]
-"""A package, a stack and a target; the stack is empty where a spec is in none but root."""
+"""A package, a stack and a target; the stack is empty if a spec is in none except root."""
 
 
 class KeepList(msgspec.Struct, frozen=True):
-    """The hashes to keep, and of how many specs it is not known what they reach.
+    """The hashes to keep, and the number of specs whose dependencies are unknown.
 
-    These are counted only where all that specs reach is to be kept.
+    These are only counted if dependencies are to be kept.
     """
 
     hashes: Set[str]
@@ -31,10 +31,10 @@ class KeepList(msgspec.Struct, frozen=True):
 def keep_list(
     library: Library, digests: Iterable[str], locked: Iterable[str] = (), *, whole: bool = False
 ) -> KeepList:
-    """Return the hashes that contents hold, and those that lock files do.
+    """Return the hashes of contents and of lock files.
 
-    With ``whole`` they are all that their specs reach over any edge, as well, as far as the source
-    of any of the contents tells it. Raises CatalogError where a content cannot be read.
+    With ``whole``, all dependencies of the contents' specs are included, over any edge, as far as
+    the source of any of the contents states them. Raises CatalogError if a content cannot be read.
     """
     hashes = {*locked}
     stated = {*hashes}
@@ -44,7 +44,7 @@ def keep_list(
         hashes.update(texts)
         if whole:
             graph = library.dependencies.get(digest)
-            # Nothing is outside that no spec of the content reaches.
+            # Specs outside the cache are only in a content if one of its specs depends on them.
             hashes.update(graph.outside.hashes.texts)
             stated.update(compress(texts, graph.known.tolist()))
             silent.update(compress(texts, (~graph.known).tolist()))
@@ -52,10 +52,11 @@ def keep_list(
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """What of a build cache is not kept: distinct hashes of contents that are not on a list.
+    """The distinct hashes of contents that are not on a keep list.
 
-    ``size`` is the sum of the known sizes of their binary packages, None where none is known, and
-    ``num_unknown`` how many have no size. ``cells`` are those that nothing is left in, sorted.
+    ``size`` is the sum of the known sizes of their binary packages in bytes, None if none is known,
+    and ``num_unknown`` the number of hashes without a size. ``cells`` are those that would be
+    empty, sorted.
     """
 
     hashes: Set[str]
@@ -65,7 +66,7 @@ class Rest(msgspec.Struct, frozen=True):
 
 
 def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> Rest:
-    """Return what of some contents is not on a keep list; raises as ``keep_list`` does."""
+    """Return what contents have that is not on a keep list; raises like ``keep_list``."""
     sizes: dict[str, int | None] = {}
     left: set[Cell] = set()
     gone: set[Cell] = set()
@@ -87,7 +88,7 @@ def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> 
 
 
 def _cells(frame: Frame, rows: Rows) -> set[Cell]:
-    """Return the cells that some rows are in."""
+    """Return the cells of some rows."""
     columns = [column.codes[rows] for column in (frame.package, frame.stacks, frame.target)]
     distinct = np.unique(np.stack(columns, axis=1), axis=0).tolist() if len(rows) else []
     return {

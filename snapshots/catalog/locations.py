@@ -1,4 +1,4 @@
-"""Where a catalog can be: a folder, or a URL of object storage."""
+"""Locations of catalogs: a folder, or a URL of object storage."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from snapshots.errors import CatalogError, InvalidArgument
 
 _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "adl")
 _ALLOWED = "a folder, or a URL that begins with file://, s3://, gs:// or az:// (or abfss://)"
-# "s3:/bucket" and "gs:bucket" are meant as URLs; a folder of such a name can be given as "./s3:".
+# "s3:/bucket" and "gs:bucket" are mistyped URLs; a folder of such a name can be given as "./s3:".
 _MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|(?:file|https?|s3a?|gs|az|abfss?|adl):")
 
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -25,32 +25,33 @@ _OTHER_CREDENTIALS = (
     "AWS_SKIP_SIGNATURE",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 )
-"""Variables of AWS's own that say where credentials are, or that none are needed."""
+"""Variables of AWS that state where credentials are, or that none are needed."""
 
 
 class Location(msgspec.Struct, frozen=True):
-    """A checked location: ``text`` as the user wrote it, ``root`` as the store takes it."""
+    """A valid location: ``text`` as the user wrote it, ``root`` as the store expects it."""
 
     text: str
     root: str
     is_folder: bool
 
     def uri(self, path: str) -> str:
-        """Return the whole name of something below the location."""
+        """Return the full path or URL of a path relative to the location."""
         return f"{self.root}/{path}"
 
     def require_folder(self) -> None:
-        """Raise CatalogError for a path that is there and no folder, so can become no catalog."""
+        """Raise CatalogError for an existing path that is not a folder."""
         root = Path(self.root)
         if self.is_folder and root.exists() and not root.is_dir():
             raise CatalogError(self.text, "is not a folder")
 
     def require_credentials(self) -> None:
-        """Raise CatalogError for S3 where no variable says by which right to ask it.
+        """Raise CatalogError for S3 if no variable provides credentials.
 
-        So it does for a variable with what no header can carry: the libraries of the store end
-        with a crash of theirs. They would ask the metadata address of a cloud machine, which
-        elsewhere answers anything or nothing. They do where a variable tells them to.
+        Without credentials, the store's libraries would request them from the metadata address of a
+        cloud machine, which may give any response or none elsewhere. They only do so if a variable
+        allows it. A variable with characters that are invalid in a header also raises CatalogError,
+        because those libraries would crash.
         """
         if self.root.partition("://")[0] not in ("s3", "s3a"):
             return
@@ -71,9 +72,9 @@ class Location(msgspec.Struct, frozen=True):
         raise CatalogError(self.text, reason)
 
     def require_writable(self) -> None:
-        """Raise CatalogError where a folder cannot be written, or made where it is missing.
+        """Raise CatalogError if a folder is not writable, or missing and cannot be created.
 
-        Object storage tells only when it is written to.
+        Object storage only reports this when it is written to.
         """
         if not self.is_folder:
             return
@@ -87,9 +88,10 @@ class Location(msgspec.Struct, frozen=True):
 
 
 def parse_location(text: str) -> Location:
-    """Check the form of a location; nothing is read.
+    """Check the form of a location, without reading anything.
 
-    A ``file://`` URL is the folder that it names. Raises InvalidArgument that says what is allowed.
+    A ``file://`` URL is converted to its folder. Raises InvalidArgument that states the allowed
+    forms.
     """
     if not text.strip() or not text.isprintable():
         raise _refused(text, "names nothing")

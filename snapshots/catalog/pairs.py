@@ -1,4 +1,4 @@
-"""Comparing neighbours: here, or by workers that read the contents themselves."""
+"""Comparison of neighbours, in this process or by workers that read the contents themselves."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,18 +18,18 @@ from snapshots.history import Neighbours, Pair
 from snapshots.notes import stories
 
 ROWS_AT_ONCE = 48_000
-"""So many changes are written at once, or a few more; eight such runs become one."""
+"""The minimum number of changes in a batch that is written; eight such runs become one."""
 
 
 def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Return the pairs in lists, in each of which every head is the base of the next."""
+    """Return the pairs in lists in which the head of each pair is the base of the next."""
     waiting = dict.fromkeys(pairs)
     by_base: defaultdict[str, list[Pair]] = defaultdict(list)
     for pair in waiting:
         by_base[pair.base].append(pair)
     heads = {pair.head for pair in waiting}
     chains: list[list[Pair]] = []
-    # Those that nothing leads to come first; of a circle any may be the first.
+    # Pairs whose base is no head come first; a cycle may start anywhere.
     for first in sorted(waiting, key=lambda pair: pair.base in heads):
         chain: list[Pair] = []
         following: Pair | None = first if first in waiting else None
@@ -43,30 +43,30 @@ def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
 
 
 NeighboursOfPairs = Mapping[Pair, Neighbours]
-"""The pairs whose stories are kept, too, and the revisions that these are about."""
+"""The pairs whose stories are stored as well, with the revisions that the stories describe."""
 
 
 class Unmade(msgspec.Struct):
-    """Why pairs could not be made: ``failures`` has the reason for each of them.
+    """The failures of a computation: ``failures`` maps pairs to reasons.
 
-    ``unreadable`` has it for each content that could not be read.
+    ``unreadable`` maps the digests of unreadable contents to reasons.
     """
 
     failures: dict[Pair, str] = {}
     unreadable: dict[str, str] = {}
 
     def add(self, other: "Unmade") -> None:
-        """Take in what others could not make."""
+        """Add the failures of another computation."""
         self.failures |= other.failures
         self.unreadable |= other.unreadable
 
 
 class PairMaker:
-    """Compares pairs one by one, and has the two contents of the last one at hand.
+    """Compares pairs one by one, and retains the two contents of the last pair.
 
-    ``load`` reads a content, and ``narrow`` returns what decides, of two contents, what is kept,
-    where that is at hand. ``unmade`` has what could not be made. Of the pairs in ``neighbours`` the
-    story is made with the rest.
+    ``load`` reads a content. ``narrow`` returns the parts of two contents that determine the stored
+    changes, if they are in memory. ``unmade`` collects failures. For pairs in ``neighbours``, the
+    story is composed as well.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class PairMaker:
         self.unmade = Unmade() if unmade is None else unmade
 
     def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
-        """Yield what is kept of each pair, but of those with a content that cannot be read."""
+        """Yield the stored form of each pair's changes, except pairs with an unreadable content."""
         for pair in chain:
             if pair not in self._neighbours and (narrow_sides := self._narrow(pair)) is not None:
                 yield keep_changes(*narrow_sides)
@@ -109,8 +109,11 @@ class PairMaker:
 
 
 def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
-    """Return what is kept of a pair, with its story: a tenth of what it takes to read the two."""
-    # Late: most commands make nothing, and need not wait for what stories are made with.
+    """Return the stored form of a pair's changes with its story.
+
+    The story takes a tenth of the time that reading the two contents takes.
+    """
+    # Imported here, because most commands compose no stories.
     from snapshots.changes.explanation import Explanation
     from snapshots.notes.templates import story
 
@@ -122,9 +125,9 @@ def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
 
 
 def keep_all(made: Iterable[KeptChanges], keep: Callable[[Sequence[KeptChanges]], None]) -> None:
-    """Keep the changes of pairs in batches of some ``ROWS_AT_ONCE``.
+    """Store the changes of pairs in batches of about ``ROWS_AT_ONCE`` rows.
 
-    Where the making of one is interrupted, those that were made before are kept.
+    If the computation is interrupted, the results up to then are stored.
     """
     batch: list[KeptChanges] = []
     try:
@@ -141,14 +144,16 @@ def keep_all(made: Iterable[KeptChanges], keep: Callable[[Sequence[KeptChanges]]
 # -- by workers
 
 _PAIRS_EACH = 8
-"""So many neighbours are one piece of work, or fewer where there are few: its first content is
-loaded by two workers."""
+"""The maximum number of pairs in one work item.
+
+The first content of an item is loaded by two workers, so items should not be small.
+"""
 
 MakePairs = Callable[
     [ContentReader, str, Sequence[Pair], Unmade, NeighboursOfPairs],
     AbstractContextManager[Iterator[KeptChanges]],
 ]
-"""``making``, or that with jobs or a cluster."""
+"""``changes_of_pairs``, or a partial of it with ``jobs`` or ``cluster``."""
 
 
 @contextmanager
@@ -162,9 +167,9 @@ def changes_of_pairs(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[Iterator[KeptChanges]]:
-    """Have what is kept of the pairs, as it is made; what could not be made is in ``unmade``.
+    """Yield the stored form of the pairs' changes as it is computed; failures go to ``unmade``.
 
-    Those with ``neighbours`` have their story with it. ``jobs`` and ``cluster`` are those of
+    Pairs in ``neighbours`` have their story with them. ``jobs`` and ``cluster`` are those of
     ``mapping``.
     """
     chains = in_chains(pairs)

@@ -1,8 +1,9 @@
-"""Reading what is published part by part: here, in processes of this machine, or on a cluster.
+"""Reading of sources part by part: in this process, in local processes, or on a cluster.
 
-Who reads a part packs it, too: to hand over records of Python would take as long as to read them.
-So what comes back are the rows of those contents that the catalog does not have, as a stream of
-Arrow's: 6 MB for 58,000 specs, which take 7 ms on both sides together (as Parquet 2 MB and 47 ms).
+The process that reads a part also packs it, because transferring Python records would take as long
+as reading them. Therefore the results are the rows of the contents that the catalog does not have,
+as an Arrow stream: 6 MB for 58,000 specs, which take 7 ms on both sides together (as Parquet 2 MB
+and 47 ms).
 """
 
 import os
@@ -38,11 +39,11 @@ def publish_locations(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Published:
-    """Return what ``publish`` makes of what lies at locations, as ``imports.read_apart`` reads it.
+    """Return the result of ``publish`` for the snapshots at locations, read by ``read_apart``.
 
-    It takes the snapshots one by one, and publishes all of them or none. Where pages do not let
-    themselves be read part by part it is called again, for all of them. ``jobs`` and ``cluster``
-    are those of ``mapping``. Raises what reading and publishing do, and NothingToPublish where all
+    ``publish`` takes the snapshots one by one, and publishes all of them or none. If pages cannot
+    be read part by part, it is called again, with all of them. ``jobs`` and ``cluster`` are those
+    of ``mapping``. Raises the errors of reading and publishing, and NothingToPublish if everything
     was skipped.
     """
     if cluster is not None:
@@ -73,7 +74,7 @@ def _some(snapshots: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
 
 
 def _absolute(location: str, settings: ReadSettings) -> str:
-    """Return where a path leads in whatever folder a worker is, that of a stack as well."""
+    """Return the absolute form of a path, or of a stack's path: workers have other directories."""
     if stack := labelled(location, settings):
         return f"{stack.label}={_absolute(stack.url, settings)}"
     return location if "://" in location or not location else os.path.abspath(location)  # noqa: PTH100
@@ -88,10 +89,10 @@ def packing(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[PartReader[PackedSnapshot]]:
-    """Yield what reads parts, and packs what it finds.
+    """Yield a reader that reads parts and packs the snapshots.
 
-    What the catalog has, as of its last ``refresh`` before a part is read, comes without rows.
-    ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
+    Contents that the catalog has, as of its last ``refresh`` before a part is read, are packed
+    without rows. ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
     """
     here = PartReader(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
     if cluster is None and jobs in (None, 1):
@@ -107,7 +108,7 @@ def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """What a worker made of a part."""
+    """The result of reading a part in a worker."""
 
     part: PartRead[PackedSnapshot]
     skipped: list[SourceError]
@@ -115,7 +116,7 @@ class _Sent(msgspec.Struct, frozen=True):
 
 
 class _Workers(PartReader[PackedSnapshot]):
-    """Has parts read side by side."""
+    """Reads parts concurrently."""
 
     def __init__(
         self,
@@ -130,14 +131,14 @@ class _Workers(PartReader[PackedSnapshot]):
         self._jobs, self._cluster = jobs, cluster
 
     def each(self, parts: Sequence[Part]) -> Iterator[PartRead[PackedSnapshot]]:
-        """Yield what was read of each part, in their order."""
+        """Yield the result of each part, in their order."""
         if len(parts) == 1:
             yield from super().each(parts)
             return
         read = partial(_read, self._catalog.reader(), self.settings, self.report.skip_bad)
         location = self._catalog.location
         with self._stack.enter_context(ExitStack()) as workers:
-            # Closed by the stack where who takes the results gives up half way.
+            # The outer stack closes this if the consumer of the results stops early.
             results = workers.enter_context(
                 mapping(read, location, parts, jobs=self._jobs, cluster=self._cluster)
             )

@@ -1,4 +1,4 @@
-"""Tables as the bytes of Parquet files, which are named and known by their checksum."""
+"""Conversion between tables and the bytes of Parquet files, which are named by their checksum."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from snapshots.catalog.storage import Storage, checksum
 from snapshots.tables import StoredFile
 
-# The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
+# The end of a file's name with the checksum of its bytes; files of other tools have none.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
-_LEVEL = 3  # a fiftieth less than by Arrow's own choice, 1; higher ones spare nothing more
+_LEVEL = 3  # 2 % smaller than with Arrow's default, 1; higher levels save nothing more
 _FEW_PARTS = 4
 _DICTIONARY_BYTES = 1 << 24
 
@@ -25,8 +25,9 @@ def to_parquet(
 ) -> pa.Buffer:
     """Return a table as the bytes of a Parquet file.
 
-    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
-    ``encodings`` has those of columns whose values hardly repeat; other texts have a dictionary.
+    ``rows_at_once`` is the number of rows in each part that ``parts_of_parquet`` can read
+    separately; by default there is one part. ``encodings`` are those of columns whose values rarely
+    repeat; other text columns have a dictionary.
     """
     encodings = encodings or {}
     sink = pa.BufferOutputStream()
@@ -39,14 +40,14 @@ def to_parquet(
         column_encoding=dict(encodings),
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         row_group_size=rows_at_once,
-        # Parquet has all types that tables have; descriptions are in the log of the table.
+        # Parquet has all types of the tables; descriptions are in the table's log.
         store_schema=False,
     )
     return sink.getvalue()
 
 
 def _texts(schema: pa.Schema) -> list[str]:
-    """Return what Parquet calls the columns of texts: ``stacks.list.element``."""
+    """Return Parquet's names of the text columns, such as ``stacks.list.element``."""
     return [path for field in schema for path in _below(field.name, field.type)]
 
 
@@ -69,12 +70,12 @@ def from_parquet(
     *,
     is_checked: bool = False,
 ) -> pa.Table:
-    """Read columns, of those that are there, or all from the bytes of a Parquet file.
+    """Read the existing ones of some columns, or all columns, from the bytes of a Parquet file.
 
-    The bytes must be those that were ``written``, or those that the file is named by, unless that
-    ``is_checked``: then those of other columns need not be there. Texts of the columns ``coded``
-    come as codes into their distinct values, as the file has them. Raises ArrowInvalid that names
-    the path.
+    The bytes must match the checksum of ``written``, or that in the file's name, except with
+    ``is_checked``: the bytes of other columns may then be missing. Texts of the columns ``coded``
+    are returned as codes into their distinct values, as the file stores them. Raises ArrowInvalid
+    with the path.
     """
     if not is_checked:
         _check(path, data, written)
@@ -86,10 +87,10 @@ def from_parquet(
 
 
 def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], bool]) -> pa.Table:
-    """Read those parts of the bytes of a Parquet file that may have matching rows.
+    """Read the parts of a Parquet file that may contain matching rows.
 
-    ``may_have`` is called with the smallest and the largest value of the first column in a part; a
-    part of which these are not known is read. Raises as ``from_parquet``.
+    ``may_have`` is called with the smallest and the largest value of the first column in a part;
+    parts without these statistics are read. Raises the same errors as ``from_parquet``.
     """
     _check(path, data)
     with _opened(path, data) as file:
@@ -101,7 +102,7 @@ def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], boo
             or not statistics.has_min_max
             or may_have((statistics.min, statistics.max))
         ]
-        # To share a few parts among threads takes longer than to read them.
+        # Distributing a few parts over threads takes longer than reading them.
         return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
 
 
@@ -136,31 +137,31 @@ def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
 
 # -- tails
 
-# Columns that most questions do without stand first in a file. All that those questions need is the
-# tail, the end of the file with Parquet's footer, which takes one request.
+# Columns that most queries do not need come first in a file. The tail, the end of the file with
+# Parquet's footer, contains everything that those queries need, and takes one request.
 
 LEAST_SPARED = 1 << 16
-"""Where a tail would spare fewer bytes, the file is read whole."""
+"""The minimum number of bytes that a tail must save; otherwise the entire file is read."""
 
 _NAMED = re.compile(r"-tail-(\d+)-([0-9a-f]{16})-[0-9a-f]{16}\.zstd\.parquet$")
 
 
 def with_first(rows: pa.Table, first: Collection[str]) -> pa.Table:
-    """Return rows whose columns ``first``, of those that are there, stand before the others."""
+    """Return rows with the columns ``first``, as far as they exist, before the others."""
     return rows.select(sorted(rows.column_names, key=lambda name: name not in first))
 
 
 def tail_start(path: str) -> int:
-    """Return where the tail of a file begins, by its name; 0 where that names none."""
+    """Return the offset of a file's tail according to its name; 0 without a tail."""
     match = _NAMED.search(path)
     return int(match[1]) if match else 0
 
 
 def read_tail(storage: Storage, path: str, size: int) -> pa.Buffer | None:
-    """Return a buffer of a file's size, of which the tail was read.
+    """Return a buffer of a file's size that contains only its tail.
 
-    None where its name names none, or that is not what was written: to read the whole file tells
-    what is wrong. Raises as ``Storage.read``.
+    None if the file's name states no tail, or if the bytes are not those that were written: reading
+    the entire file then reports the damage. Raises the errors of ``Storage.read``.
     """
     match, start = _NAMED.search(path), tail_start(path)
     if match is None or not 0 < start < size:
@@ -170,13 +171,14 @@ def read_tail(storage: Storage, path: str, size: int) -> pa.Buffer | None:
 
 
 def named_with_tail(prefix: str, data: pa.Buffer, first: Collection[str]) -> StoredFile:
-    """Describe a new Parquet file, whose name tells its tail, if it has one, and its checksum.
+    """Describe a new Parquet file, whose name contains the position of its tail and the checksums.
 
-    The columns ``first`` are those of ``with_first``.
+    The columns ``first`` are those of ``with_first``. The tail is only stated if it saves enough
+    bytes.
     """
     metadata = pq.read_metadata(pa.BufferReader(data))
     start = 0
-    # Where there are several row groups, each has all columns.
+    # Each of several row groups would contain all columns.
     if metadata.num_row_groups == 1:
         group = metadata.row_group(0)
         others = [

@@ -1,4 +1,4 @@
-"""What an import wrote last: contents that need not be read, and what decides how two differ."""
+"""The most recent rows of an import: contents, and the rows that determine their differences."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -12,13 +12,13 @@ from snapshots.history import Pair
 from snapshots.tables import SPEC_ROWS
 
 _MAX_BYTES = 32 << 20
-"""How many bytes of rows are kept, or the last two contents; and as many of pairs."""
+"""The maximum size of rows in bytes, except for the last two contents; the same again for pairs."""
 
 
 class RecentRows:
-    """The contents that an import wrote last, and of each how it differs from the one before it.
+    """The contents that an import wrote last, and for each the difference from its predecessor.
 
-    ``before`` tells which that is. ``pairs`` has what ``deciding_rows`` returns of the two.
+    ``before`` returns the predecessor. ``pairs`` has the result of ``deciding_rows`` for each pair.
     """
 
     def __init__(self, before: Callable[[str], str | None] = lambda _: None) -> None:
@@ -27,7 +27,7 @@ class RecentRows:
         self._before = before
 
     def noted(self, contents: Iterable[ContentRows]) -> Iterator[ContentRows]:
-        """Yield contents, and keep what is to be compared."""
+        """Yield contents unchanged, and retain those that are to be compared."""
         num_bytes = of_pairs = 0
         for head in contents:
             base = self.contents.get(self._before(head.digest) or "")
@@ -43,11 +43,12 @@ class RecentRows:
 
 
 def deciding_rows(base: ContentRows, head: ContentRows) -> tuple[pa.Table, pa.Table] | None:
-    """Return the rows of two contents from which all that is kept of the pair follows.
+    """Return the rows of two contents that determine the stored changes of the pair.
 
-    They are those of the packages that differ. Reasons and facts also depend on which stacks there
-    are, and which facts a source states: of the other packages some rows tell both. None where the
-    packages are not known, or any spec has dependencies: then it depends on those, too.
+    They are the rows of the packages that differ. Reasons and facts also depend on the existing
+    stacks, and on the facts that a source states, so some rows of the other packages are added.
+    None if the packages are unknown, or if any spec has dependencies, because changes then depend
+    on those too.
     """
     if not base.packages or not head.packages:
         return None
@@ -64,9 +65,9 @@ def deciding_rows(base: ContentRows, head: ContentRows) -> tuple[pa.Table, pa.Ta
 
 
 def _telling(rows: pa.Table, mask: Mask) -> Rows:
-    """Return the places of a few of the rows in a mask, which state all that those do.
+    """Return the indices of a few rows in a mask that state everything that the others do.
 
-    They have each stack, and each fact as known and as unknown, of which some row has it so.
+    They include each stack, and each fact with and without a value, as far as rows of the mask do.
     """
     places = np.flatnonzero(mask)
     first = [places[:1]]

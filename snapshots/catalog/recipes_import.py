@@ -1,4 +1,4 @@
-"""Finds the recipes of revisions in a repository, and keeps them with the commits between."""
+"""Import of recipes: the commits of revisions in a repository, and the commits between them."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from snapshots.texts import counted, day, short_digest
 
 
 class KeptRecipes(msgspec.Struct, frozen=True):
-    """What came of it: the recipes of revisions, how many commits were read, and what is odd."""
+    """The result: the recipes of revisions, the number of commits that were read, and warnings."""
 
     recipes: dict[RevisionInfo, Recipes]
     num_commits: int
@@ -31,11 +31,12 @@ def keep_recipes(
     commit: str | None = None,
     replace: bool = False,
 ) -> KeptRecipes:
-    """Find the recipes of revisions in the repository at a location, and keep them.
+    """Find the recipes of revisions in the repository at a location, and store them.
 
-    Revisions that have some already are left out unless ``replace``. ``commit`` is that of all of
-    them, as a hash or a ref; else refs and dates say it. Raises SourceError and InvalidArgument for
-    what cannot be read, before anything is kept, and CatalogError.
+    Revisions that already have recipes are skipped, except with ``replace``. ``commit`` is the
+    commit of all revisions, as a hash or a ref; without it, refs and dates determine the commits.
+    Raises SourceError and InvalidArgument for unreadable input before anything is stored, and
+    CatalogError.
     """
     tables = catalog.recipes
     tables.refresh()
@@ -79,9 +80,10 @@ def keep_recipes(
 def _line_of(
     catalog: Catalog, repository: RecipesRepository, name: str, warnings: list[str]
 ) -> tuple[int, set[str]]:
-    """Return which history of a repository this is, and the commits of revisions in it.
+    """Return the number of a repository's history, and the commits of revisions in it.
 
-    It is the newest one of which the repository has all commits; else a new one, which is said.
+    This is the newest history all of whose commits are in the repository, otherwise a new one, with
+    a warning.
     """
     lines: dict[int, set[str]] = {}
     for recipes in catalog.recipes.all:

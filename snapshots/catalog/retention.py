@@ -1,7 +1,8 @@
-"""Policies: which revisions stay, in words such as "30 daily, 52 weekly, all releases".
+"""Retention policies: which revisions are kept, such as "30 daily, 52 weekly, all releases".
 
-The rules are those of restic's ``forget --keep-*``, series by series: of each of the last so many
-hours, days, weeks, months or years that have a revision the newest one stays. Nothing is read here.
+The rules are those of restic's ``forget --keep-*``, applied per series: of each of the last ``n``
+hours, days, weeks, months or years that have a revision, the newest one is kept. No data is read
+here.
 """
 
 import re
@@ -37,7 +38,7 @@ OTHER_SERIES = "another series"
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """One rule of a policy: how many of what stay; all of them where ``number`` is None."""
+    """A rule of a policy: the number of revisions or periods; None for all."""
 
     what: str
     number: int | None = None
@@ -48,14 +49,14 @@ class RetentionRule(msgspec.Struct, frozen=True):
 
 
 class RetentionChoice(msgspec.Struct, frozen=True):
-    """What a policy says of a revision; it stays for the reasons ``kept_by``, or goes for none."""
+    """The decision about a revision: kept for the reasons ``kept_by``, removed without any."""
 
     revision: RevisionInfo
     kept_by: tuple[str, ...]
 
 
 def parse_policy(text: str) -> tuple[RetentionRule, ...]:
-    """Return the rules of a policy; raises InvalidArgument that says what is allowed."""
+    """Return the rules of a policy; raises InvalidArgument that states the allowed rules."""
     rules = tuple(_rule(part.strip(), text) for part in text.split(","))
     if not any(rule.number is None or rule.number for rule in rules):
         raise InvalidArgument(
@@ -85,10 +86,10 @@ def choose(
     only: str | None = None,
     whole_tags: bool = False,
 ) -> list[RetentionChoice]:
-    """Return what becomes of every revision, newest first.
+    """Return the decision about every revision, newest first.
 
-    With ``only`` the revisions of all other series stay. The newest revision of each tag stays,
-    unless ``whole_tags`` may go; that of each series stays in any case.
+    With ``only``, the revisions of all other series are kept. The newest revision of each tag is
+    kept, except with ``whole_tags``; the newest of each series is always kept.
     """
     reasons: defaultdict[RevisionInfo, list[str]] = defaultdict(list)
     for name in history.series_names:

@@ -1,4 +1,4 @@
-"""The table ``revisions``: each row a tag in a state, and the commit point of its content."""
+"""The table ``revisions``: one row per state of a tag, the commit point of the row's content."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -22,7 +22,7 @@ from snapshots.tables import (
 )
 
 FORMAT = 1
-"""The format of the catalogs that are written; docs/tables.md says what a format is."""
+"""The format of new catalogs; docs/tables.md defines formats."""
 
 _FORMAT = "cachelog.format"
 _PROBED = "cachelog.conditionalWrites"
@@ -32,7 +32,7 @@ _REQUIRED = [name for name in REVISIONS.names if name not in LATER_COLUMNS]
 
 
 class _Rows(msgspec.Struct, frozen=True):
-    """What one file of the table holds."""
+    """The contents of one file of the table."""
 
     revisions: list[RevisionInfo]
     files: dict[str, tuple[StoredFile, ...]]
@@ -48,16 +48,16 @@ class RevisionsTable(WholeTable[_Rows]):
         )
 
     def _check(self, table: DeltaTable) -> None:
-        # Catalogs that do not state it are of the first format.
+        # Catalogs without this property have the first format.
         number = table.metadata().configuration.get(_FORMAT, "1")
         if not (number.isdecimal() and int(number) <= FORMAT):
             raise NewerCatalog(self._storage.location.text, number, FORMAT)
         super()._check(table)
 
     def require_conditional_writes(self) -> None:
-        """Raise CatalogError for a store where two imports at once would lose what one publishes.
+        """Raise CatalogError for a store in which concurrent imports would lose revisions.
 
-        Each store is probed once, which the table remembers; a folder has no need of it.
+        Each store is probed once, and the result is stored in the table; folders are not probed.
         """
         store = self._storage.identity
         if store is None:
@@ -75,12 +75,12 @@ class RevisionsTable(WholeTable[_Rows]):
 
     @property
     def revisions(self) -> list[RevisionInfo]:
-        """All rows, in no order."""
+        """All rows, in any order."""
         return list(chain.from_iterable(rows.revisions for rows in self.rows))
 
     @property
     def files(self) -> dict[str, tuple[StoredFile, ...]]:
-        """The files of contents, by digest, of those contents whose files are known."""
+        """The files of contents, by digest, without contents whose files are not recorded."""
         files: dict[str, tuple[StoredFile, ...]] = {}
         for rows in self.rows:
             files |= rows.files
@@ -88,9 +88,9 @@ class RevisionsTable(WholeTable[_Rows]):
 
     @property
     def needed(self) -> dict[str, Sequence[StoredFile]]:
-        """The contents that rows name, and what those are laid over.
+        """The contents that rows name, and their bases.
 
-        Each has the files of its own, where they are known.
+        Each has its own files, if these are recorded.
         """
         needed: dict[str, Sequence[StoredFile]] = {
             revision.digest: () for revision in self.revisions

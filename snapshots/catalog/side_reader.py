@@ -1,7 +1,8 @@
-"""The sides of a comparison, by the words that name them: whatever holds specs can be one.
+"""The sides of a comparison, by the text that names them.
 
-Those are a revision, a stack of a revision, and what lies at a path: a lock file, an index, or the
-database of an installation. What is read from a path is kept in memory and never published.
+A side is anything that has specs: a revision, a stack of a revision, or a file or folder: a lock
+file, an index, or the database of an installation. Data from a path is held in memory and never
+published.
 """
 
 from collections.abc import Callable
@@ -18,10 +19,11 @@ from snapshots.sources.settings import ReadSettings
 
 
 class SideReader:
-    """Reads sides; what they hold is in the library by their ``content``.
+    """Reads sides; their specs are available in the library by their ``content``.
 
     ``load_history`` returns the revisions; it is called when the first of them is needed, so that
-    files are compared without a catalog. ``load_settings`` returns how indexes are read.
+    files can be compared without a catalog. ``load_settings`` returns the settings for reading
+    indexes.
     """
 
     def __init__(
@@ -41,7 +43,8 @@ class SideReader:
     def read(self, text: str) -> SideInfo:
         """Return the side that a text names: see ``snapshots.refs.parse_side``.
 
-        Raises as ``History.resolve`` does; StackNotFound; SourceError for what lies at a path.
+        Raises the errors of ``History.resolve``, StackNotFound, and SourceError for an unreadable
+        path.
         """
         words = parse_side(text)
         if words.is_path:
@@ -59,7 +62,7 @@ class SideReader:
         return stack_info(revision, stack, frame)
 
     def _read_file(self, path: str) -> FileInfo:
-        # Imported late: what reads build caches takes a while to import.
+        # Imported here, because the readers of build caches take a while to import.
         from snapshots.sources import side_files
 
         file = side_files.read(path, self._load_settings())

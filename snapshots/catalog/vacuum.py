@@ -1,12 +1,13 @@
-"""Space is given back: what no row names is deleted, once it was out of use for long enough.
+"""Deletion of files that no row names and that have been out of use for the grace period.
 
-How long is the time of grace: an import that began before something went out of use, and a server
-that has not yet seen that it did, still find it. In each table a file is out of use from the commit
-on that struck it off; one that no commit ever named, from when it was written. Such leftovers of
-imports that failed are needed by nobody but an import that runs, and that goes on writing: where
-none was written for an hour, their time is over.
+The grace period protects imports that started, and servers that last refreshed, before a file went
+out of use. In each table a file is out of use from the commit that unlists it; a file that no
+commit ever listed, from its modification time. Such leftovers of failed imports could only be
+needed by a running import, which keeps writing files: if none was written for an hour, they can be
+deleted.
 
-What is out of use already is deleted before anything is written, so that a full disk can be freed.
+Files that are already out of use are deleted before any file is written, so that a vacuum can free
+a full disk.
 """
 
 from collections.abc import Mapping
@@ -25,21 +26,22 @@ from snapshots.sources.reports import Progress, Report
 
 LEAST = timedelta(hours=1)
 MOST = timedelta(days=7)
-"""After this a table's log may have forgotten when a file was struck off."""
+"""A table's log may not state for longer when a file was unlisted."""
 
 _HOURS_OF_LEFTOVERS = LEAST // timedelta(hours=1)
 _DELETERS = 8
 _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
-"""The ends of the names of what cachelog writes; what else lies there is not its own."""
+"""The suffixes of the files that cachelog writes; other files are never deleted."""
 
 
 class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a vacuum did, or would do.
+    """The actual effect of a vacuum, or with a dry run the expected one.
 
-    ``files`` and ``num_bytes`` are by table: what was deleted. ``struck_off`` are contents that no
-    row names and whose time of grace begins now, ``relisted`` such that rows name and the table's
-    log did not have. ``num_pairs`` pairs of revisions were forgotten that are neighbours no more,
-    and ``num_rows`` rows of changes and hashes of pairs that were forgotten before.
+    ``files`` and ``num_bytes`` are the deleted files, by table. ``struck_off`` are contents that no
+    row names and whose grace period starts now. ``relisted`` are contents that rows name and that
+    were missing from the table's log. ``num_pairs`` is the number of removed pairs that are no
+    longer neighbours, and ``num_rows`` the number of removed rows of changes and hashes of pairs
+    that were removed earlier.
     """
 
     files: Mapping[str, tuple[str, ...]]
@@ -51,7 +53,7 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
-    """Return the grace period in whole hours; raises InvalidArgument if it is not a safe one."""
+    """Return the grace period in whole hours; raises InvalidArgument if it is unsafe."""
     if nothing_runs and not older_than:
         return older_than
     if not LEAST <= older_than <= MOST:
@@ -72,7 +74,7 @@ def vacuum(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Vacuumed:
-    """Clean a catalog of what was out of use for ``older_than``; raises CatalogError."""
+    """Delete files that have been out of use for ``older_than``; raises CatalogError."""
     catalog.refresh()
     with translated(catalog.location):
         return _Vacuum(catalog, older_than, progress or Report().progress, dry_run).run()
@@ -100,7 +102,7 @@ class _Vacuum:
         self._catalog.refresh()
         pairs = set(self._catalog.history.pairs)
         num_pairs, num_rows = self._old.forget(pairs), self._old.drop(pairs)
-        if not self._hours:  # then what has just gone out of use goes too
+        if not self._hours:  # in this case files that just went out of use are deleted too
             self._delete_unused()
         return Vacuumed(
             files={name: tuple(sorted(files)) for name, files in self._files.items()},
@@ -124,13 +126,13 @@ class _Vacuum:
         self._progress("looking for files", len(tables), len(tables))
 
     def _deletable(self, table: CatalogTable) -> dict[str, Found]:
-        """Return the files in a table's folder that are out of use for long enough."""
+        """Return the files in a table's folder that have been out of use for long enough."""
         there = self._storage.find(table.name)
         unused = {*table.out_of_use(self._hours)}
         leftovers = table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS))
         if leftovers and not self._is_written_to(table, there):
             unused |= leftovers
-        # Asked last: what a row names by now stays.
+        # Read last, so that files that rows name by now are preserved.
         named = self._contents.named_files()
         return {
             path: file
@@ -140,7 +142,7 @@ class _Vacuum:
         }
 
     def _is_written_to(self, table: CatalogTable, there: Mapping[str, Found]) -> bool:
-        """Tell whether an import may be writing files that it has not listed yet."""
+        """Return whether an import may be writing files that it has not listed yet."""
         table.current()
         listed = {file.path for file in table.files()}
         return any(
@@ -160,7 +162,7 @@ class _Vacuum:
                 self._progress(f"deleting files of {table}", number, len(paths))
 
     def _struck_off(self) -> tuple[str, ...]:
-        # What an import has just written, and has not named yet, is not one of it.
+        # Recent files may belong to an import that has not named them yet.
         def is_old(file: TableFile) -> bool:
             return file.added_at < self._until
 

@@ -1,4 +1,4 @@
-"""A table that is kept in memory, but for some columns: a refresh costs what is new."""
+"""A table whose rows are cached in memory, except large columns; a refresh reads only new files."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from snapshots.tables import StoredFile
 
 _MAX_FILES = 32
 _LARGE = 8 << 20
-"""Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
+"""Files of at least this size are not merged, so that the cost of a merge does not grow."""
 
 _READ_AT_ONCE = 16 << 20
 
@@ -33,10 +33,10 @@ Rows = TypeVar("Rows")
 class WholeTable(Generic[Rows]):
     """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
 
-    ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
-    ``on_demand`` are large columns that are none of those, and so need not be read with them.
-    ``required`` are the columns that the table must have; others are null where they are not there.
-    ``advice`` says what to do about damage.
+    ``decode`` converts some ``columns`` of a file, by default all, to the cached form of its rows.
+    ``on_demand`` are large columns that are not among those, and are not read with them.
+    ``required`` are the columns that the table must have; other missing columns are null.
+    ``advice`` is appended to reports of damage.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class WholeTable(Generic[Rows]):
         self._mark: Mark | None = None
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
-        """Read what is new, and tell whether anything is, or is there no longer.
+        """Read new rows; return whether any were added or removed.
 
-        Raises TableNotFoundError where there is no table, unless that is ``missing_ok``, and
-        CatalogError for a table that is not cachelog's.
+        Raises TableNotFoundError if there is no table, except with ``missing_ok``, and CatalogError
+        for a table that is not cachelog's.
         """
         try:
             table = self.table.current()
@@ -83,7 +83,7 @@ class WholeTable(Generic[Rows]):
 
     @property
     def rows(self) -> Sequence[Rows]:
-        """What is kept of the rows, file by file, in no order."""
+        """The cached form of the rows, one item per file, in any order."""
         return [rows for _, rows in self._read.values()]
 
     def _read_new(self) -> bool:
@@ -100,11 +100,11 @@ class WholeTable(Generic[Rows]):
     def select(
         self, columns: Sequence[str], has: Callable[[Rows], bool], coded: Sequence[str] = ()
     ) -> Iterator[pa.Table]:
-        """Yield columns of the files of which what is kept tells that they are asked for.
+        """Yield columns of the files whose cached rows satisfy ``has``.
 
-        Texts in the columns ``coded`` come as codes where the file has them so. Files that were
-        merged with others since the last ``refresh`` are still there: they are kept for a day.
-        Raises CatalogError where a file is damaged or lost, or lacks a column.
+        Texts in the columns ``coded`` are returned as codes if the file stores them as such. Files
+        that were merged since the last ``refresh`` still exist, because they are kept for a day.
+        Raises CatalogError if a file is damaged or missing, or lacks a column.
         """
         sizes = {path: size for path, (size, rows) in self._read.items() if has(rows)}
         read = self._tables(sizes, lambda path: self._read_whole(path, sizes[path], columns, coded))
@@ -122,7 +122,7 @@ class WholeTable(Generic[Rows]):
         return table.select(columns)
 
     def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
-        """Read the columns of files that what is kept is made of: of a tail, where it has one."""
+        """Read the columns that are decoded and cached, from the tail of a file if it has one."""
 
         def read(path: str) -> pa.Table:
             data = read_tail(self._storage, path, sizes[path])
@@ -135,7 +135,7 @@ class WholeTable(Generic[Rows]):
     def _tables(
         self, num_bytes: Mapping[str, int], read: Callable[[str], pa.Table]
     ) -> Iterator[tuple[str, pa.Table]]:
-        """Read files, as many side by side as there are bytes to read at once."""
+        """Read files, concurrently up to a limit of bytes at a time."""
         try:
             for some in _in_pieces(num_bytes, _READ_AT_ONCE):
                 yield from zip(some, self._storage.side_by_side(read, [*some]), strict=True)
@@ -152,7 +152,7 @@ class WholeTable(Generic[Rows]):
         return from_parquet(path, self._storage.read(path, size), columns, coded=coded)
 
     def _check(self, table: DeltaTable) -> None:
-        """Raise CatalogError for a table that is not cachelog's, before anything is read of it."""
+        """Raise CatalogError for a table that is not cachelog's, before any rows are read."""
         if missing := missing_columns(table, self._required):
             raise self._storage.error(
                 f"the table {self._name} is not cachelog's: it has no column "
@@ -160,17 +160,17 @@ class WholeTable(Generic[Rows]):
             )
 
     def append(self, rows: pa.Table) -> None:
-        """Add rows in one commit, and read them: from then on readers see them."""
+        """Add rows in one commit, and read them."""
         self._commit(rows)
 
     def replace(self, rows: pa.Table) -> None:
-        """Put rows in the place of all that the table has, in one commit, and read them."""
+        """Replace all rows of the table in one commit, and read them."""
         self._commit(rows, replacing=())
         self.table.tidy()
 
     def _commit(self, rows: pa.Table, replacing: Sequence[str] | None = None) -> None:
         data, file = self._packed(rows)
-        # Made first: rows without a log are rows that were lost.
+        # Created first, because data files without a log are reported as a lost log.
         self.table.prepare()
         self._storage.write(f"{self._name}/{file.path}", data)
         self.table.commit([add_action(file, len(rows), {})], replacing)
@@ -181,7 +181,7 @@ class WholeTable(Generic[Rows]):
         return data, named_with_tail(f"{uuid4()}-", data, self._on_demand)
 
     def compact(self) -> None:
-        """Merge the files where they are many, so that opening stays fast."""
+        """Merge small files if there are many, so that opening remains fast."""
         files = {f"{self._name}/{file.path}": file for file in self.table.files()}
         small = {path: file.size for path, file in files.items() if file.size < _LARGE}
         if len(small) < _MAX_FILES:
@@ -192,7 +192,7 @@ class WholeTable(Generic[Rows]):
         rows = pa.concat_tables(tables, promote_options="default")
         data, file = self._packed(rows)
         merged = add_action(file, len(rows), {}, is_new=False)
-        # What was published stands, whatever becomes of this.
+        # The published rows are valid even if this fails.
         with suppress(DeltaError, OSError):
             self._storage.write(f"{self._name}/{file.path}", data)
             if self.table.merge([files[path] for path in sizes], [merged]):
@@ -202,12 +202,12 @@ class WholeTable(Generic[Rows]):
 
 
 def plain(rows: pa.Table) -> pa.Table:
-    """Keep rows as they are."""
+    """Return rows unchanged."""
     return rows
 
 
 def _in_pieces(sizes: Mapping[str, int], most: int) -> Iterator[dict[str, int]]:
-    """Yield files that are read at once: of so many bytes, or one of more."""
+    """Yield groups of files of at most ``most`` bytes; a larger file is a separate group."""
     piece: dict[str, int] = {}
     for path, size in sizes.items():
         if piece and sum(piece.values()) + size > most:
