@@ -13,7 +13,7 @@ from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES, Compilers
 from snapshots.demo.packages import DemoPackage, Recipe, make_recipe, package_names
 
-_MOST_VERSIONS = 3
+_MAX_VERSIONS = 3
 _NEW_ONE_IN = 40
 _LOST_ONE_IN = 12
 _OUTAGE_EVERY = 7
@@ -80,22 +80,22 @@ class DemoCache:
         left = {
             name: affected[name]
             for name, package in self._packages.items()
-            if not self._settles(package)
+            if not self._drop_extra_versions(package)
         }
         if number % 3:
-            self._edit_far_below(left)
+            self._edit_common_dependency(left)
         else:
             self._upgrade_a_compiler()
-        self._edit_near_the_leaves(left)
-        self._come_and_go(left, is_outage=number % _OUTAGE_EVERY == 4)
+        self._edit_near_leaves(left)
+        self._add_and_remove(left, is_outage=number % _OUTAGE_EVERY == 4)
         if number % 2:
             self._closed.pop(0)
         else:
-            open_ones = [stack for stack in _CLOSABLE if stack not in self._closed]
-            self._closed.append(self._draw.pick(open_ones))
+            open_stacks = [stack for stack in _CLOSABLE if stack not in self._closed]
+            self._closed.append(self._draw.pick(open_stacks))
 
     def _add(self, recipe: Recipe, quota: int) -> None:
-        depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
+        depth = min(quota, 1 + int(_MAX_VERSIONS * self._draw.low()))
         self._packages[recipe.name] = DemoPackage(
             recipe=recipe, label=self._label, quota=quota, depth=depth, newest=recipe.start
         )
@@ -108,7 +108,7 @@ class DemoCache:
         if ranked:
             self._compilers.upgrade(self._draw.pick(ranked[:3]))
 
-    def _edit_far_below(self, left: dict[str, int]) -> None:
+    def _edit_common_dependency(self, left: dict[str, int]) -> None:
         """Edit one of the packages with the most dependents, and remove it from ``left``.
 
         ``left`` has the number of specs that change with each package that may be edited.
@@ -122,7 +122,7 @@ class DemoCache:
             edit(self._packages[name])
             del left[name]
 
-    def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
+    def _edit_near_leaves(self, left: dict[str, int]) -> None:
         """Edit packages with few dependents."""
         packages, most = self._steady_size, _MOST_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
@@ -133,7 +133,7 @@ class DemoCache:
                     edit(self._packages[name])
                     most -= left.pop(name)
 
-    def _come_and_go(self, left: dict[str, int], *, is_outage: bool) -> None:
+    def _add_and_remove(self, left: dict[str, int], *, is_outage: bool) -> None:
         """Replace some packages without dependents, drop more in an outage, and add new ones."""
         number = self._steady_size
         replaced, lost = 1 + number // 200, is_outage * number // _LOST_ONE_IN
@@ -159,7 +159,7 @@ class DemoCache:
     def _num_specs(self) -> int:
         return sum(package.num_specs for package in self._packages.values())
 
-    def _settles(self, package: DemoPackage) -> bool:
+    def _drop_extra_versions(self, package: DemoPackage) -> bool:
         """Occasionally drop the versions that upgrades left; return whether it did."""
         settles = package.extra > 0 and self._draw.random() < 0.7
         package.extra *= not settles

@@ -21,7 +21,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 # Real packages with their first versions here, sorted so that dependencies precede dependents.
 _REAL = dict(word.split("@") for word in data_of("packages.txt").split())
-_MADE_UP = _words("""
+_NAME_FORMS = _words("""
 py-{} r-{} perl-{} lib{} {}-tools {}-io py-{}-bindings {}-plugins {}-mpi {}-bench
 """)
 _PREFIXES = ("lib", "perl-", "py-", "r-")
@@ -32,7 +32,7 @@ def package_names() -> Iterator[str]:
     yield from _REAL
     plain = [name for name in _REAL if not name.startswith(_PREFIXES)]
     for edition in count(1):
-        for form, name in product(_MADE_UP, plain):
+        for form, name in product(_NAME_FORMS, plain):
             yield form.format(name) + (str(edition) if edition > 1 else "")
 
 
@@ -83,7 +83,7 @@ _GPU = (("+cuda", "cuda_arch=80,90", "~rocm"), ("+rocm", "amdgpu_target=gfx90a",
 _SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", "threads", "tools")
 _BUILD_SYSTEMS_BY_PREFIX = {"py": "python_pip", "r": "generic", "perl": "perl"}
 _BUILD_SYSTEMS = ("cmake", "cmake", "autotools", "makefile")
-_MOST_DEPENDENCIES = 10
+_MAX_DEPENDENCIES = 10
 _PATCHES = 6
 _FIRST_YEAR = 2000
 _FEWEST_RUNGS = 6
@@ -147,7 +147,7 @@ def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
         for variants in lists
         if machine.platform == "linux" or not {"+cuda", "+rocm"} & set(variants)
     ]
-    number = 1 + int(draw.random() * _MOST_DEPENDENCIES)
+    number = 1 + int(draw.random() * _MAX_DEPENDENCIES)
     others = [other for other in others if other not in COMPILERS]
     dependencies = {draw.pick_early(others) for _ in range(number) if others}
     usual_configurations = draw.some(configurations, len(configurations))

@@ -33,7 +33,10 @@ def history(
     """
     weeks = _weeks(revisions, packages, specs, seed)
     last = revisions - 1
-    return (week if number == last else _beside(number, week) for number, week in enumerate(weeks))
+    return (
+        week if number == last else _under_second_tag(number, week)
+        for number, week in enumerate(weeks)
+    )
 
 
 def develop_history(
@@ -45,7 +48,9 @@ def develop_history(
     """
     weeks = _weeks(revisions, packages, specs, seed)
     return (
-        snapshot for number, week in enumerate(weeks) for snapshot in (_beside(number, week), week)
+        snapshot
+        for number, week in enumerate(weeks)
+        for snapshot in (_under_second_tag(number, week), week)
     )
 
 
@@ -70,7 +75,7 @@ def _weeks(revisions: int, packages: int, specs: int, seed: int) -> Iterator[Sna
     )
 
 
-def _beside(number: int, week: Snapshot) -> Snapshot:
+def _under_second_tag(number: int, week: Snapshot) -> Snapshot:
     """Return a week's content under the second tag: that of a release or of its date."""
     if number % 4 == 2:
         return replace(week, tag=f"v0.{_FIRST_RELEASE + number // 4}.0")
@@ -126,13 +131,13 @@ def _details(spec: Spec) -> dict[str, Any]:
         "os": spec.operating_system,
         "platform": spec.platform,
         "target": spec.target,
-        "variants": [_spell(variant) for variant in spec.variants],
+        "variants": [_page_notation(variant) for variant in spec.variants],
         "stacks": spec.stacks,
         "size": "-",
     }
 
 
-def _spell(variant: str) -> str:
+def _page_notation(variant: str) -> str:
     name, equals, value = variant.partition("=")
     return f"{name}:={value}" if equals and name in MULTI_VALUED else variant
 

@@ -298,27 +298,27 @@ class CommitGraph:
         """Return the commits between two revisions' commits, without merges."""
         if base == head:
             return Between()
-        reached, taken_back = self._apart(base, head)
+        reached, taken_back = self._symmetric_difference(base, head)
         return Between(
             *(sorted(commits, key=attrgetter("order")) for commits in (reached, taken_back))
         )
 
-    def _apart(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
+    def _symmetric_difference(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
         # As in git: walk from the newest commit until all remaining ones are reachable from both.
         heights = self._heights
         colours: dict[str, int] = defaultdict(int)
         queue: list[tuple[int, str]] = []
-        num_apart = 0
+        num_one_sided = 0
         for oid, colour in ((base, 1), (head, 2)):
             if oid in heights:
                 colours[oid] = colour
                 heapq.heappush(queue, (-heights[oid], oid))
-                num_apart += 1
+                num_one_sided += 1
         sides: dict[int, list[Commit]] = {1: [], 2: [], 3: []}
-        while queue and num_apart:
+        while queue and num_one_sided:
             _, oid = heapq.heappop(queue)
             colour, commit = colours[oid], self.commits[oid]
-            num_apart -= colour != 3
+            num_one_sided -= colour != 3
             if len(commit.parents) < 2:
                 sides[colour].append(commit)
             for parent in commit.parents:
@@ -328,7 +328,7 @@ class CommitGraph:
                 if before == 0:
                     heapq.heappush(queue, (-heights[parent], parent))
                 colours[parent] = before | colour
-                num_apart += (before | colour in (1, 2)) - (before in (1, 2))
+                num_one_sided += (before | colour in (1, 2)) - (before in (1, 2))
         return sides[2], sides[1]
 
     @cached_property

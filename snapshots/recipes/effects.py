@@ -95,7 +95,7 @@ class Attribution:
             ],
             key=lambda pair: pair[0].order,
         )
-        self._of_causes = self._found()
+        self._of_causes = self._attributed()
 
     def of_cause(self, number: int) -> Sequence[CauseCommit]:
         """Return the commits that explain a cause, at the closest level that has any.
@@ -105,7 +105,7 @@ class Attribution:
         return self._of_causes.get(number, ())
 
     def is_external(self, number: int) -> bool:
-        """Return whether a cause's package is an external, so that a machine changed."""
+        """Return whether a cause's package is an external: a machine changed, not a recipe."""
         name = self._explanation.causes.name_of(number)
         if name.kind is CauseKind.EXTERNAL:
             return True
@@ -138,7 +138,7 @@ class Attribution:
         return sorted(effects, key=lambda effect: effect.order)
 
     def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
-        """Return the commit whose own recipes cause most specs; None if no cause has one."""
+        """Return the commit whose recipes are the causes of most specs; None without one."""
         effects = self.effects(counts, [CommitLevel.OWN_RECIPE])
         most = max(effects, key=lambda effect: effect.num_specs, default=None)
         if most is None:
@@ -153,30 +153,30 @@ class Attribution:
         lists = frame.stacks.present(causes.rows_of(number, involved=True))
         return {stack for stacks in lists for stack in stacks or ()}
 
-    def _found(self) -> dict[int, list[CauseCommit]]:
+    def _attributed(self) -> dict[int, list[CauseCommit]]:
         names = [self._explanation.causes.name_of(n) for n in range(len(self._explanation.causes))]
         of_package = self._touching(lambda commit: commit.packages)
         found: dict[int, list[CauseCommit]] = {}
-        open_: dict[int, str | None] = {}
+        unexplained: dict[int, str | None] = {}
         for number, name in enumerate(names):
             if name.kind is CauseKind.ARCHITECTURE:
                 continue  # a machine's architecture does not follow from any commit
             if name.package in of_package:
-                found[number] = _at(CommitLevel.OWN_RECIPE, of_package[name.package])
+                found[number] = _at_level(CommitLevel.OWN_RECIPE, of_package[name.package])
             else:
-                open_[number] = name.package
-        dependents = self._dependents({package for package in open_.values() if package})
+                unexplained[number] = name.package
+        dependents = self._dependents({package for package in unexplained.values() if package})
         of_stack = self._touching(lambda commit: commit.stacks)
         bumps = [pair for pair in self._commits if pair[0].spack is not None]
-        for number, package in open_.items():
-            above = self._of_any(of_package, dependents.get(package or "", ()))
-            of_stacks = self._of_any(of_stack, self.stacks(number) if of_stack else ())
+        for number, package in unexplained.items():
+            above = self._commits_of_any(of_package, dependents.get(package or "", ()))
+            of_stacks = self._commits_of_any(of_stack, self.stacks(number) if of_stack else ())
             if above:
-                found[number] = _at(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
+                found[number] = _at_level(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
             elif package and of_stacks:
-                found[number] = _at(CommitLevel.STACK, of_stacks)
+                found[number] = _at_level(CommitLevel.STACK, of_stacks)
             elif bumps:
-                found[number] = _at(CommitLevel.SPACK, bumps)
+                found[number] = _at_level(CommitLevel.SPACK, bumps)
         return found
 
     def _touching(
@@ -189,7 +189,7 @@ class Attribution:
                 touching[name].append(pair)
         return dict(touching)
 
-    def _of_any(
+    def _commits_of_any(
         self, touching: Mapping[str | None, list[tuple[Commit, bool]]], names: Iterable[str]
     ) -> list[tuple[Commit, bool]]:
         pairs = {pair[0].oid: pair for name in names for pair in touching.get(name, ())}
@@ -240,7 +240,7 @@ class RecipesChange(msgspec.Struct, frozen=True):
         return self.attribution.most_rebuilt(counts)
 
 
-def _at(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:
+def _at_level(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:
     return [CauseCommit(commit, level, taken_back) for commit, taken_back in pairs]
 
 

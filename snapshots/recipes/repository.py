@@ -45,11 +45,11 @@ MAX_BYTES = 1 << 30
 LONGEST = 600.0
 """Maximum duration of reading them, in seconds."""
 
-_LONGEST_SUBJECT = 300
+_MAX_SUBJECT_LENGTH = 300
 _MAX_PINS = 10_000
 _MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _FORMAT = "--format=%H %ct %P%n%s"
-_MOST_WORKERS = 4
+_MAX_WORKERS = 4
 _FEW_DATES = 3
 _FEW_COMMITS = 100
 """Number of commits per process below which another process takes longer to start than it saves."""
@@ -121,8 +121,8 @@ class RecipesRepository:
 
         This is the commit or ref in ``given``, or else the commit of a ref named after the tag (for
         a mutable tag, only if the commit is not newer than the revision), or else the last commit
-        of the default branch before the revision. Raises InvalidArgument if ``given`` does not
-        exist, and SourceError.
+        of the default branch up to the revision's time. Raises InvalidArgument if ``given`` does
+        not exist, and SourceError.
         """
         if given is not None:
             return Recipes(self.location, self.commit(given), FoundBy.GIVEN)
@@ -139,10 +139,12 @@ class RecipesRepository:
         return not self._run("rev-list", "--max-count=1", commit, "^HEAD", "--").strip()
 
     def _last_until(self, seconds: int) -> str | None:
-        """Return the last first-parent commit of the default branch by a time; None without one."""
+        """Return the default branch's last own commit at or before a time; None without one."""
         self._num_dated += 1
         if self._num_dated > _FEW_DATES:
-            return next((commit for moment, commit in self._line if moment <= seconds), None)
+            return next(
+                (commit for moment, commit in self._first_parent_line if moment <= seconds), None
+            )
         # For few revisions, mostly recent ones, git finds the commit fast: it stops at the first
         # match.
         command = ("rev-list", "--first-parent", "--max-count=1", f"--min-age={max(0, seconds)}")
@@ -179,7 +181,7 @@ class RecipesRepository:
         return {name: target for target, _, name in (line.partition(" ") for line in lines)}
 
     @cached_property
-    def _line(self) -> list[tuple[int, str]]:
+    def _first_parent_line(self) -> list[tuple[int, str]]:
         """The times and hashes of the default branch's first-parent commits, newest first."""
         command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={MAX_COMMITS}")
         lines = self._run(*command, "HEAD", "--").decode().splitlines()
@@ -210,7 +212,7 @@ class RecipesRepository:
         if not added or len({*tips, *new}) < 2:
             return []
         if len(added) > 1 or not tips:
-            apart, graph = self._apart({*tips, *added}), load()
+            apart, graph = self._not_in_all({*tips, *added}), load()
             return [oid for oid in apart if oid not in graph.commits]
         above = self._reached(added, tips)
         if any(parent in tips for parents in above.values() for parent in parents):
@@ -230,7 +232,7 @@ class RecipesRepository:
         lines = self._run(*command, "--stdin", data=data).decode().splitlines()
         return {oid: parents for oid, *parents in map(str.split, self._bounded(lines))}
 
-    def _apart(self, tips: Collection[str]) -> list[str]:
+    def _not_in_all(self, tips: Collection[str]) -> list[str]:
         """Return the commits reachable from some of these, but not from all, newest first."""
         data = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
         command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
@@ -262,7 +264,7 @@ class RecipesRepository:
 
     def read(self, oids: Sequence[str]) -> list[Commit]:
         """Return commits with the packages and stacks that they touch. Raises SourceError."""
-        num_workers = min(_MOST_WORKERS, os.cpu_count() or 1, 1 + len(oids) // _FEW_COMMITS)
+        num_workers = min(_MAX_WORKERS, os.cpu_count() or 1, 1 + len(oids) // _FEW_COMMITS)
         size = -(-len(oids) // num_workers)
         parts = [oids[first : first + size] for first in range(0, len(oids), size or 1)]
         with ThreadPoolExecutor(max(1, len(parts))) as pool:
@@ -322,29 +324,29 @@ class RecipesRepository:
             with closing(Blobs(self._repository)) as reader:
                 for blob in named:
                     with suppress(BadBlob):
-                        pin = _pinned(reader.read(blob, self.location))
+                        pin = _spack_in(reader.read(blob, self.location))
                         if pin is not None:
                             pins[blob] = pin
         return pins
 
 
 class _Reading:
-    """A commit, collected from the fields of git's output."""
+    """A commit, assembled from the fields of git's output."""
 
     def __init__(self, header: bytes, shallow: Collection[str]) -> None:
         facts, _, subject = header.decode(errors="replace").partition("\n")
         self._oid, seconds, *parents = facts.split(" ")
         self._moment = _moment(seconds)
         self._parents = tuple(parent for parent in parents if parent)
-        self._subject = legible(subject.strip(), _LONGEST_SUBJECT)
+        self._subject = legible(subject.strip(), _MAX_SUBJECT_LENGTH)
         self._packages: set[str] = set()
         self._stacks: set[str] = set()
         self._pin: tuple[str, str] | None = None
-        self._is_cut = self._oid in shallow  # without parents it seems to add every file
+        self._is_shallow = self._oid in shallow  # without parents it seems to add every file
 
     def touch(self, path: str, entry: bytes) -> None:
         """Add a changed path, with its entry in git's raw format."""
-        if self._is_cut:
+        if self._is_shallow:
             return
         if path == SPACK_PIN:
             _, _, before, after, _ = entry.decode().split(" ")
@@ -367,7 +369,7 @@ def _moment(seconds: str) -> datetime:
     return datetime.fromtimestamp(0, UTC)
 
 
-def _pinned(data: bytes) -> str | None:
+def _spack_in(data: bytes) -> str | None:
     """Return the version of Spack in a file: a commit, or else a ref in a SPACK variable."""
     values = [match[2] for match in _PIN.finditer(data)]
     hashes = [value for value in values if _HEX.fullmatch(value.decode(errors="replace"))]

@@ -56,7 +56,7 @@ def kind_of(address: str) -> str | None:
     An IPv6 address that represents an IPv4 address has the kind of that address.
     """
     literal = ip_address(address.partition("%")[0])
-    ip = _meant(literal)
+    ip = _represented(literal)
     if ip.is_loopback or ip.is_unspecified:  # Linux connects 0.0.0.0 to the machine itself
         return "loopback"
     if ip.is_link_local:
@@ -67,7 +67,7 @@ def kind_of(address: str) -> str | None:
     return None if is_global else "private"
 
 
-def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _represented(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     if isinstance(ip, IPv4Address) or ip.is_loopback:
         return ip
     if ip.ipv4_mapped is not None:
@@ -113,14 +113,14 @@ class Boundary:
         """The kinds of addresses that each host had when it was first resolved."""
 
         learned = reached or Reached()
-        self._known, self._kinds = set(learned.hosts), set(learned.kinds)
+        self._resolved, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
 
     @property
     def reached(self) -> Reached:
         """The current state."""
         with self._lock:
-            return Reached(frozenset(self._known), frozenset(self._kinds))
+            return Reached(frozenset(self._resolved), frozenset(self._kinds))
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a host, all of which may be reached.
@@ -131,10 +131,10 @@ class Boundary:
         kinds = {address: kind_of(address) for address in addresses}
         name = _normal(host)
         with self._lock:
-            if name in self._trusted and name not in self._known:
+            if name in self._trusted and name not in self._resolved:
                 # Only once: later, the name may resolve to other addresses, which the user did not
                 # choose.
-                self._known.add(name)
+                self._resolved.add(name)
                 self._kinds.update(kinds.values())
             allowed = set(self._kinds)
             if name in self._configured:

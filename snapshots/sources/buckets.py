@@ -44,7 +44,7 @@ _REFUSALS = frozenset(
         "TokenRefreshRequired",
     }
 )
-_ELSEWHERE = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
+_OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
 
 
 def is_signed(bucket: str, settings: ReadSettings) -> bool:
@@ -163,7 +163,7 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
         return SourceError(location, f"{status}: {reason}")
     if code == 404:
         return Missing(location, f"{status}: it is not there")
-    if 300 <= code < 400 or name in _ELSEWHERE:
+    if 300 <= code < 400 or name in _OTHER_REGION:
         reason = f"the bucket lies in another region; set AWS_REGION={region or '...'}"
         return SourceError(location, f"{status}: {reason}")
     if name in _REFUSALS:

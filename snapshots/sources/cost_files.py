@@ -24,12 +24,12 @@ MAX_BYTES = 256 << 20
 MAX_ROWS = 5_000_000
 """Maximum number of rows in a file, enough for years of a large build cache."""
 
-_MOST = 1e12
+_MAX_VALUE = 1e12
 """Maximum number of seconds or cost of a build; above it, the column contains something else."""
 
 _PARQUET = b"PAR1"
 _UNIT = "cost_"
-_LONGEST_UNIT = 20
+_MAX_UNIT_LENGTH = 20
 
 Row = tuple[int, Mapping[str, Any]]
 """The line number of a row, or its row number in a Parquet file, and its values by column."""
@@ -155,7 +155,7 @@ def _unit(location: str, names: Sequence[str]) -> str | None:
     if not costs:
         return None
     unit = costs[0].removeprefix(_UNIT)
-    if not (unit.isascii() and unit.isalnum() and len(unit) <= _LONGEST_UNIT):
+    if not (unit.isascii() and unit.isalnum() and len(unit) <= _MAX_UNIT_LENGTH):
         raise wrong(f"{quoted(costs[0])} names no unit, as cost_usd does")
     return unit
 
@@ -170,7 +170,7 @@ def _number(location: str, line: int, key: str, value: Any) -> float:
         raise SourceError(
             location, f"{quoted(str(value))} is not a number", line=line, key=key
         ) from None
-    if not math.isfinite(number) or not 0 <= number <= _MOST:
-        reason = f"{quoted(str(value))} is not from 0 to {_MOST:,.0f}"
+    if not math.isfinite(number) or not 0 <= number <= _MAX_VALUE:
+        reason = f"{quoted(str(value))} is not from 0 to {_MAX_VALUE:,.0f}"
         raise SourceError(location, reason, line=line, key=key)
     return number

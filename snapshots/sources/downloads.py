@@ -316,8 +316,8 @@ class KeptDocuments:
             folder.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(self._file, timeout=60)
         except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
-        self._attempt(
+            self._disable(error)
+        self._transact(
             lambda database: database.execute(
                 "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, "
                 "used INTEGER NOT NULL, document BLOB NOT NULL) WITHOUT ROWID"
@@ -329,7 +329,7 @@ class KeptDocuments:
 
     def __exit__(self, *_: object) -> None:
         self._write()
-        self._attempt(
+        self._transact(
             lambda database: database.execute(
                 "DELETE FROM documents WHERE key IN (SELECT key FROM (SELECT key, "
                 "SUM(LENGTH(document)) OVER (ORDER BY used DESC, key) AS total FROM documents) "
@@ -342,7 +342,7 @@ class KeptDocuments:
     def find(self, key: str) -> bytes | None:
         """Return the document under a key; None without one."""
         query = "SELECT document FROM documents WHERE key = ?"
-        row = self._attempt(lambda database: database.execute(query, (key,)).fetchone())
+        row = self._transact(lambda database: database.execute(query, (key,)).fetchone())
         return None if row is None else bytes(row[0])
 
     def keep(self, key: str, document: bytes | bytearray) -> None:
@@ -351,7 +351,7 @@ class KeptDocuments:
         if len(self._new) >= _BATCH:
             self._write()
 
-    def _attempt(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
+    def _transact(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
         """Return the result of ``use`` in a transaction; None if it fails."""
         if self._database is None:
             return None
@@ -359,10 +359,10 @@ class KeptDocuments:
             with self._database:
                 return use(self._database)
         except sqlite3.Error as error:
-            self._give_up(error)
+            self._disable(error)
             return None
 
-    def _give_up(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         reason = f"cannot store documents; delete it if it is damaged: {error}"
         self._report.warn(f"{self._file}: {reason}")
         self._close()
@@ -377,4 +377,4 @@ class KeptDocuments:
         statement = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
         now = int(time.time())
         values = ((key, now, document) for key, document in rows.items())
-        self._attempt(lambda database: database.executemany(statement, values))
+        self._transact(lambda database: database.executemany(statement, values))

@@ -48,7 +48,7 @@ MAX_SPECS = 100_000
 T = TypeVar("T")
 
 _MAX_INCLUDES = 16
-_LONGEST_TEXT = 100
+_MAX_TEXT_LENGTH = 100
 _SHORT_COMMIT = 10
 _HASH_LENGTH = 32
 
@@ -80,7 +80,7 @@ class Writer(msgspec.Struct, frozen=True):
         # These texts are only displayed, so that any printable text is accepted.
         for name, text in msgspec.structs.asdict(self).items():
             if text is not None:
-                msgspec.structs.force_setattr(self, name, legible(text, _LONGEST_TEXT))
+                msgspec.structs.force_setattr(self, name, legible(text, _MAX_TEXT_LENGTH))
 
     def __str__(self) -> str:
         """Return the display form: Spack 1.3.0.dev0 (git, c7c4448)."""
@@ -216,7 +216,7 @@ class _LockedSpecs:
         roots_in_order = sorted(environment.roots, key=lambda root: places[root.hash])
         for root in roots_in_order if depth == 0 else ():
             if root.group is not None:
-                self.groups[legible(root.group, _LONGEST_TEXT)][root.hash] = None
+                self.groups[legible(root.group, _MAX_TEXT_LENGTH)][root.hash] = None
         for name, raw in environment.include_concrete.items():
             self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
 
@@ -228,7 +228,9 @@ class _LockedSpecs:
             key = f"{start}spec._meta.version"
             raise _wrong_version(self._location, key, spec.meta.version, SPEC_VERSIONS)
         for number, raw in enumerate(spec.nodes):
-            self._add(self._alone(raw, f"{start}spec.nodes[{number}]", is_root=number == 0))
+            self._add(
+                self._node_with_hash(raw, f"{start}spec.nodes[{number}]", is_root=number == 0)
+            )
 
     def _add_list(self, raws: list[Raw], prefix: str) -> None:
         """Add the specs of a list; the roots are those without dependents in the list.
@@ -241,7 +243,7 @@ class _LockedSpecs:
             if self._decoded(raw, Form, place).spec is not UNSET:
                 self._add_printed(raw, place)
             else:
-                listed.append(self._alone(raw, place, is_root=False))
+                listed.append(self._node_with_hash(raw, place, is_root=False))
         below = {
             self._decoded(edge, EdgeRecord, f"{spec.place}.dependencies").hash
             for spec in listed
@@ -250,7 +252,7 @@ class _LockedSpecs:
         for spec in listed:
             self._add(msgspec.structs.replace(spec, is_root=spec.hash not in below))
 
-    def _alone(self, raw: Raw, place: str, *, is_root: bool) -> LockedSpec:
+    def _node_with_hash(self, raw: Raw, place: str, *, is_root: bool) -> LockedSpec:
         """Return a node that states its own hash."""
         node = self._decoded(raw, LockedNode, place)
         if node.hash is None:
@@ -273,7 +275,7 @@ def _wrong_version(
 MAX_DOCUMENTS = 10_000
 """Maximum number of concatenated documents."""
 
-_WHITE = " \t\r\n"
+_WHITE_SPACE = " \t\r\n"
 
 
 def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
@@ -285,16 +287,16 @@ def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
     try:
         yield msgspec.json.decode(data.strip(), type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        yield from _in_a_row(data, location)
+        yield from _concatenated(data, location)
 
 
-def _in_a_row(data: bytes, location: str) -> Iterator[msgspec.Raw]:
+def _concatenated(data: bytes, location: str) -> Iterator[msgspec.Raw]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8: byte {error.start + 1:,}"
         raise SourceError(location, reason, line=data.count(b"\n", 0, error.start) + 1) from None
-    decoder, place, count = json.JSONDecoder(), _behind_white(text, 0), 0
+    decoder, place, count = json.JSONDecoder(), _after_white_space(text, 0), 0
     while place < len(text):
         try:
             _, end = decoder.raw_decode(text, place)
@@ -307,14 +309,14 @@ def _in_a_row(data: bytes, location: str) -> Iterator[msgspec.Raw]:
         if count > MAX_DOCUMENTS:
             raise SourceError(location, f"holds more than {MAX_DOCUMENTS:,} documents")
         yield msgspec.Raw(text[place:end].encode())
-        place = _behind_white(text, end)
+        place = _after_white_space(text, end)
     if not count:
         raise SourceError(location, "is empty")
 
 
-def _behind_white(text: str, place: int) -> int:
+def _after_white_space(text: str, place: int) -> int:
     """Return the index of the next character that is not white space."""
-    while place < len(text) and text[place] in _WHITE:
+    while place < len(text) and text[place] in _WHITE_SPACE:
         place += 1
     return place
 

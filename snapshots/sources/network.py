@@ -83,10 +83,10 @@ class _BoundedStream(httpcore.NetworkStream):
         self._backend = backend
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._in_time(lambda left: self._stream.read(max_bytes, left), timeout)
+        return self._with_deadline(lambda left: self._stream.read(max_bytes, left), timeout)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._in_time(lambda left: self._stream.write(buffer, left), timeout)
+        self._with_deadline(lambda left: self._stream.write(buffer, left), timeout)
 
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
@@ -101,7 +101,9 @@ class _BoundedStream(httpcore.NetworkStream):
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
-    def _in_time(self, work: Callable[[float | None], Result], timeout: float | None) -> Result:
+    def _with_deadline(
+        self, work: Callable[[float | None], Result], timeout: float | None
+    ) -> Result:
         left = self._backend.remaining(timeout)
         try:
             return work(left)

@@ -17,7 +17,7 @@ from snapshots.texts import shortened, visible
 
 # -- reports
 
-_LONGEST_WARNING = 2_000
+_MAX_WARNING_LENGTH = 2_000
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the current task, the amount done, and the total if it is known."""
@@ -47,7 +47,7 @@ class Report(msgspec.Struct, kw_only=True):
 
     def warn(self, text: str) -> None:
         """Add a warning about an anomaly that loses no data."""
-        self.warnings.append(shortened(visible(text), _LONGEST_WARNING))
+        self.warnings.append(shortened(visible(text), _MAX_WARNING_LENGTH))
 
     def add(self, skipped: Iterable[SourceError], warnings: Iterable[str]) -> None:
         """Add the entries of another report; a warning that several parts report is listed once."""

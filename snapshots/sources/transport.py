@@ -142,7 +142,7 @@ def _is_first(response: "httpx.Response") -> bool:
 
 _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum needs
 _MAX_REDIRECTS = 10
-_LONGEST_WAIT = 120.0
+_MAX_WAIT = 120.0
 _NONE: Mapping[str, str] = {}
 _PAGES_MAX = 10_000
 _LISTED_MAX = 1_000_000  # ten times the size of the largest cache
@@ -247,21 +247,21 @@ class Transport:
         the request. Raises Missing, Unauthorized or SourceError.
         """
         if not is_url(location):
-            return self._held(user_file(location, self.settings.max_index_bytes))
+            return self._close_on_exit(user_file(location, self.settings.max_index_bytes))
         key = key or location
-        store = self._opened_store()
+        store = self._body_store()
         kept = store.find(key, location)
         if kept and kept.etag:
             headers = {**headers, "If-None-Match": kept.etag}
         if kept is not None:
-            self._held(kept)
+            self._close_on_exit(kept)
 
         def stored(response: "httpx.Response") -> StoredBody:
             if kept is not None and response.status_code == 304:
                 return kept
             encoding = _encoding_of(response, location)
             note = Note(location, _etag_of(response), encoding)
-            return self._held(store.keep(key, note, self._watched(response, location)))
+            return self._close_on_exit(store.keep(key, note, self._monitored(response, location)))
 
         return self._request("GET", location, headers, stored)
 
@@ -313,12 +313,12 @@ class Transport:
         Meanwhile, other threads work on a few of the next items.
         """
         rest = iter(items)
-        under_way = deque(self._begin(work, islice(rest, 2 * self.settings.workers)))
+        under_way = deque(self._submit(work, islice(rest, 2 * self.settings.workers)))
         while under_way:
             item, future = under_way.popleft()
             wait([future])
             yield item, future
-            under_way.extend(self._begin(work, islice(rest, 1)))
+            under_way.extend(self._submit(work, islice(rest, 1)))
 
     def each(
         self,
@@ -346,17 +346,17 @@ class Transport:
         with self._lock:
             self.report.progress(task, done, total)
 
-    def _begin(
+    def _submit(
         self, work: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Future[Result]]]:
         return ((item, self._pool.submit(work, item)) for item in items)
 
-    def _held(self, body: StoredBody) -> StoredBody:
+    def _close_on_exit(self, body: StoredBody) -> StoredBody:
         with self._lock:
             self._open.callback(body.file.close)
         return body
 
-    def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
+    def _monitored(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
         """Yield the body as it is received. Raises SourceError at the size limit or after exit."""
         length = response.headers.get("Content-Length", "")
         limit, total = self.settings.max_index_bytes, int(length) if length.isdecimal() else None
@@ -417,7 +417,7 @@ class Transport:
                     failure = f"no answer within {self.settings.timeout:g} s"
                 except httpx.TransportError as error:
                     failure = f"the connection failed: {str(error) or type(error).__name__}"
-                if requested_wait > _LONGEST_WAIT:
+                if requested_wait > _MAX_WAIT:
                     again = f"try again in {requested_wait:.0f} s, as it asks"
                     raise SourceError(url, f"{failure}; {again}")
         times = f"tried {self.settings.attempts} times"
@@ -472,13 +472,13 @@ class Transport:
                 self._open.enter_context(self._http[0])
             return self._http
 
-    def _opened_store(self) -> Store:
+    def _body_store(self) -> Store:
         with self._lock:
             if self._store is None:
-                self._store = Store(self._kept_bodies(), self.settings.cache_bytes)
+                self._store = Store(self._body_folder(), self.settings.cache_bytes)
             return self._store
 
-    def _kept_bodies(self) -> Path | None:
+    def _body_folder(self) -> Path | None:
         if self.settings.cache_dir is None:
             return None
         folder = self.settings.cache_dir / "indexes"

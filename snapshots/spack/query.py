@@ -241,7 +241,7 @@ _ARCHITECTURE = {
     "target": ("target",),
 }
 _FACTS = {"platform": "platform", "os": "operating_system", "target": "targets"}
-_OF_THE_HOST = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
+_HOST_NAMES = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
 _HASH_LENGTH = 32
 _UNSET = "None"
 _END_OF_NODE = ("", "%", "^")
@@ -389,10 +389,10 @@ class _Node:
         mark = self._scanner.accept(_SIGIL)
         match sigil:
             case "@":
-                self._once("versions", "a version (commas make a list)", start)
+                self._check_unset("versions", "a version (commas make a list)", start)
                 self._facts["versions"] = read_versions(self._scanner)
             case "/":
-                self._once("hash_prefix", "a hash", start)
+                self._check_unset("hash_prefix", "a hash", start)
                 self._facts["hash_prefix"] = self._read_hash()
             case "+" | "~" | "-":
                 self._scanner.peek()
@@ -418,7 +418,7 @@ class _Node:
         if key in _ARCHITECTURE:
             self._add_architecture(match, value)
         elif key == "namespace":
-            self._once("namespace", "a namespace", match.start())
+            self._check_unset("namespace", "a namespace", match.start())
             if not _PACKAGE.fullmatch(value):
                 self._scanner.fail("this is not a namespace", match.end())
             self._facts["namespace"] = value
@@ -474,7 +474,7 @@ class _Node:
             if parts == _TRIPLET and text == _UNSET:
                 continue
             fact = _FACTS[part]
-            self._once(fact, f"{part}=", match.start())
+            self._check_unset(fact, f"{part}=", match.start())
             if part == "target":
                 self._facts[fact] = self._read_targets(text, match)
             else:
@@ -500,7 +500,7 @@ class _Node:
         return TargetSet(tuple(sorted(names)), tuple(sorted(ranges)))
 
     def _check_names(self, names: list[str], match: re.Match[str]) -> None:
-        if not _OF_THE_HOST.isdisjoint(names):
+        if not _HOST_NAMES.isdisjoint(names):
             self._scanner.refuse("names that depend on the host", match.end())
         if not all(name == ANYTHING or _WORD.fullmatch(name) for name in names):
             self._scanner.fail(f"this is no valid {match['key']}", match.end())
@@ -516,7 +516,7 @@ class _Node:
             variant = VariantConstraint(variant.name, tuple(sorted(set(flags))))
         self._variants[variant.name] = variant
 
-    def _once(self, fact: str, what: str, position: int) -> None:
+    def _check_unset(self, fact: str, what: str, position: int) -> None:
         """Fail if a fact of the spec is given a second time."""
         if fact in self._facts:
             self._scanner.fail(f"{what} is given twice", position)

@@ -70,7 +70,7 @@ class Scanner:
 
 Result = TypeVar("Result")
 
-_FEW = 64
+_LONG_RESULTS = 64
 """Number of cached results for long texts: those of one query, which is applied to many specs."""
 
 
@@ -84,7 +84,7 @@ def remembered(
     """
 
     def decorate(function: Callable[[str], Result]) -> Callable[[str], Result]:
-        usual, long = lru_cache(most)(function), lru_cache(_FEW)(function)
+        usual, long = lru_cache(most)(function), lru_cache(_LONG_RESULTS)(function)
 
         @wraps(function)
         def cached(text: str) -> Result:

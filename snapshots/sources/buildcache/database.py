@@ -281,14 +281,14 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
     return entries
 
 
-_IN_ALL = frozenset({"name", "version", "arch", "parameters", "compiler", "hash"})
+_COMMON_FACTS = frozenset({"name", "version", "arch", "parameters", "compiler", "hash"})
 """The facts of a node in all versions of databases, though possibly under other names."""
 
 
 def _richness(node: NodeRecord) -> int:
     """Return the number of facts of a node that not every version of database has."""
     facts = msgspec.structs.asdict(node)
-    return sum(bool(facts[name]) for name in facts.keys() - _IN_ALL)
+    return sum(bool(facts[name]) for name in facts.keys() - _COMMON_FACTS)
 
 
 # -- proof of hashes
@@ -346,7 +346,7 @@ def unproven_reason(
 # -- entries to records
 
 _SHORT = 7
-_LONGEST_CIRCLE = 400
+_MAX_CYCLE_LENGTH = 400
 _LANGUAGES = ("c", "cxx", "fortran")
 
 
@@ -455,7 +455,7 @@ def gather(
 def circle_reason(circle: Sequence[Spec]) -> str:
     """Return the reason for rejecting specs that depend on themselves."""
     names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
-    return f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+    return f"depends on itself, which no spec can: {shortened(names, _MAX_CYCLE_LENGTH)}"
 
 
 def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
@@ -748,7 +748,9 @@ class SpecDocuments:
             if self._proof
         }
         for index, node in new.items():
-            self._take(node, NodePlace(location, *[f"spec.nodes[{index}]"] * 2), is_own=index == 0)
+            self._add_node(
+                node, NodePlace(location, *[f"spec.nodes[{index}]"] * 2), is_own=index == 0
+            )
         self._seen.update(map(bytes, spec.nodes))
         for node_hash, why in unproven.items():
             record_proof(self._unproven, node_hash, why)
@@ -774,7 +776,7 @@ class SpecDocuments:
                     raise SourceError(location, "is missing", key=f"{key}.hash")
         return nodes
 
-    def _take(self, node: NodeRecord, place: NodePlace, *, is_own: bool) -> None:
+    def _add_node(self, node: NodeRecord, place: NodePlace, *, is_own: bool) -> None:
         digest = node.hash or ""
         if is_own:
             self._installs[digest] = Install(in_buildcache=True, spec=node)

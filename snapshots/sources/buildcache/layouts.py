@@ -37,7 +37,7 @@ OCI = "oci"
 """The layout of a build cache that is a repository of an OCI registry."""
 
 _NO_COMPILER = "none@none"
-_UNFIT = re.compile(r"[^A-Za-z0-9_+.-]")
+_INVALID = re.compile(r"[^A-Za-z0-9_+.-]")
 
 
 class BuildCache(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class BuildCache(msgspec.Struct, frozen=True):
 
 def file_name(*parts: str) -> str:
     """Join parts of a file name like Spack: with ``-``, and ``_`` for invalid characters."""
-    return _UNFIT.sub("_", "-".join(parts))
+    return _INVALID.sub("_", "-".join(parts))
 
 
 # -- manifests
@@ -165,7 +165,7 @@ _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", _MANIFEST, INSTALL
 _LAYOUT_3_MARK = "v3/layout.json"
 _LAYOUT_3_SPECS = "v3/manifests/spec"
 _VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/(?P<view>[^/]+)/{re.escape(_MANIFEST)}")
-_MOST_VIEWS = 20
+_MAX_VIEWS = 20
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(
@@ -311,7 +311,7 @@ def _view(location: str, view: str, transport: Transport) -> IndexPlace:
     if not views:
         reason = f"has no view {quoted(view)}, and no other; leave --view out to read the whole"
         raise SourceError(location, reason)
-    names = ", ".join(views[:_MOST_VIEWS])
+    names = ", ".join(views[:_MAX_VIEWS])
     raise SourceError(location, f"has no view {quoted(view)}; those there are: {names}")
 
 
@@ -519,8 +519,8 @@ def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
 
 # -- a cache without an index
 
-_ENDING = ".spec.manifest.json"
-_HASH = re.compile(rf".*-(?P<hash>[a-z2-7]{{32}}){re.escape(_ENDING)}")
+_SUFFIX = ".spec.manifest.json"
+_HASH = re.compile(rf".*-(?P<hash>[a-z2-7]{{32}}){re.escape(_SUFFIX)}")
 _SPEC = re.compile(r"application/vnd\.spack\.spec\.v\d+\+json")
 _DOCUMENT_BYTES = 64 << 20
 
@@ -636,7 +636,7 @@ def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
     """Return the manifests of specs below a folder, by the hashes in their names."""
     manifests: dict[str, RemoteFile] = {}
     for listed in transport.listing(folder):
-        if not listed.location.endswith(_ENDING):
+        if not listed.location.endswith(_SUFFIX):
             continue
         match = _HASH.fullmatch(listed.location)
         if match is None:

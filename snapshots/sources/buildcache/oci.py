@@ -61,7 +61,7 @@ _ACCEPT = ", ".join([_MANIFEST, _INDEX, _DOCKER_MANIFEST, _DOCKER_LIST])
 
 _TAGS_A_PAGE = 1_000
 _MAX_TAGS = 1_000_000
-_MAX_PAGES_OF_NOTHING = 20
+_MAX_EMPTY_PAGES = 20
 
 
 class OciRepository(msgspec.Struct, frozen=True):
@@ -219,7 +219,7 @@ class Registry:
 
     def _pages(self, url: str, tags: dict[str, None]) -> Iterator[list[str]]:
         next_page: str | None = url
-        num_pages = of_nothing = 0
+        num_pages = num_empty = 0
         while next_page is not None:
             url, before = next_page, len(tags)
             try:
@@ -231,8 +231,8 @@ class Registry:
             self._transport.progress(f"listing {self._repository.location}", len(tags), None)
             next_page = document.next_page
             num_pages += 1
-            of_nothing = of_nothing + 1 if len(tags) == before else 0
-            if len(tags) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
+            num_empty = num_empty + 1 if len(tags) == before else 0
+            if len(tags) > _MAX_TAGS or num_empty > _MAX_EMPTY_PAGES:
                 reason = f"does not stop paging: {len(tags):,} tags on {num_pages:,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
             here, there = urlsplit(url), urlsplit(next_page or url)

@@ -86,7 +86,7 @@ def chosen_tags(
     """
     for name in tags:
         if not any(fits(tag, [name]) for tag in listed):
-            names = _some_of(sorted(listed), name)
+            names = _tags_for_error(sorted(listed), name)
             raise InvalidArgument("--tag", f"{name} fits no tag of {location} ({names})")
     for tag, raw in listed.items():
         if not tags or fits(tag, tags):
@@ -96,7 +96,7 @@ def chosen_tags(
                 report.bad(error)
 
 
-def _some_of(tags: Sequence[str], name: str) -> str:
+def _tags_for_error(tags: Sequence[str], name: str) -> str:
     """Return tags for an error: the first ones if there are many, and those similar to a name."""
     first = ", ".join(tags[:_MOST_TAGS]) or "none"
     if len(tags) <= _MOST_TAGS:
@@ -248,7 +248,7 @@ class Merged:
         others.
         """
         seen: set[str] = set()
-        pending = _ends(self._specs.values())
+        pending = _dependency_hashes(self._specs.values())
         while pending:
             seen |= pending
             specs = [
@@ -257,7 +257,7 @@ class Merged:
                 if digest in self._outside and digest not in self._specs
             ]
             yield from specs
-            pending = _ends(specs) - seen
+            pending = _dependency_hashes(specs) - seen
 
     def _conflict(self, first_spec: Spec, spec: Spec, home: IndexPlace) -> SourceError:
         for field in Spec.__struct_fields__:
@@ -291,7 +291,7 @@ def _completed(spec: Spec, other: Spec) -> Spec:
     return msgspec.structs.replace(spec, **facts) if facts else spec
 
 
-def _ends(specs: Iterable[Spec]) -> set[str]:
+def _dependency_hashes(specs: Iterable[Spec]) -> set[str]:
     return {edge.hash for spec in specs for edge in spec.dependencies or ()}
 
 
@@ -337,7 +337,7 @@ def read_apart(
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
     stacks = [labelled(location, reader.settings) for location in locations]
     if any(stacks):
-        yield from _read_stacks_apart(_all_named(stacks, locations), asked, reader)
+        yield from _read_stacks_apart(_check_all_named(stacks, locations), asked, reader)
         return
     for location in locations:
         yield from _read_one_apart(location, asked, reader)
@@ -357,7 +357,9 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
         except _TagList as error:
             listed, reached = error.tags, transport.reached
         else:
-            source = place.location if is_registry(location) else _told(location, settings)
+            source = (
+                place.location if is_registry(location) else _recorded_location(location, settings)
+            )
             snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
             yield from map(reader.make, snapshots)
             return
@@ -397,7 +399,9 @@ def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
     return StackIndex(label, rest)
 
 
-def _all_named(stacks: Sequence[StackIndex | None], locations: Sequence[str]) -> list[StackIndex]:
+def _check_all_named(
+    stacks: Sequence[StackIndex | None], locations: Sequence[str]
+) -> list[StackIndex]:
     """Return the stacks. Raises InvalidArgument if a location has none."""
     named = [stack for stack in stacks if stack is not None]
     if len(named) < len(stacks):
@@ -417,7 +421,9 @@ def _read_stacks_apart(
     all. Raises the errors of reading each of them.
     """
     ordered, settings = named_stacks(stacks), reader.settings
-    location = " ".join(f"{stack.label}={_told(stack.url, settings)}" for stack in ordered)
+    location = " ".join(
+        f"{stack.label}={_recorded_location(stack.url, settings)}" for stack in ordered
+    )
     part = ListedTag(
         location=location,
         origins=[_origin(stack.url, settings) for stack in ordered],
@@ -437,7 +443,7 @@ def _origin(location: str, settings: ReadSettings) -> str:
     return resolve(location, settings)
 
 
-def _told(location: str, settings: ReadSettings) -> str:
+def _recorded_location(location: str, settings: ReadSettings) -> str:
     """Return the location that a revision records, that of the view's index if there is one."""
     if settings.view is None:
         return public(location)

@@ -199,7 +199,7 @@ def _without_password(url: str) -> str:
 # -- redirects
 
 _INFO = "/info/refs"
-_QUESTION = "service=git-upload-pack"
+_QUERY = "service=git-upload-pack"
 _MAX_REDIRECTS = 10
 _PORTS = {"http": 80, "https": 443}
 
@@ -216,20 +216,20 @@ def destination(url: str, public: str, settings: ReadSettings) -> tuple[str, Map
     """
     boundary = Boundary(hosts_of(url))
     try:
-        end = _followed(url, public, boundary, settings)
+        end = _follow_redirects(url, public, boundary, settings)
         return end, _confined(end, boundary)
     except AddressRefused as error:
         raise SourceError(public, str(error)) from None
 
 
-def _followed(url: str, public: str, boundary: Boundary, settings: ReadSettings) -> str:
+def _follow_redirects(url: str, public: str, boundary: Boundary, settings: ReadSettings) -> str:
     import httpx
 
     from snapshots.sources.network import Overdue, bounded_client
 
     parts = urlsplit(url)
     path = parts.path.rstrip("/") + _INFO
-    references = parts._replace(path=path, query=_QUESTION, fragment="")
+    references = parts._replace(path=path, query=_QUERY, fragment="")
     client, backend = bounded_client(
         boundary,
         follow_redirects=True,

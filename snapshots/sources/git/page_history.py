@@ -462,12 +462,12 @@ class _States:
     def snapshot(self, tag: str, commit: PagesCommit) -> Iterator[Snapshot]:
         """Yield the state of a tag after a commit, if it is new and not empty."""
         content = self._pages.content(tag, commit.short)
-        standing = self._standing(tag, commit.time)
+        published = self._published_digest(tag, commit.time)
         digest = content.digest if content else None
         self._digests[tag] = digest
-        if digest is None and standing is not None:
+        if digest is None and published is not None:
             self._report.warn(f"{tag}: commit {commit.short} leaves no spec; nothing published")
-        if digest in (None, standing):
+        if digest in (None, published):
             return
         source = Source(
             kind=GIT.name,
@@ -478,7 +478,7 @@ class _States:
         )
         yield Snapshot(tag=tag, content=content, source=source, taken_at=commit.time)
 
-    def _standing(self, tag: str, moment: datetime) -> str | None:
+    def _published_digest(self, tag: str, moment: datetime) -> str | None:
         if tag in self._digests:
             return self._digests[tag]
         revision = self._history.at(tag, moment)

@@ -41,7 +41,7 @@ SCHEMES = ("file", "git", "http", "https", "ssh")
 MAX_MEMORY = 1 << 30
 """Maximum memory of a git command that reads a repository, in bytes."""
 
-_LONGEST_RUN = 3_600.0
+_MAX_SECONDS = 3_600.0
 _LONGEST_LOOK = 10.0  # the configuration may include an endless file
 
 _SETTINGS = {
@@ -101,7 +101,7 @@ class Network(msgspec.Struct, frozen=True):
     """
 
     protocols: tuple[str, ...] = ()
-    seconds: float = _LONGEST_RUN
+    seconds: float = _MAX_SECONDS
     config: Mapping[str, str] = MappingProxyType({})
 
 
@@ -166,7 +166,7 @@ class Stream:
 
     def __enter__(self) -> Self:
         # Files for standard input and error, as additional pipes could cause a deadlock.
-        self._complaints = self._open.enter_context(TemporaryFile())
+        self._stderr = self._open.enter_context(TemporaryFile())
         input_file = self._open.enter_context(TemporaryFile())
         if self._data is not None:
             input_file.write(self._data)
@@ -178,7 +178,7 @@ class Stream:
                 env=_environment(self._repository, self._network),
                 stdin=subprocess.PIPE if self._data is None else input_file,
                 stdout=subprocess.PIPE,
-                stderr=self._complaints,
+                stderr=self._stderr,
             )
         except OSError as error:
             self._open.close()
@@ -227,8 +227,8 @@ class Stream:
         if self._is_overdue:
             reason = f"git took longer than {self._seconds:,g} s"
             return SourceError(self._repository.location, reason)
-        self._complaints.seek(0)
-        return _failed(self._repository, self._complaints.read(), status)
+        self._stderr.seek(0)
+        return _failed(self._repository, self._stderr.read(), status)
 
 
 def _environment(repository: Repository, network: Network) -> dict[str, str]:
@@ -249,10 +249,10 @@ def _environment(repository: Repository, network: Network) -> dict[str, str]:
     return kept | _SETTINGS | overrides | allowed | place
 
 
-def _failed(repository: Repository, complaints: bytes, status: int) -> SourceError:
-    lines = complaints.decode(errors="replace").splitlines() or [f"(nothing, status {status})"]
-    graver = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    reason = (graver or lines)[0].removeprefix("fatal: ").removeprefix("error: ")
+def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:
+    lines = stderr.decode(errors="replace").splitlines() or [f"(nothing, status {status})"]
+    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    reason = (errors or lines)[0].removeprefix("fatal: ").removeprefix("error: ")
     if any(words in reason.lower() for words in _OUT_OF_MEMORY):
         limit = f"{MAX_MEMORY >> 20:,} MiB"
         reason = f"it needs more than {limit} of memory: too many paths, or too large an object"
@@ -262,7 +262,7 @@ def _failed(repository: Repository, complaints: bytes, status: int) -> SourceErr
 # -- commits, trees and blobs
 
 MAX_CHANGES = 1_000_000
-"""Maximum number of differing paths between two states; small trees can nest without end."""
+"""Maximum number of differing paths between two states; small trees can represent any number."""
 
 MAX_CHANGES_IN_ALL = 100_000_000
 """Maximum number of differing paths between all states."""
@@ -457,13 +457,17 @@ def refuse_pipes(repository: Path, location: str) -> None:
     from, only the subfolders that git reads are checked. Unreadable files are ignored, as git
     reports them.
     """
-    lenders = [os.path.realpath(repository / "objects")]
-    for objects in lenders:
-        lenders += [lender for lender in _lenders(Path(objects)) if lender not in lenders]
-        if len(lenders) > _MOST_LENDERS:
+    alternates = [os.path.realpath(repository / "objects")]
+    for objects in alternates:
+        alternates += [
+            alternate for alternate in _alternates_of(Path(objects)) if alternate not in alternates
+        ]
+        if len(alternates) > _MOST_LENDERS:
             reason = f"borrows objects from {_MOST_LENDERS} folders or more"
             raise SourceError(location, reason)
-    folders = [Path(lender, name) for lender in lenders[1:] for name in _FOLDERS_OF_OBJECTS]
+    folders = [
+        Path(alternate, name) for alternate in alternates[1:] for name in _FOLDERS_OF_OBJECTS
+    ]
     for top in (repository, *folders):
         below = (Path(folder, name) for folder, _, names in walk(str(top)) for name in names)
         for file in chain([top], below):
@@ -473,7 +477,7 @@ def refuse_pipes(repository: Path, location: str) -> None:
                     raise SourceError(location, f"has no file at {file}, but a pipe or a device")
 
 
-def _lenders(objects: Path) -> Sequence[str]:
+def _alternates_of(objects: Path) -> Sequence[str]:
     """Return the alternates of a folder of objects: the folders from which it borrows others."""
     try:
         lines = read_regular(str(objects / "info/alternates"), _ALTERNATES_BYTES).splitlines()

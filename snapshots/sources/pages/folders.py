@@ -78,25 +78,25 @@ class PagesPart(msgspec.Struct, frozen=True):
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
         """Read the snapshots whose tags can be selected without the other parts."""
-        gathered = self._gathered(report)
+        collected = self._collected(report)
         if len(self.files) == self.total:
-            pairs = selected(gathered.tags, self.tags, self.location)
+            pairs = selected(collected.tags, self.tags, self.location)
         else:
-            names = sorted(tag for tag in gathered.tags if tag is not None)
+            names = sorted(tag for tag in collected.tags if tag is not None)
             pairs = [(tag, tag) for tag in names if not self.tags or fits(tag, self.tags)]
-        return PartRead(list(gathered.snapshots(pairs)), gathered.states)
+        return PartRead(list(collected.snapshots(pairs)), collected.states)
 
-    def _gathered(self, report: Report) -> "_TaggedSpecs":
-        gathered = _TaggedSpecs(self.location, report)
+    def _collected(self, report: Report) -> "_TaggedSpecs":
+        collected = _TaggedSpecs(self.location, report)
         for done, name in enumerate(self.files, self.first):
             report.progress("reading pages", done, self.total)
             file = Path(name)
             try:
-                gathered.add(parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file)
+                collected.add(parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file)
             except SourceError as error:
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
-        return gathered
+        return collected
 
 
 def selected(
@@ -158,7 +158,7 @@ class _TaggedSpecs:
             self._synthetic.add(state)
         for first, name in (places[spec.hash] for spec in page.specs if spec.hash in places):
             if name == page.name and _folder(first, name) != _folder(file, name):
-                self._report.bad(_of_another_state(file, first, name, tag))
+                self._report.bad(_other_state_error(file, first, name, tag))
                 return
         new, repeated = split_repeated(page.specs, (file, page.name), places)
         specs += new
@@ -204,7 +204,7 @@ def _folder(file: Path, name: str) -> Path:
     return file.parent.parent if file.parent.name == name else file.parent
 
 
-def _of_another_state(file: Path, first: Path, name: str, tag: str | None) -> SourceError:
+def _other_state_error(file: Path, first: Path, name: str, tag: str | None) -> SourceError:
     reason = f"{first} is a page of the same package and tag: one of them is of another state. "
     reason += "Import them one by one, each with --taken-at DATE"
     if tag is not None:

@@ -124,7 +124,7 @@ def _value(line: str, place: int) -> Any:
     """Return the value at an index of a line, parsed as JSON or YAML."""
     with suppress(orjson.JSONDecodeError):
         return orjson.loads(line[place:])
-    _refuse_dangers(line)
+    _reject_unsafe_yaml(line)
     (value,) = yaml.load(line.rstrip(), Loader=_Loader).values()  # noqa: S506 - a safe loader
     return value
 
@@ -137,7 +137,7 @@ _short_value = lru_cache(maxsize=1024)(_value)
 def _parse_yaml(text: str, location: str) -> FrontMatter:
     matter = FrontMatter(location)
     try:
-        _refuse_dangers(text)
+        _reject_unsafe_yaml(text)
         loader = _Loader(text)
         try:
             root = loader.get_single_node()
@@ -170,7 +170,7 @@ class _Loader(yaml.CSafeLoader):
         return mapping
 
 
-def _refuse_dangers(text: str) -> None:
+def _reject_unsafe_yaml(text: str) -> None:
     """Raise yaml.MarkedYAMLError on anchors, aliases, tags, and excessive nesting.
 
     These could expand a small file to a large or endless value, create objects or exhaust the
