@@ -317,7 +317,7 @@ class Catalog:
             self._state += 1
 
 
-# -- following others
+# -- following other processes
 
 # To refresh a catalog on object storage takes several requests for each of two tables, and a server
 # refreshes every second. Therefore a call polls one condition with one request: whether the

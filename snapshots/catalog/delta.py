@@ -89,7 +89,7 @@ def remove_action(
     return RemoveAction(file.path, is_lost, int(time() * 1_000), file.size, partition)
 
 
-# -- rows in the types of a schema
+# -- rows cast to a schema
 
 
 def missing_columns(table: DeltaTable, names: Iterable[str]) -> list[str]:

@@ -225,7 +225,7 @@ class HistoryAnswers:
         return self._cache.num_bytes
 
     def kept(self, question: HistoryQuestion) -> HistoryAnswer | None:
-        """Return the answer if it is in memory."""
+        """Return the answer if it is cached."""
         cache = self._current(question.history)
         return None if cache is None else cache.kept(question.topic)
 
@@ -284,7 +284,7 @@ class HistoryAnswers:
                 return HistoryAnswer(value, self._max_bytes + 1, left)
         return HistoryAnswer(value, _size_of(value) + question.num_bytes)
 
-    # -- making what is missing
+    # -- computation of missing changes
 
     def _missing(self, history: History, question: HistoryTopic) -> list[Pair]:
         """Return the pairs whose changes, or causes, a query needs and that are not stored."""

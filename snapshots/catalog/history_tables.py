@@ -33,7 +33,7 @@ from snapshots.history import Pair
 from snapshots.program import importer_name
 from snapshots.tables import CELL, CHANGES, COMPARISONS, HASHES, NULLABLE, READ_ON_DEMAND
 
-# -- pairs as texts, so that the rows of many are looked up at once
+# -- pairs as texts, for lookups of many rows at once
 
 _SEPARATOR = "\0"
 

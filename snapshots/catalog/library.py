@@ -360,7 +360,7 @@ def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
     return StackInfo(**facts, stack=stack)
 
 
-# -- which revision holds most
+# -- revisions that contain the most specs of a list
 
 
 class Covered(msgspec.Struct, frozen=True):
@@ -431,7 +431,7 @@ def recipes_change(
     )
 
 
-# -- revisions ready to be judged by rules
+# -- the input of rules
 
 
 def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:

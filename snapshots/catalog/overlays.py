@@ -210,7 +210,7 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
     return rows
 
 
-# -- what is written of a content
+# -- the stored form of contents
 
 # The base of a content is the previous content in the series, or its base. A base is abandoned if
 # the next overlay would be larger than the average content over that base, because overlays grow

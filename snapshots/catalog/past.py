@@ -399,7 +399,7 @@ def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierConte
     return removed | np.fromiter((text in matches for text in hashes), np.bool_, len(hashes))
 
 
-# -- filling
+# -- filling the history
 
 # Pairs are independent of each other, but loading a content takes longer than comparing it.
 # Therefore each worker takes chains of neighbours, and one process writes the results in batches.

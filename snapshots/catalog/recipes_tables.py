@@ -166,7 +166,7 @@ class RecipesTables:
                 self._graphs = _graphs(self._commits.rows)
             return self._graphs
 
-    # -- keeping
+    # -- writing
 
     def keep(
         self, recipes: Mapping[RevisionInfo, Recipes], commits: Mapping[Source, Sequence[Commit]]

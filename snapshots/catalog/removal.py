@@ -65,7 +65,7 @@ def attempts() -> Iterator[int]:
         sleep(_WAIT_SECONDS * (attempt + random()))  # noqa: S311 - avoids lockstep of two processes
 
 
-# -- rows dropped in one commit
+# -- removal of rows in one commit
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
 """Returns a mask that selects the rows to remove."""
@@ -139,7 +139,7 @@ def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
         raise storage.error(f"{reason_of(error)}; {RESTORE}") from None
 
 
-# -- contents that nothing needs
+# -- unneeded contents
 
 # A content is needed if a row names it, or a content that is stored as a difference from it. Other
 # contents are first unlisted in the table's log, which starts their grace period. Their files
@@ -222,7 +222,7 @@ def unnamed(
     return loose
 
 
-# -- pairs that are neighbours no more
+# -- former neighbours
 
 # A server that has not refreshed may still consider a pair stored. Therefore its row is removed
 # from `comparisons` first. Its rows in `changes` and `hashes` are removed when the files of
@@ -299,7 +299,7 @@ class OldChanges:
                 yield from texts_in(rows).to_pylist()
 
 
-# -- removing
+# -- removal of revisions
 
 _COMPARING = "comparing new neighbours"
 

@@ -50,7 +50,7 @@ from snapshots.tables import (
 )
 from snapshots.texts import short_digest
 
-# -- contents as they are stored
+# -- stored contents
 
 
 ReadColumns = Callable[..., pa.Table]

@@ -326,7 +326,7 @@ def _sync(place: Path) -> None:
     try:
         descriptor = os.open(place, os.O_RDONLY)
     except OSError as error:
-        # Folders above the catalog may belong to others.
+        # Folders above the catalog may belong to other users.
         if error.errno in (ENOENT, EACCES):
             return
         raise

@@ -102,7 +102,7 @@ def sum_of(hashes: Iterable[str]) -> Sums:
     return np.array([len(numbers), numbers.sum(dtype=np.uint64)], np.uint64)
 
 
-# -- kept pairs
+# -- stored pairs
 
 # If two importers stored the same pair, the table contains its rows twice; other tools may
 # duplicate rows further. Only the set of a pair's rows matters: pairs with seemingly too many rows
@@ -174,7 +174,7 @@ def sums_of_rows(rows: pa.Table) -> PairSums:
     return next(iter(kept.sums.values()), _NO_SUMS)
 
 
-# -- records made again from rows
+# -- records from rows
 
 
 def content_of(rows: pa.Table) -> Content:
@@ -493,7 +493,7 @@ def _damage(reason: str) -> Finding:
     return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
 
 
-# -- all of a catalog
+# -- the entire catalog
 
 _TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
 
@@ -545,7 +545,7 @@ class _Verification:
         self._num_specs = self._num_contents = 0
 
     def repair(self) -> None:
-        """Drop what ``droppable`` returns of each table, and note that."""
+        """Remove what ``droppable`` returns for each table, and record that."""
         for name in _TABLES:
             if path := droppable(self._storage, name):
                 drop(self._storage, path)
@@ -579,7 +579,7 @@ class _Verification:
     def _broken_logs(self) -> Iterator[Finding]:
         for name in _TABLES:
             if not self._storage.sizes(f"{name}/_delta_log"):
-                continue  # no such table, which refresh tells where that is damage
+                continue  # there is no such table; refresh reports that if it is damage
             if reason := what_is_broken(self._storage, name):
                 advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
                 advice = what_to_do(self._storage, name, reason, advice)
@@ -600,13 +600,13 @@ class _Verification:
         return hashes
 
     def _stray(self) -> Iterator[Finding]:
-        """Yield what the tables do not agree on: what rows name, what is listed, what is there."""
+        """Yield inconsistencies between named, listed and existing files of contents."""
         try:
             listed = self._contents.listed()
         except TableNotFoundError:
             listed = []
         except CatalogError:
-            return  # its log is broken, and that is told
+            return  # its log is broken, which is reported already
         named = self._contents.named()
         digests = {item.partition for item in listed}
         if unlisted := [item for item in named if item != NOTHING and item not in digests]:

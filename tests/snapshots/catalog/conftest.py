@@ -1,4 +1,4 @@
-"""A small catalog, processes that import, contents that share their rows."""
+"""Fixtures: a small catalog, processes that import, contents that share their rows."""
 
 from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
@@ -14,13 +14,13 @@ from tests.snapshots.templates import copied
 
 @pytest.fixture(scope="session")
 def processes() -> ForkServerContext:
-    """Return a context whose processes start fast: what they import is there already."""
+    """Return a context whose processes start fast, because modules are already imported."""
     return forks.begin_anew()
 
 
 @pytest.fixture
 def laid_always() -> Iterator[None]:
-    """Lay every content over another one that can be, however small."""
+    """Store every content as an overlay if possible, regardless of its size."""
     with overlays.laid_always():
         yield
 
@@ -33,5 +33,5 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog of three states of develop, a day apart."""
+    """Return a catalog of three states of develop, one per day."""
     return copied(template, tmp_path / "catalog")

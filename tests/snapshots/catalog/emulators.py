@@ -1,4 +1,4 @@
-"""Servers that speak S3, each a process of its own."""
+"""S3 servers, each in a separate process."""
 
 import re
 import signal
@@ -18,7 +18,7 @@ _REQUEST = re.compile(r"([A-Z]+ /\S*) HTTP/1\.1")
 
 
 class Emulator:
-    """A server that speaks S3, with a bucket named ``bucket``."""
+    """An S3 server with a bucket named ``bucket``."""
 
     def __init__(self, log: Path) -> None:
         with socket.socket() as free:
@@ -39,22 +39,22 @@ class Emulator:
                 time.sleep(0.1)
 
     def num_requests(self) -> int:
-        """Return how many requests were answered so far."""
+        """Return the number of requests that were answered so far."""
         return self._log.read_text().count("HTTP/1.1")
 
     def requests(self) -> list[str]:
-        """Return the method and the address of each request that was answered so far."""
+        """Return the method and path of each request that was answered so far."""
         return _REQUEST.findall(self._log.read_text())
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Answer every request with status 503, as a store that is out of order."""
+        """Respond to every request with status 503, like a store that is out of order."""
         with self._faulty("failing"):
             yield
 
     @contextmanager
     def unconditional(self) -> Iterator[None]:
-        """Ignore If-None-Match: a write replaces what is there."""
+        """Ignore If-None-Match, so that writes overwrite existing objects."""
         with self._faulty("unconditional"):
             yield
 
@@ -68,7 +68,7 @@ class Emulator:
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """Take connections, and answer nothing."""
+        """Accept connections, but send no response."""
         self.process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -76,12 +76,12 @@ class Emulator:
             self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End the process, and wait until it has ended."""
+        """Terminate the process, and wait until it has exited."""
         self.process.terminate()
         self.process.wait()
 
     def variables(self) -> dict[str, str]:
-        """Return the variables of the environment that lead a client here."""
+        """Return the environment variables with which a client uses this server."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ALLOW_HTTP": "true",

@@ -1,4 +1,4 @@
-"""Pasts in catalogs, and what their history must say."""
+"""Histories in catalogs, and the expected answers about them."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ TABLES = ("comparisons", "changes", "hashes")
 
 
 def snapshots_of(past: Past) -> list[Snapshot]:
-    """Return what was seen in a made-up past."""
+    """Return the snapshots of a generated past."""
     return [
         Snapshot(
             tag=it.tag,
@@ -36,12 +36,12 @@ def snapshots_of(past: Past) -> list[Snapshot]:
 
 
 def past_of(catalog: Catalog, past: Past) -> Past:
-    """Return the past of the catalog's own revisions, which a made-up one was published to."""
+    """Return the past of the catalog's own revisions, to which a generated one was published."""
     return Past(catalog.history, {it: list(all_.values()) for it, all_ in past.contents.items()})
 
 
 def check(catalog: Catalog, past: Past) -> None:
-    """Hold the answers of a catalog against a walk through its contents."""
+    """Compare the answers of a catalog with those of a naive model of its contents."""
     library, history = Library(catalog), catalog.history
     assert catalog.counts.keys() >= set(history.pairs)
     assert {pair: catalog.counts[pair] for pair in history.pairs} == {
@@ -73,7 +73,7 @@ def check(catalog: Catalog, past: Past) -> None:
 
 
 def grouped(snapshots: Sequence[Snapshot], random: Random) -> Iterator[Sequence[Snapshot]]:
-    """Yield the snapshots in groups of any size."""
+    """Yield the snapshots in groups of random sizes."""
     start = 0
     while start < len(snapshots):
         size = random.randrange(1, 5)
@@ -88,14 +88,14 @@ def forget(catalog: Catalog, *tables: str) -> None:
 
 
 def forget_stories(location: str) -> None:
-    """Let a catalog be one of before stories were kept."""
+    """Convert a catalog to the form before stories were stored."""
     table = DeltaTable(f"{location}/comparisons")
     rows = table.to_pyarrow_table().drop(["story"])
     write_deltalake(table.table_uri, rows, mode="overwrite", schema_mode="overwrite")
 
 
 def states(*labels: str) -> list[Snapshot]:
-    """Return states a day apart, of a spec a letter; each letter is of a package of its own."""
+    """Return one state per day, with one spec per letter; each letter has a separate package."""
     return [
         a_snapshot([a_spec(it, name=f"package-{it}") for it in state], "develop", day(number))
         for number, state in enumerate(labels)
@@ -103,6 +103,6 @@ def states(*labels: str) -> list[Snapshot]:
 
 
 def pairs(snapshots: Sequence[Snapshot]) -> list[Pair]:
-    """Return the pairs of states that follow one another."""
+    """Return the pairs of consecutive states."""
     digests = [NOTHING, *(it.content.digest for it in snapshots)]
     return list(starmap(Pair, pairwise(digests)))

@@ -1,9 +1,9 @@
-"""An emulator of S3: ``python -m tests.snapshots.catalog.s3_emulator PORT``.
+"""An S3 emulator: ``python -m tests.snapshots.catalog.s3_emulator PORT``.
 
-It is moto's, without what ``moto.server`` puts before it: that finds out which of all services is
-meant, and looks through moto's folder for each request. ``POST /-/failing`` lets every request
-fail with status 503 until ``DELETE /-/failing``; after ``POST /-/unconditional`` no object is kept
-from being replaced, until ``DELETE``. The log has the range that a request asks for.
+It is moto's, without the layer of ``moto.server`` that determines the service, which searches
+moto's folder for each request. After ``POST /-/failing`` every request fails with status 503, until
+``DELETE /-/failing``. After ``POST /-/unconditional`` every object can be overwritten, until
+``DELETE``. The log contains the range that a request asks for.
 """
 
 import sys
@@ -21,22 +21,22 @@ FAILING, UNCONDITIONAL = "/-/failing", "/-/unconditional"
 
 
 class KeepingHandler(MotoRequestHandler):
-    """Keeps connections open, as S3 does: each is a thread, and they are many."""
+    """Keeps connections open, like S3: each has a thread, and there are many."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 16  # an answer is sent as a whole, not a header at a time
+    wbufsize = 1 << 16  # a response is sent at once, not one header at a time
     disable_nagle_algorithm = True
 
 
 class Faulty:
-    """Fails as S3 does, or ignores If-None-Match as some emulators do, while a fault is set."""
+    """Fails like S3, or ignores If-None-Match like some emulators, while a fault is set."""
 
     def __init__(self, app: "WSGIApplication") -> None:
         self._app = app
         self._faults = {FAILING: False, UNCONDITIONAL: False}
 
     def __call__(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
-        """Answer a request."""
+        """Respond to a request."""
         if environ["PATH_INFO"] in self._faults:
             self._faults[environ["PATH_INFO"]] = environ["REQUEST_METHOD"] == "POST"
             return Response(status=204)(environ, start)
@@ -49,7 +49,7 @@ class Faulty:
 
 
 def main(port: int) -> None:
-    """Serve on 127.0.0.1 until the process is ended."""
+    """Serve on 127.0.0.1 until the process is terminated."""
     app = Faulty(create_backend_app("s3"))
     run_simple("127.0.0.1", port, app, threaded=True, request_handler=KeepingHandler)
 
