@@ -124,10 +124,10 @@ class Catalog:
                 self._state += 1
                 self._generation = self._state
             if is_new:
-                self._take_over()
+                self._show_rows()
             return is_new
 
-    def _take_over(self) -> None:
+    def _show_rows(self) -> None:
         """Make the rows that were read from the table ``revisions`` visible."""
         self._files = with_bases(self._revisions.files)
         before, history = self._history, History(self._revisions.revisions)
@@ -265,15 +265,15 @@ class Catalog:
             with self._lock, translated(self.location):
                 used = {row.digest for row in planner.added}
                 is_long = monotonic() - started >= FRESH_SECONDS
-                self._hold(used, files, () if is_long else written.keys())
+                self._retain(used, files, () if is_long else written.keys())
                 self._revisions.append(revisions_table(planner.added, files))
-                self._take_over()
+                self._show_rows()
                 self._revisions.compact()
             # A concurrent import may have published a revision next to these.
             unkept |= keep(self._history, known_pairs | unkept.keys())
         return planner.publications(self._history, stored & written.keys(), unkept)
 
-    def _hold(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
+    def _retain(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
         """Ensure that the contents that an import needs exist and are listed.
 
         ``fresh`` are those that it has just written. Raises CatalogError if one of the others was

@@ -352,7 +352,7 @@ _PROPERTIES = {
 _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # A merge that is retried after a concurrent commit would not notice that both merged the same
 # files.
-_AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
+_NO_RETRIES = CommitProperties(max_commit_retries=0)
 
 
 class _Open(msgspec.Struct):
@@ -398,12 +398,12 @@ class CatalogTable:
     def current(self) -> DeltaTable:
         """Return the table in its current state."""
         with self._lock:
-            return self._brought_up_to_date().table
+            return self._refreshed().table
 
     def mark(self) -> Mark:
         """Return the state that the last ``current`` or ``commit`` found."""
         with self._lock:
-            return (self._open or self._brought_up_to_date()).mark
+            return (self._open or self._refreshed()).mark
 
     def has_further_commit(self) -> bool:
         """Return, by one request, whether there is a commit after the last known state."""
@@ -417,11 +417,15 @@ class CatalogTable:
 
     def _opened(self) -> DeltaTable:
         """Return the table in a recent state."""
-        if self._open is None or self._is_worn(self._open) or not self._log.stands(self._open.mark):
+        if (
+            self._open is None
+            or self._needs_reopening(self._open)
+            or not self._log.stands(self._open.mark)
+        ):
             return self.current()
         return self._open.table
 
-    def _brought_up_to_date(self) -> _Open:
+    def _refreshed(self) -> _Open:
         opened, self._open = self._open, None
         if opened is not None:
             # If the commits since then were removed, a table that is opened again does not need
@@ -430,7 +434,7 @@ class CatalogTable:
                 if self._follow(opened):
                     self._open = opened
                     return opened
-        with self._damage_named():
+        with self._damage_reported():
             table = ask_anew(self._uri, lambda opened_table: opened_table, self._storage.options)
         self._refuse_empty_commits()
         self._storage.connect(self.name, table)
@@ -447,13 +451,13 @@ class CatalogTable:
             self._refuse_empty_commits()
             opened.mark = self._mark_of(opened.table)
         # Checked last, so that the new commits are known to belong to the same table.
-        return self._log.stands(before) and not self._is_worn(opened)
+        return self._log.stands(before) and not self._needs_reopening(opened)
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
             raise self._storage.error(self._with_advice(f"{path} is empty"))
 
-    def _is_worn(self, opened: _Open) -> bool:
+    def _needs_reopening(self, opened: _Open) -> bool:
         """Return whether to reopen: data retained for each commit slows down the following ones."""
         return opened.mark.version >= opened.opened_at + _REOPEN_AFTER
 
@@ -467,7 +471,7 @@ class CatalogTable:
         Raises CatalogError for a table with other partitions.
         """
         with self._lock:
-            opened = self._open or self._brought_up_to_date()
+            opened = self._open or self._refreshed()
             actions = pa.table(opened.table.get_add_actions(flatten=True))
         partition = "".join(f"partition.{name}" for name in self._partition_by)
         if partition and len(actions) and partition not in actions.column_names:
@@ -619,7 +623,7 @@ class CatalogTable:
     ) -> bool:
         """Replace files by others; return False if another commit followed ``seen``."""
         with self._lock:
-            opened = self._open or self._brought_up_to_date()
+            opened = self._open or self._refreshed()
             if seen not in (None, opened.mark):
                 return False
             try:
@@ -629,7 +633,7 @@ class CatalogTable:
                         "append",
                         self._schema,
                         self._partition_by,
-                        commit_properties=_AT_ONCE_OR_NOT,
+                        commit_properties=_NO_RETRIES,
                         post_commithook_properties=_NO_HOUSEKEEPING,
                     )
             except CommitFailedError:
@@ -673,7 +677,7 @@ class CatalogTable:
         self.current()
 
     @contextmanager
-    def _damage_named(self) -> Iterator[None]:
+    def _damage_reported(self) -> Iterator[None]:
         try:
             yield
         except TableNotFoundError:

@@ -252,7 +252,7 @@ class HistoryAnswers:
         """Raise IncompleteHistory if changes that the answer needs are missing."""
         if missing := self._missing(question.history, question.topic):
             num_pairs = len(question.history.pairs_of(question.topic.needs))
-            raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
+            raise IncompleteHistory(len(missing), num_pairs, self._obstacle(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":
         """Return the cached answers of a history; None if it is no longer the catalog's."""
@@ -342,7 +342,7 @@ class HistoryAnswers:
         """Return whether a content has not recently failed to be read."""
         return monotonic() > self._unreadable.get(digest, 0)
 
-    def _hindrance(self, missing: Sequence[Pair]) -> str | None:
+    def _obstacle(self, missing: Sequence[Pair]) -> str | None:
         """Return the reason why missing changes cannot be computed here; None if they can."""
         if not self._may_try(None):
             return _NOT_KEPT

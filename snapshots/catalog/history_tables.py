@@ -146,11 +146,11 @@ class HistoryTables:
             is_new, self._problem = self._problem is None, error
             return is_new
         if is_new:
-            self._take_over()
+            self._show_rows()
         is_new, self._problem = is_new or self._problem is not None, None
         return is_new
 
-    def _take_over(self) -> None:
+    def _show_rows(self) -> None:
         counts: dict[Pair, PairCounts] = {}
         explained: set[Pair] = set()
         for rows in self._comparisons.rows:
@@ -272,7 +272,7 @@ class HistoryTables:
                 self._changes.append(rows)
                 self._hashes.append(added.select(HASHES.names))
             self._comparisons.append(comparisons_table(made, importer_name(), datetime.now(UTC)))
-        self._take_over()
+        self._show_rows()
 
     def compact(self) -> None:
         """Merge small files if there are many, so that queries remain fast."""

@@ -85,7 +85,7 @@ class SharedCache(Generic[Key, Value]):
         self._make = make
         self._shared_by = shared_by
         self._kept: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
-        self._making: dict[Key, Future[Value]] = {}
+        self._pending: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -97,9 +97,9 @@ class SharedCache(Generic[Key, Value]):
     def num_bytes(self) -> int:
         """Memory used by the cached values, in bytes."""
         with self._lock:
-            return self._counted()
+            return self._num_bytes()
 
-    def _counted(self) -> int:
+    def _num_bytes(self) -> int:
         # The base class's lookup: an access by LRUCache would count as a use.
         values = (Cache.__getitem__(self._kept, key) for key in self._kept)
         pools = {pool for value in values for pool in self._shared_by(value)}
@@ -117,20 +117,20 @@ class SharedCache(Generic[Key, Value]):
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
-            future = self._making.get(key)
+            future = self._pending.get(key)
             if future is None:
-                mine = self._making[key] = Future()
+                mine = self._pending[key] = Future()
         if future is not None:
             return future.result()
         try:
             value = self._make(key)
             with self._lock:
                 self._keep(key, value)
-                del self._making[key]
+                del self._pending[key]
         except BaseException as error:
             mine.set_exception(error)
             with self._lock:
-                self._making.pop(key, None)
+                self._pending.pop(key, None)
             raise
         mine.set_result(value)
         return value
@@ -144,7 +144,7 @@ class SharedCache(Generic[Key, Value]):
         if self._kept.getsizeof(value) <= self._kept.maxsize:
             self._kept[key] = value
             # A shared pool grows with each value that shares it.
-            while self._counted() > self._kept.maxsize:
+            while self._num_bytes() > self._kept.maxsize:
                 self._kept.popitem()
 
 
@@ -277,8 +277,8 @@ class Library:
         """Return a mask that selects the rows of head that an earlier revision of its series had.
 
         Only rows count that base does not have and that replaced no other spec, so the mask is a
-        valid argument of ``reasons``. If base or head is a part of a revision, no row is selected,
-        because only entire revisions have earlier ones. If changes of the series are not stored,
+        valid argument of ``reasons``. If base or head is not an entire revision, no row is
+        selected, because only revisions have earlier ones. If changes of the series are not stored,
         earlier contents must be read, which takes one or two seconds for hundreds of them. The
         result is cached in ``returned``.
         """

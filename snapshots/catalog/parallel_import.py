@@ -53,7 +53,7 @@ def publish_locations(
         try:
             with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as reader:
                 asked = Asked(tags, sizes=sizes, is_whole=is_whole)
-                published = publish(_some(read_apart(locations, asked, reader)))
+                published = publish(_not_empty(read_apart(locations, asked, reader)))
         except NotApart:
             continue
         except CachelogError:
@@ -64,7 +64,7 @@ def publish_locations(
     return published
 
 
-def _some(snapshots: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
+def _not_empty(snapshots: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
     is_empty = True
     for snapshot in snapshots:
         is_empty = False

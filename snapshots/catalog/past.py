@@ -383,11 +383,11 @@ def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierCo
     """
     frame, rows = explanation.head.frame, explanation.without_counterpart()
     hashes = [frame.hashes.at(row) for row in rows.tolist()]
-    were_there = _there_before(catalog, hashes, earlier) if hashes else np.zeros(0, np.bool_)
+    were_there = _in_earlier_contents(catalog, hashes, earlier) if hashes else np.zeros(0, np.bool_)
     return Returned(rows[were_there], len(frame), earlier)
 
 
-def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
+def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
     """Return a mask of the hashes that were there before; base contains none of them."""
     removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
     with suppress(CatalogError):  # the contents are sufficient without the tables of changes

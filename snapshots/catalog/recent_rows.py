@@ -59,12 +59,12 @@ def deciding_rows(base: ContentRows, head: ContentRows) -> tuple[pa.Table, pa.Ta
     for changed in (before, after):
         if (alike & pc.is_in(hashes, changed["hash"].combine_chunks()).to_numpy()).any():
             return None
-    telling = head.table.take(pa.array(_telling(head.table, alike)))
-    before, after = (pa.concat_tables([rows, telling]) for rows in (before, after))
+    representatives = head.table.take(pa.array(_representatives(head.table, alike)))
+    before, after = (pa.concat_tables([rows, representatives]) for rows in (before, after))
     return before, after
 
 
-def _telling(rows: pa.Table, mask: Mask) -> Rows:
+def _representatives(rows: pa.Table, mask: Mask) -> Rows:
     """Return the indices of a few rows in a mask that state everything that the others do.
 
     They include each stack, and each fact with and without a value, as far as rows of the mask do.

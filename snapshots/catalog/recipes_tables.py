@@ -77,10 +77,10 @@ class RecipesTables:
                 self._of_revisions, self._graphs = {}, None
                 return is_new
             if is_new:
-                self._take_over()
+                self._show_rows()
             return is_new
 
-    def _take_over(self) -> None:
+    def _show_rows(self) -> None:
         rows = [row for rows in self._recipes.rows for row in rows]
         rows.sort(key=lambda row: row.recorded_at)
         self._graphs = None
@@ -188,7 +188,7 @@ class RecipesTables:
                 self._recipes.refresh(missing_ok=True)
                 self._recipes.append(_recipes_table(recipes, moment))
                 self._recipes.compact()
-                self._take_over()
+                self._show_rows()
 
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:

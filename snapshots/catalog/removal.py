@@ -255,7 +255,7 @@ class OldChanges:
 
     def drop(self, pairs: Collection[Pair]) -> int:
         """Remove the rows of pairs that no reader considers stored; return their number."""
-        believed = pa.array({*texts_of(pairs).to_pylist(), *self._lately_kept()}, pa.string())
+        believed = pa.array({*texts_of(pairs).to_pylist(), *self._recent_pairs()}, pa.string())
         dropped = self._drop(
             self._changes, lambda rows: pc.invert(are_of(rows, believed)), write=rewritten
         )
@@ -284,7 +284,7 @@ class OldChanges:
             self._progress(f"reading {name}", number, len(files))
         return np.unique(np.concatenate(keys))
 
-    def _lately_kept(self) -> Iterator[str]:
+    def _recent_pairs(self) -> Iterator[str]:
         """Yield the text of each pair that ``comparisons`` has, or had within the grace period."""
         name = self._comparisons.name
         gone = set(self._comparisons.out_of_use(self._hours))

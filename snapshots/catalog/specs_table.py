@@ -304,13 +304,13 @@ class SpecsTable:
 
         Tools that read the log then find them too. Unreadable contents are skipped.
         """
-        added = [*self._adding(missing)]
+        added = [*self._add_actions(missing)]
         if added:
             self._table.prepare()
             self._table.commit(added)
         return sorted({str(action.partition_values["digest"]) for action in added})
 
-    def _adding(self, missing: Files) -> Iterator[AddAction]:
+    def _add_actions(self, missing: Files) -> Iterator[AddAction]:
         for digest, files in missing.items():
             for file in files:
                 with suppress(DamagedContent):

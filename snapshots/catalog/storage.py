@@ -35,7 +35,7 @@ _LENGTH = 400
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _BACKTRACE = re.compile(r"\n\s*0: .*", re.DOTALL)
 # Parts that vary between attempts: the duration, the number of retries, the URL's parameters.
-_PASSING = re.compile(
+_VARYING = re.compile(
     r" in [\d.]+(?:ns|µs|ms|s)\b|, after \d+ retr\w+|, max_retries\W+\d+|, retry_timeout\W+\d+\w*"
     r"|\?list-type=\S*"
 )
@@ -67,7 +67,7 @@ def reason_of(error: Exception) -> str:
     text = _BACKTRACE.sub("", _ESCAPES.sub("", text))
     text = _XML_ERROR.sub(_code_and_message, text)
     text = _SYSTEM_ERROR.sub(r": \1", text)
-    text = _PASSING.sub("", text.replace("\n", " "))
+    text = _VARYING.sub("", text.replace("\n", " "))
     text = re.sub(r"\s*↳\s*", ": ", text)
     text = _PREFIXES.sub("", " ".join(text.split())).strip(" :")
     if len(text) > _LENGTH:
@@ -92,12 +92,12 @@ RESTORE = "restore it from a copy of the catalog, or move the catalog away and i
 _READERS = 8
 _LISTING_SECONDS = 3.0
 _SILENT_SECONDS = 10.0
-_BYTES_A_SECOND = 1_000_000
+_BYTES_PER_SECOND = 1_000_000
 _BYTES_BY_TABLE = 3_000_000
 """Larger reads do not use a table's connections, which have one timeout for all requests."""
 
 _NO_SUCH_RANGE = "416"
-_WRITTEN_AT_ONCE = 8 << 20
+_WRITE_BYTES = 8 << 20
 
 Read = TypeVar("Read")
 
@@ -291,9 +291,9 @@ class Storage:
             return
         # deltalake's stream only accepts bytes, which Arrow's buffered stream passes to it.
         files = PyFileSystem(self._handler)
-        with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
-            for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
-                stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+        with files.open_output_stream(path, buffer_size=_WRITE_BYTES) as stream:
+            for start in range(0, data.size, _WRITE_BYTES - 1):
+                stream.write(data.slice(start, min(_WRITE_BYTES - 1, data.size - start)))
 
     def sync(self, others: Iterable[str] = ()) -> None:
         """Wait until all written files, and the files at the paths ``others``, are on disk.
@@ -342,7 +342,7 @@ def _sync(place: Path) -> None:
 
 def _seconds_for(num_bytes: int) -> float:
     """Return the timeout for a number of bytes."""
-    return _SILENT_SECONDS + num_bytes / _BYTES_A_SECOND
+    return _SILENT_SECONDS + num_bytes / _BYTES_PER_SECOND
 
 
 def _duration(seconds: float) -> str:

@@ -26,7 +26,7 @@ from snapshots.sources.reports import Progress, Report
 
 LEAST = timedelta(hours=1)
 MOST = timedelta(days=7)
-"""A table's log may not state for longer when a file was unlisted."""
+"""After this time a table's log may no longer state when a file was unlisted."""
 
 _HOURS_OF_LEFTOVERS = LEAST // timedelta(hours=1)
 _DELETERS = 8

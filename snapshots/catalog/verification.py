@@ -377,10 +377,10 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             return
         try:
             kept = self._kept(counts)
-            yield from _some(self._misfits(kept, counts))
-            yield from self._unfound(kept)
+            yield from _first_findings(self._misfits(kept, counts))
+            yield from self._missing_hashes(kept)
             if deep:
-                yield from _some(self._other_than_compared(kept, counts))
+                yield from _first_findings(self._other_changes(kept, counts))
         except CatalogError as error:
             yield _damage(error.reason)
 
@@ -420,14 +420,14 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             return "its changes are not as many as comparisons says"
         return None
 
-    def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
+    def _missing_hashes(self, kept: KeptPairs) -> Iterator[Finding]:
         missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
         for rows in self._files("hashes", HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
         if len(missing):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
 
-    def _other_than_compared(
+    def _other_changes(
         self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
@@ -476,7 +476,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 raise self.storage.error(reason_of(error)) from None
 
 
-def _some(findings: Iterator[Finding]) -> Iterator[Finding]:
+def _first_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
     """Yield the first findings, and one with the number of the others."""
     more = 0
     for number, finding in enumerate(findings):
@@ -564,7 +564,7 @@ class _Verification:
             self._findings.append(Finding(place="revisions", reason=reason, advice=advice))
         else:
             hashes = self._read_contents(jobs, cluster)
-            self._findings += self._stray()
+            self._findings += self._inconsistencies()
             check = HistoryCheck(self._catalog, self._storage, hashes, self._progress)
             self._findings += check.run(deep=deep)
         history = self._catalog.history
@@ -599,7 +599,7 @@ class _Verification:
                 self._progress("reading contents", self._num_contents, len(contents))
         return hashes
 
-    def _stray(self) -> Iterator[Finding]:
+    def _inconsistencies(self) -> Iterator[Finding]:
         """Yield inconsistencies between named, listed and existing files of contents."""
         try:
             listed = self._contents.listed()

@@ -92,7 +92,7 @@ class WholeTable(Generic[Rows]):
             return False
         listed = {f"{self._name}/{file.path}": file.size for file in self.table.files()}
         new = {path: size for path, size in listed.items() if path not in self._read}
-        read = {path: (new[path], self._decode(table)) for path, table in self._to_keep(new)}
+        read = {path: (new[path], self._decode(table)) for path, table in self._cached_columns(new)}
         kept = {path: rows for path, rows in self._read.items() if path in listed}
         self._read, self._mark = kept | read, mark
         return True
@@ -121,7 +121,7 @@ class WholeTable(Generic[Rows]):
             table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(columns)
 
-    def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+    def _cached_columns(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
         """Read the columns that are decoded and cached, from the tail of a file if it has one."""
 
         def read(path: str) -> pa.Table:

@@ -133,7 +133,7 @@ def _start(
     function: Callable[[Any], Any],
 ) -> None:
     signal(SIGINT, SIG_IGN)
-    Thread(target=_end_with, args=(watched,), daemon=True).start()
+    Thread(target=_exit_with_parent, args=(watched,), daemon=True).start()
     # The fork server may have been started with another environment and directory.
     os.environ.clear()
     os.environ.update(environ)
@@ -151,7 +151,7 @@ def call(item: Any) -> Any:
     return _functions[-1](item)
 
 
-def _end_with(watched: Connection) -> None:
+def _exit_with_parent(watched: Connection) -> None:
     """Exit once no process holds the other end any more, because no one needs the results."""
     watched.poll(None)
     os._exit(1)
