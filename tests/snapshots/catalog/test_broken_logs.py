@@ -1,4 +1,4 @@
-"""Which file of a broken log is at fault is found, whatever is broken in it."""
+"""Broken logs: the broken file is found for every kind of damage."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,7 @@ COMMITS = 5
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a catalog whose log has five commits, and a checkpoint of the fourth."""
+    """Create a catalog whose log has five commits, and a checkpoint of the fourth."""
     folder = tmp_path_factory.mktemp("catalog")
     patch = pytest.MonkeyPatch()
     patch.setattr(delta, "_CHECKPOINT_EVERY", 3)
@@ -44,12 +44,12 @@ def commit(number: int) -> str:
 
 
 def reason(log: Path) -> str | None:
-    """Return what is wrong with the log."""
+    """Return the reason why the log is broken."""
     return what_is_broken(Storage(parse_location(str(log.parent.parent))), "revisions")
 
 
 def writing(name: str, data: bytes) -> Callable[[Path], None]:
-    """Return what puts other bytes into a file."""
+    """Return a function that writes other bytes to a file."""
 
     def write(log: Path) -> None:
         (log / name).write_bytes(data)
@@ -58,7 +58,7 @@ def writing(name: str, data: bytes) -> Callable[[Path], None]:
 
 
 def removing(*names: str) -> Callable[[Path], None]:
-    """Return what removes files, named or by a pattern."""
+    """Return a function that removes files, by name or pattern."""
 
     def remove(log: Path) -> None:
         for name in names:

@@ -1,4 +1,4 @@
-"""The catalog: what is published is kept whole, once, and in its order."""
+"""The catalog: published states are stored completely, once, and in their order."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

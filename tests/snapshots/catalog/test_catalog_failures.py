@@ -1,4 +1,4 @@
-"""A catalog under bad conditions: foreign tables, full disks, imports that race or are killed."""
+"""A catalog under bad conditions: foreign tables, full disks, racing or killed imports."""
 
 import re
 import shutil
@@ -99,7 +99,7 @@ def test_a_column_that_this_version_does_not_know(tmp_path: Path) -> None:
 
 
 def assert_is_sound(catalog: Catalog) -> list[int]:
-    """Check that all tags have the same states, each whole; return their numbers, oldest first."""
+    """Check that all tags have the same complete states; return their numbers, oldest first."""
     states = [[line.num_specs - 10 for line in catalog.history.of_tag(tag)] for tag in TAGS]
     assert all(numbers == states[0] for numbers in states)
     for line in catalog.history.of_tag(TAGS[0]):

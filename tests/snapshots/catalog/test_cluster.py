@@ -1,4 +1,4 @@
-"""The program that Daft runs on a cluster: what an actor does, and how Ray is addressed."""
+"""The Daft program on a cluster: the actors, and the calls of Ray."""
 
 import pickle
 import sys
@@ -17,7 +17,7 @@ ADDRESS = "ray://127.0.0.1:10001"
 
 
 def halve(number: int) -> int:
-    """Return half of a number, and refuse the odd ones."""
+    """Return half of a number; raise an error for odd numbers."""
     if number % 2:
         raise SourceError("there", f"{number} is odd")
     return number // 2
@@ -25,7 +25,7 @@ def halve(number: int) -> int:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Run the program of a cluster of three cores on this machine; return its addresses."""
+    """Simulate a cluster of three cores on this machine; return the requested addresses."""
     addresses: list[str] = []
 
     def set_runner(address: str, *, noop_if_initialized: bool) -> None:

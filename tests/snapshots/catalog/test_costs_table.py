@@ -1,4 +1,4 @@
-"""The table ``costs``: replaced as a whole, and no condition for anything else."""
+"""The table ``costs``: replaced as a whole, and optional."""
 
 from pathlib import Path
 
@@ -16,14 +16,14 @@ from tests.snapshots.factories import a_snapshot, a_spec
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog of one spec."""
+    """Return a catalog with one spec."""
     made = Catalog(str(tmp_path / "catalog"))
     made.publish([a_snapshot([a_spec("a", name="zlib")], "develop")])
     return made
 
 
 def cost(catalog: Catalog) -> BuildCost | None:
-    """Return what building the spec takes."""
+    """Return the cost of building the spec."""
     digest = catalog.require_history().revisions[0].digest
     costs = Library(catalog).costs_of(digest)
     return None if costs is None else costs.total(np.array([0]))

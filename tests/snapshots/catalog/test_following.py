@@ -1,4 +1,4 @@
-"""Following a catalog: what is published is seen, and an idle catalog costs next to nothing."""
+"""Following a catalog: publications are seen, and polling an idle catalog is cheap."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A catalog states the number of its format, so that an older cachelog says what it lacks."""
+"""The format number of a catalog, which older versions of cachelog refuse if it is too high."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ FORMAT = "cachelog.format"
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog with a revision."""
+    """Return a catalog with one revision."""
     made = Catalog(str(tmp_path / "catalog"))
     publish(made, 0, 0)
     return made
@@ -31,7 +31,7 @@ def table(catalog: Catalog) -> DeltaTable:
 
 
 def without_format(catalog: Catalog) -> None:
-    """Let the catalog be one of before."""
+    """Convert the catalog to the form before formats."""
     for commit in Path(catalog.location, "revisions", "_delta_log").glob("*.json"):
         actions = [orjson.loads(line) for line in commit.read_bytes().splitlines()]
         for action in actions:

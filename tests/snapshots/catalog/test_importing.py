@@ -1,4 +1,4 @@
-"""What lies at locations, published: the same whoever reads it, and part by part as all at once."""
+"""Imports from locations: the same result in one process or several, in parts or as a whole."""
 
 import os
 import pickle
@@ -38,7 +38,7 @@ def published(
     report: Report | None = None,
     tags: Sequence[str] = (),
 ) -> list[Publication]:
-    """Publish what is at locations."""
+    """Publish the snapshots at locations."""
     opened = Catalog(str(catalog))
     return publish_locations(
         [*map(str, locations)],
@@ -54,7 +54,7 @@ def published(
 
 
 def held(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
-    """Return the files of contents, all rows of revisions, and the pairs that are kept."""
+    """Return the files of contents, all rows of revisions, and the stored pairs."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
     files = {file.path for digest in opened.history.digests for file in opened.files_of(digest)}
@@ -227,7 +227,7 @@ Outcome = tuple[set[tuple[str, str, int]], list[str]] | str
 
 
 def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Outcome:
-    """Return the contents by tag and what was skipped, or the error."""
+    """Return the contents by tag and the skipped places, or the error."""
     report = Report(skip_bad=skip_bad)
     try:
         found = {(it.tag, it.summary().digest, it.summary().num_specs) for it in publish(report)}

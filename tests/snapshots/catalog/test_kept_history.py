@@ -1,4 +1,4 @@
-"""The history that imports keep, and that is filled in later: it is that of the contents."""
+"""The stored history, by imports or filled in later, is equal to that of the contents."""
 
 import shutil
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from tests.snapshots.timelines.pasts import PASTS
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog that is not there yet."""
+    """Return a catalog that does not exist yet."""
     return Catalog(str(tmp_path / "catalog"))
 
 
@@ -155,7 +155,7 @@ def test_damaged_tables(catalog: Catalog) -> None:
 
 
 def reverse_files(location: str, table: str) -> None:
-    """Write other bytes into the files of a table."""
+    """Replace the bytes of the files of a table."""
     for file in Path(location, table).glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
 
@@ -166,7 +166,7 @@ def remove_table(location: str, table: str) -> None:
 
 
 def write_log(location: str, table: str) -> None:
-    """Write other bytes into the log of a table."""
+    """Replace the bytes of the log of a table."""
     for file in Path(location, table, "_delta_log").iterdir():
         file.write_text("{")
 
@@ -179,13 +179,13 @@ def drop_columns(location: str, table: str) -> None:
 
 
 def append_without_packages(location: str, table: str) -> None:
-    """Append rows that lack a column that is read on demand."""
+    """Append rows without a column that is read on demand."""
     rows = DeltaTable(f"{location}/{table}").to_pyarrow_table().drop_columns(["packages"])
     write_deltalake(f"{location}/{table}", rows, mode="append", schema_mode="merge")
 
 
 def write_nulls(location: str, table: str, value: list[None] | None) -> None:
-    """Write a null in the place of each list of removed specs, or of its items."""
+    """Replace each list of removed specs, or each of its items, by null."""
     rows = DeltaTable(f"{location}/{table}").to_pyarrow_table()
     lists = pa.array([value] * len(rows), pa.list_(pa.int64()))
     place = rows.column_names.index("removed_specs")
@@ -207,7 +207,7 @@ DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish two states, once for all damages."""
+    """Publish two states, once for all kinds of damage."""
     folder = tmp_path_factory.mktemp("template")
     Catalog(str(folder)).publish(states("ab", "bc"))
     return folder
@@ -287,7 +287,7 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
 
 
 def beginning_with(beginning: str) -> Spec:
-    """Return a spec whose hash begins so."""
+    """Return a spec whose hash starts with a prefix."""
     return replace(a_spec(beginning), hash=beginning.ljust(32, "a"))
 
 
@@ -369,7 +369,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
 
 
 def stories_of(catalog: Catalog) -> dict[Pair, str]:
-    """Return the stories that are kept, of some pairs or of all."""
+    """Return the stored stories of some pairs, or of all."""
     stories = Library(catalog).past.kept_stories(catalog.history.neighbours("develop"))
     assert stories
     return stories

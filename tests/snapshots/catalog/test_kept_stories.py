@@ -1,4 +1,4 @@
-"""Stories in the catalog: of the newest pairs of each series, and no others."""
+"""Stories in the catalog: those of the newest pairs of each series are stored, and no others."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,13 +23,13 @@ from tests.snapshots.templates import copied
 
 @pytest.fixture(scope="module")
 def weeks() -> list[Snapshot]:
-    """Return more states of two series than feeds tell of."""
+    """Return states of two series, more than are in feeds."""
     return list(demo(revisions=12, packages=8, specs=50))
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory, weeks: list[Snapshot]) -> Path:
-    """Publish all of them but the last two."""
+    """Publish all states except the last two."""
     folder = tmp_path_factory.mktemp("template")
     Catalog(str(folder)).publish(weeks[:-2])
     return folder
@@ -42,20 +42,20 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 
 def kept(catalog: Catalog) -> dict[Pair, str]:
-    """Return the stories of all pairs that one is kept of."""
+    """Return the stories of all pairs with a stored story."""
     history = catalog.require_history()
     every = [it for name in history.series_names for it in history.neighbours(name)]
     return Library(catalog).past.kept_stories(every)
 
 
 def made(catalog: Catalog) -> dict[Pair, str]:
-    """Return the stories that feeds tell, made of the contents."""
+    """Return the stories in feeds, composed from the contents."""
     library, pairs = Library(catalog), told_in_any(catalog.require_history())
     return {pair: story(it, library.explain(*pair)) for pair, it in pairs.items()}
 
 
 def rows_of(catalog: Catalog, table: str) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     return len(DeltaTable(f"{catalog.location}/{table}").to_pyarrow_table(columns=["hash"]))
 
 

@@ -1,4 +1,4 @@
-"""Contents of a series that are laid over one another: read, mended, kept and removed."""
+"""Overlays in a series: read, repaired, stored and removed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.usefixtures("laid_always")
 
 
 def state(number: int) -> list[Spec]:
-    """Return the specs of a state: each has lost one of the first, and has one of its own."""
+    """Return the specs of a state: each lacks one of the first state, and has one of its own."""
     kept = [a_spec(f"kept {row}", name=f"package-{row % 3}") for row in range(10)]
     return [*kept[:number], *kept[number + 1 :], a_spec(f"new {number}", name="zlib")]
 
 
 def publish(catalog: Catalog, *numbers: int, tag: str = "develop") -> list[str]:
-    """Publish states at once, each as of its day; return their digests."""
+    """Publish states at once, one per day; return their digests."""
     made = catalog.publish([a_snapshot(state(it), tag, day(it)) for it in numbers])
     return [it.revision.digest for it in made]
 
@@ -45,7 +45,7 @@ def held(location: str) -> dict[str, set[Spec]]:
 
 
 def assert_sound(catalog: Catalog, *numbers: int) -> None:
-    """Another process reads these states, and nothing is damaged."""
+    """Check that another process reads these states, and that nothing is damaged."""
     contents = [Content.of(state(number)) for number in numbers]
     bare = {it.digest: {replace(spec, dependencies=None) for spec in it.specs()} for it in contents}
     assert held(catalog.location) == bare
@@ -59,7 +59,7 @@ def own_file(catalog: Catalog, digest: str) -> Path:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish four states of develop: one is whole, the others are laid over it."""
+    """Publish four states of develop: one is whole, the others are overlays."""
     folder = tmp_path_factory.mktemp("template")
     template = Catalog(str(folder))
     with overlays.laid_always():

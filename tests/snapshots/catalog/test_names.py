@@ -1,4 +1,4 @@
-"""Names read at once: those of a revision's content, however it is stored."""
+"""Names for completions: those of a revision's content, regardless of its stored form."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A catalog on object storage: what differs from one in a folder, on an emulator of S3."""
+"""A catalog on object storage: differences from one in a folder, tested with an S3 emulator."""
 
 import os
 from multiprocessing.context import ForkServerContext
@@ -108,7 +108,7 @@ def test_connections_are_kept(published: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def publish_in_bucket(variables: dict[str, str], *arguments: Any) -> None:
-    """Publish to the store that the variables name: a forked process has those of its server."""
+    """Publish to the store of the given variables: a fork inherits those of its server."""
     os.environ.update(variables)
     publish_together(*arguments)
 

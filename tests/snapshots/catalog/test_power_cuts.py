@@ -1,4 +1,4 @@
-"""What the disk has after a power cut is a catalog, with all that was said to be published."""
+"""Power cuts: the files on disk are a catalog with everything that was reported as published."""
 
 import os
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ DAMAGES = {"empty": b"", "zeros": bytes(40), "half": b'{"add":{"path":"a.par'}
 
 
 class Disk:
-    """What would be left of a folder: files as they were synced, under names that were synced.
+    """The files that remain of a folder: with synced bytes, under synced names.
 
-    All else is lost, or an empty file where its name was kept alone.
+    Everything else is lost, or an empty file if only its name was synced.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class Disk:
         self.num_syncs = 0
 
     def sync(self, descriptor: int) -> None:
-        """Take in what a call of fsync keeps."""
+        """Record the effect of a call of fsync."""
         place = Path(f"/proc/self/fd/{descriptor}").readlink()
         self.num_syncs += 1
         if place.is_dir():
@@ -50,7 +50,7 @@ class Disk:
             self._files[place] = place.read_bytes()
 
     def lay_out(self, target: Path, folder: Path | None = None) -> None:
-        """Write what would be left."""
+        """Write the remaining files."""
         folder = folder or self._folder
         target.mkdir()
         for name in self._names.get(folder, ()):
@@ -63,7 +63,7 @@ class Disk:
 
 @contextmanager
 def power_cuts(disk: Disk, targets: Path) -> Iterator[None]:
-    """Write what power cuts would leave after calls of fsync."""
+    """Write the remaining files of power cuts after calls of fsync."""
 
     def sync(descriptor: int) -> None:
         disk.sync(descriptor)
@@ -108,7 +108,7 @@ def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture(scope="module")
 def two_states(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish two states, once for all tests."""
+    """Publish two states once for all tests."""
     return published(tmp_path_factory.mktemp("two-states"), 2)
 
 

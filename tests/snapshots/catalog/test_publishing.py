@@ -1,4 +1,4 @@
-"""Which rows an import appends, and what the history says then, beside a naive model."""
+"""The rows that imports append and the resulting history, compared with a naive model."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
@@ -29,7 +29,7 @@ IMPORTS = st.lists(
 
 
 def imported(*imports: list[Seen]) -> list[RevisionInfo]:
-    """Return the rows of a catalog after imports, one after the other."""
+    """Return the rows of a catalog after consecutive imports."""
     rows: list[RevisionInfo] = []
     for number, states in enumerate(imports):
         planner = Planner(History(rows), START + timedelta(hours=number), None)
@@ -40,7 +40,7 @@ def imported(*imports: list[Seen]) -> list[RevisionInfo]:
 
 
 def naive_state(seen: list[Seen], tag: str, moment: datetime) -> str | None:
-    """Return the content that was seen latest until a moment; of one day, what came last."""
+    """Return the latest content up to a moment; of equal days, the last import."""
     until = [
         (taken, number, letter)
         for number, (of_tag, taken, letter) in enumerate(seen)
@@ -72,7 +72,7 @@ def test_the_order_of_imports_does_not_matter(imports: list[list[Seen]], random:
 
 
 def timeline(history: History) -> list[tuple[str, str, datetime, datetime]]:
-    """Return each revision's tag, content, date, and when it was last confirmed, sorted."""
+    """Return the tag, content, date and last confirmation of each revision, sorted."""
     return sorted(
         (it.tag, it.digest, it.taken_at, history.confirmed_at(it)) for it in history.revisions
     )

@@ -1,4 +1,4 @@
-"""Processes beside this one, and a function that they map over many items."""
+"""Worker processes, and the mapping of a function over many items."""
 
 import os
 from collections.abc import Iterator
@@ -44,17 +44,17 @@ LOCATION = "there"
 
 
 def number_of(_item: object = None) -> int:
-    """Return the number of this process."""
+    """Return the id of this process."""
     return os.getpid()
 
 
 def is_deaf() -> bool:
-    """Tell whether an interrupt would not reach this process."""
+    """Return whether this process ignores interrupts."""
     return SIGINT in pthread_sigmask(SIG_BLOCK, ())
 
 
 def surroundings() -> tuple[str, str | None]:
-    """Return the folder that this process is in, and a variable."""
+    """Return the working directory of this process, and an environment variable."""
     return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
 
 
@@ -104,7 +104,7 @@ def test_who_started_them_is_killed() -> None:
 
 
 def is_running(number: int) -> bool:
-    """Tell whether there is a process of that number which has not ended."""
+    """Return whether a process with an id exists and has not ended."""
     try:
         status = Path(f"/proc/{number}/stat").read_text()
     except OSError:
@@ -114,7 +114,7 @@ def is_running(number: int) -> bool:
 
 @pytest.fixture
 def kept_signal() -> Iterator[None]:
-    """Let Ctrl+C do afterwards what it did before."""
+    """Restore the handler of Ctrl+C afterwards."""
     before = getsignal(SIGINT)
     yield
     signal(SIGINT, before)
@@ -202,27 +202,27 @@ def test_a_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def tell(number: int) -> tuple[int, bool]:
-    """Return a number, and whether this is another process than the first; longest for 0."""
+    """Return a number, and whether this is another process than the first; slowest for 0."""
     sleep(0 if number else 0.1)
     return number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid())
 
 
 def fail(number: int) -> int:
-    """Return a number, but the third."""
+    """Return a number; raise an error for the third."""
     if number == 2:
         raise SourceError("page.md", "is odd", line=7, key="specs")
     return number
 
 
 def die(number: int) -> int:
-    """Return a number; be killed at the third, as happens where memory is short."""
+    """Return a number; the process is killed at the third, as if memory were exhausted."""
     if number == 2:
         os.kill(os.getpid(), SIGKILL)
     return number
 
 
 def note(folder: Path, number: int) -> int:
-    """Leave a file of a number in a folder."""
+    """Create a file named by a number in a folder."""
     (folder / str(number)).touch()
     return number
 

@@ -1,4 +1,4 @@
-"""Which revision holds most of what somebody wants."""
+"""The search for the revision that contains the most specs of a list."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 
 def wanted_of(roots: str, others: str = "") -> Wanted:
-    """Return what is wanted: a spec a letter."""
+    """Return the wanted specs, one per letter."""
     wishes = [(label, True) for label in roots] + [(label, False) for label in others]
     return Wanted(
         ConcreteSpec(hash=hash_of(label), name="hdf5", is_root=is_root) for label, is_root in wishes
@@ -41,7 +41,7 @@ def wanted_of(roots: str, others: str = "") -> Wanted:
 def covered(
     catalog: Catalog, wanted: Wanted, series: str | None = None
 ) -> list[tuple[str, int, int, int]]:
-    """Return tag, day and counts of what is searched, best first."""
+    """Return tag, day and counts of the searched revisions, best first."""
     found = best_covering(Library(catalog), candidates(catalog.history, series), wanted)
     return [
         (it.revision.tag, it.revision.taken_at.day - 5, it.num_found, it.num_roots_found)

@@ -1,4 +1,4 @@
-"""Answers about the history: kept while it stays as it is, and missing pairs made on the way."""
+"""Answers of the history: cached until it changes; missing pairs are computed when needed."""
 
 import shutil
 import threading
@@ -72,13 +72,13 @@ def published(folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = LINES
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish the states, once for all tests."""
+    """Publish the states once for all tests."""
     return Path(published(tmp_path_factory.mktemp("template")).location)
 
 
 @pytest.fixture(scope="module")
 def whole(template: Path) -> Catalog:
-    """Return a catalog whose history is whole, for tests that only read it."""
+    """Return a catalog with a complete history, for tests that only read it."""
     catalog = Catalog(str(template))
     catalog.refresh()
     return catalog
@@ -92,7 +92,7 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def older(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog as those of before: none of its changes are kept."""
+    """Return a catalog in an older form: no changes are stored."""
     forget(copied(template, tmp_path), *TABLES)
     catalog = Catalog(str(tmp_path))
     catalog.refresh()
@@ -100,17 +100,17 @@ def older(template: Path, tmp_path: Path) -> Catalog:
 
 
 def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
-    """Return the answers to questions about a catalog."""
+    """Return the cache of answers of a catalog."""
     return HistoryAnswers(catalog, Library(catalog), **options)
 
 
 def question(catalog: Catalog, topic: HistoryTopic) -> HistoryQuestion:
-    """Return a question about the history as it is."""
+    """Return a query of the current history."""
     return HistoryQuestion(catalog.history, topic)
 
 
 def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any:
-    """Return what the answer about a topic is."""
+    """Return the value of the answer to a topic."""
     return answers.get(question(catalog, topic)).value
 
 

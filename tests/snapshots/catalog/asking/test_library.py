@@ -1,4 +1,4 @@
-"""What is kept in memory: each thing made once, within bounds, and no failure kept."""
+"""Caches in memory: each value is computed once, within bounds, and failures are not cached."""
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ THREADS = 8
 
 
 class Maker:
-    """Makes texts of keys, slowly, and counts how often; fails while ``failure`` is set."""
+    """Computes texts for keys, slowly, and counts the calls; fails while ``failure`` is set."""
 
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()
@@ -39,14 +39,14 @@ class Maker:
 
 @pytest.fixture
 def maker() -> Maker:
-    """Return a maker that is not slow unless its event is cleared."""
+    """Return a maker that is only slow if its event is cleared."""
     maker = Maker()
     maker.may_end.set()
     return maker
 
 
 def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseException]:
-    """Ask from several threads while the first of them is still at it; return what each got."""
+    """Request a key from several threads while the first one computes it; return all results."""
     maker.may_end.clear()
     barrier = Barrier(THREADS + 1)
     about_to_ask = Semaphore(0)
@@ -78,13 +78,13 @@ def test_made_once_for_many_threads(maker: Maker) -> None:
 
 
 class Pot(NamedTuple):
-    """What texts share: each adds to it."""
+    """A pool that texts share; each text adds to it."""
 
     texts: list[str]
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes it takes."""
+        """The size of the pool in bytes."""
         return 10 * len(self.texts)
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""Hashes that were in an earlier revision: looked for in as few contents as need be."""
+"""Hashes that were in an earlier revision: as few contents as possible are searched."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -25,12 +25,12 @@ from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog that is not there yet."""
+    """Return a catalog that does not exist yet."""
     return Catalog(str(tmp_path / "catalog"))
 
 
 def specs(labels: Iterable[str]) -> list[Spec]:
-    """Return a spec for each letter, each of a package of its own."""
+    """Return a spec for each letter, each of a separate package."""
     return [a_spec(label, name=f"package-{label}") for label in labels]
 
 
@@ -40,7 +40,7 @@ def hashes(labels: Iterable[str]) -> frozenset[str]:
 
 
 def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> list[RevisionInfo]:
-    """Publish states, of a spec a letter, a day apart."""
+    """Publish one state per day, with one spec per letter."""
     return [
         catalog.publish([a_snapshot(specs(state), tag, day(number))])[0].revision
         for number, state in enumerate(states)
@@ -80,7 +80,7 @@ def test_no_more_is_read_than_it_takes(catalog: Catalog, monkeypatch: pytest.Mon
 
 
 def paired(label: str, **facts: str) -> Spec:
-    """Return a spec of the one package of which each letter has a version."""
+    """Return a spec of one package, with a version for each letter."""
     return a_spec(label, version=f"1.{ord(label)}", **facts)
 
 
@@ -94,7 +94,7 @@ def test_a_base_of_another_series_or_behind_head(catalog: Catalog) -> None:
 
 
 def forget_changes(catalog: Catalog) -> Catalog:
-    """Make the catalog one of before: without the tables of what changed."""
+    """Convert the catalog to an older form, without the tables of the history."""
     forget(catalog, *TABLES)
     older = Catalog(catalog.location)
     older.refresh()

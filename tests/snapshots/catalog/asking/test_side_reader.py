@@ -1,4 +1,4 @@
-"""The sides of a comparison: what each holds, and what is wrong with words that name none."""
+"""The sides of a comparison: their specs, and the errors for texts that name none."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ APP = a_spec("app", name="app", stacks=("e4s",), dependencies=(needs(TOOL), need
 
 
 class Sides:
-    """A catalog of one revision, and what reads sides of it."""
+    """A catalog with one revision, and a reader of sides."""
 
     def __init__(self, location: Path) -> None:
         self.catalog = Catalog(str(location))
@@ -66,7 +66,7 @@ class Sides:
         return {hashes.at(row) for row in range(len(hashes))}
 
     def outside(self, side: SideInfo) -> set[str]:
-        """Return the names of what specs of a side depend on without being in it."""
+        """Return the names of the dependencies of a side's specs that are not in the side."""
         graph = self.library.dependencies.get(side.content)
         return {graph.outside.spec(row).name for row in range(len(graph.outside))}
 

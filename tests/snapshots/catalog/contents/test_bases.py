@@ -1,4 +1,4 @@
-"""Which content the next one is laid over, and when one is whole again."""
+"""The choice of bases: the base of the next content, and when a content is whole again."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def file(content: str, size: int = WHOLE) -> StoredFile:
 
 
 def laid(content: str, over: str, size: int) -> tuple[StoredFile, StoredFile]:
-    """Return the files of a content that is laid over another."""
+    """Return the files of a content that is an overlay."""
     return file(over), file(content, size)
 
 

@@ -1,4 +1,4 @@
-"""What mends a damaged content, by where it came from."""
+"""Advice for a damaged content, depending on its source."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ SAME = "import the same again to replace it"
 
 
 def revision(number: int, label: str, kind: str) -> RevisionInfo:
-    """Return a row of develop that was read from a kind of source."""
+    """Return a row of develop with a kind of source."""
     source = Source(kind=kind, location="pages.git", version=f"{number}f" * 20, importer="x 1")
     return replace(a_revision("develop", number, label), source=source)
 

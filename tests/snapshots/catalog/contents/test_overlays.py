@@ -1,4 +1,4 @@
-"""A content that is laid over another is read as it would be whole."""
+"""Overlays: a content with a base is read as if it were whole."""
 
 from random import Random
 
@@ -28,13 +28,13 @@ BASE = "b" * 64
 
 
 def in_order(rows: pa.Table) -> list[dict[str, object]]:
-    """Return rows by what the content decides."""
+    """Return rows sorted by their place in the cache or outside, package and hash."""
     found: list[dict[str, object]] = rows.to_pylist()
     return sorted(found, key=lambda row: (row["in_cache"] is False, row["name"], row["hash"]))
 
 
 def changed(random: Random, specs: list[Spec]) -> list[Spec]:
-    """Return specs of which some went, some came and some became others under their hash."""
+    """Return specs of which some were removed, added, or changed under the same hash."""
     found = []
     for spec in specs:
         draw = random.random()

@@ -1,4 +1,4 @@
-"""What an import wrote last is compared without reading it, as far as it decides what is kept."""
+"""Comparisons of the most recent contents of an import, from memory where that is sufficient."""
 
 from random import Random
 from unittest import mock
@@ -24,7 +24,7 @@ def rows_of(*specs: Spec, outside: tuple[Spec, ...] = ()) -> ContentRows:
 
 
 def reader_of(base: ContentRows, head: ContentRows) -> ContentReader:
-    """Return what reads two contents that were written one after the other."""
+    """Return a reader of two contents that were written one after the other."""
     recent = RecentRows({head.digest: base.digest}.get)
     assert [*recent.noted([base, head])] == [base, head]
     return ContentReader("", mock.create_autospec(SpecsTable), {}, History(), recent)

@@ -1,4 +1,4 @@
-"""The bytes of a content become the frame that its records do, whatever it is laid over."""
+"""The bytes of a content decode to the same frame as its records, with and without a base."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +39,7 @@ def stored(content: Content, data: pa.Buffer) -> tuple[StoredFile, pa.Buffer]:
 def two_files(
     base: Content, head: Content, base_data: pa.Buffer | None = None
 ) -> list[tuple[StoredFile, pa.Buffer]]:
-    """Return the files of a content that is laid over another: its own, then that of the other."""
+    """Return the files of an overlay: its own, then that of its base."""
     rows = ContentRows(base.digest, whole(base.table()))
     below = stored(base, to_parquet(rows.table) if base_data is None else base_data)
     with laid_always():
@@ -58,7 +58,7 @@ def frame_of(content: Content, files: list[tuple[StoredFile, pa.Buffer]]) -> Fra
 
 
 def assert_equal(first: Frame, second: Frame) -> None:
-    """Compare the rows in their order, and the distinct values of columns."""
+    """Compare the rows in order, and the distinct values of columns."""
     assert len(first) == len(second)
     assert [first.spec(row) for row in range(len(first))] == [
         second.spec(row) for row in range(len(second))

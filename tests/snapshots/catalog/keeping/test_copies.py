@@ -1,4 +1,4 @@
-"""Copies of a catalog are whole, whatever goes on meanwhile, and take what is new alone."""
+"""Copies of a catalog: complete in spite of concurrent changes, and limited to new files."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -25,7 +25,7 @@ TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
 
 @pytest.fixture
 def target(tmp_path: Path) -> str:
-    """Return where to copy to."""
+    """Return the location of the copy."""
     return str(tmp_path / "some" / "backup")
 
 

@@ -1,4 +1,4 @@
-"""The time of grace that a vacuum grants."""
+"""The grace period of a vacuum."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Keep lists and what the rest is, beside sets over records."""
+"""Keep lists and the specs that are not on them, compared with sets of records."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.snapshots.factories import SOURCE, day, hash_of, seeded
 
 
 def _states(random: Random) -> list[State]:
-    """Return a few states that share builds."""
+    """Return a few states that share specs."""
     builds = [
         Build(
             name=random.choice("abc"),
@@ -42,7 +42,7 @@ def _states(random: Random) -> list[State]:
 
 
 class Cache:
-    """A catalog of states, by their digests."""
+    """A catalog of states, by digest."""
 
     def __init__(self, folder: Path, states: Sequence[State]) -> None:
         catalog = Catalog(str(folder))

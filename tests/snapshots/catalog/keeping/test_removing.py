@@ -1,4 +1,4 @@
-"""Revisions are removed; what imports and servers do meanwhile is not lost."""
+"""Removal of revisions, without losing changes of concurrent imports and servers."""
 
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerContext
@@ -124,7 +124,7 @@ def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times: int = 1) -> None:
-    """Let something happen between the reading of files for a rewrite, and its commit."""
+    """Call a function between the reading of files for a rewrite and its commit."""
     calls = iter(range(times))
     real = removal.rows_of
 
@@ -172,7 +172,7 @@ def test_nothing_goes_where_others_committed_since(catalog: Catalog) -> None:
 
 
 def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
-    """Yield a state that the catalog knows; then something happens while the import still runs."""
+    """Yield a state that the catalog contains; then call a function while the import is running."""
     yield a_snapshot(specs_of(state), "main", day(50))
     then()
     yield a_snapshot(specs_of(99), "main", day(51))

@@ -1,4 +1,4 @@
-"""Policies: what they say, and which revisions stay by them."""
+"""Retention policies: their syntax, and the revisions that they keep."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -31,7 +31,7 @@ PERIODS = {
 
 
 def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
-    """Return a row of another content than all others."""
+    """Return a row with a content that no other row has."""
     return RevisionInfo(
         tag=tag,
         digest=digest_of(f"{tag} {taken_at}"),
@@ -46,7 +46,7 @@ def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
 
 
 def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
-    """Return so many rows of a tag."""
+    """Return ``number`` rows of a tag, six hours apart."""
     return [a_row(START + timedelta(hours=6 * it), tag) for it in range(number)]
 
 

@@ -1,4 +1,4 @@
-"""Whatever is published, removed, pruned and cleaned, in any order: what should stay stays."""
+"""Random sequences of publishing, removing, pruning and cleaning: revisions in use remain."""
 
 import tempfile
 from collections.abc import Callable
@@ -32,7 +32,7 @@ Row = tuple[str, int, str]
 
 
 class Run:
-    """A catalog, and beside it all that it should hold: each row, and each content."""
+    """A catalog, and a model of its expected rows and contents."""
 
     def __init__(self, location: str, random: Random) -> None:
         self.catalog = Catalog(location)
@@ -44,7 +44,7 @@ class Run:
         self.expected: set[Row] = set()
 
     def publish(self) -> None:
-        """Publish one or two states at once, in no order of days."""
+        """Publish one or two states at once, in any order of days."""
         some = [
             (self.random.choice(TAGS), self.random.randrange(40), self.random.choice(self.states))
             for _ in range(self.random.randrange(1, 3))
@@ -65,7 +65,7 @@ class Run:
         remove(self.catalog, plan(self.catalog, some))
 
     def prune(self) -> None:
-        """Remove all but what a policy keeps."""
+        """Remove everything except what a policy keeps."""
         self.catalog.refresh(missing_ok=True)
         history = self.catalog.history
         policy = parse_policy(self.random.choice(POLICIES))
@@ -78,14 +78,14 @@ class Run:
         self.expected -= {(it.tag, (it.taken_at - day(0)).days, it.digest) for it in going}
 
     def clean(self) -> None:
-        """Give space back, of what went out of use two hours ago."""
+        """Vacuum files that went out of use at least two hours ago."""
         if self.catalog.generation == -1:
             return
         grow_old(self.catalog)
         clean(self.catalog)
 
     def clean_all(self) -> None:
-        """Give all space back: then nothing is stored that no row names."""
+        """Vacuum all unused files: afterwards each stored file is named by a row."""
         if self.catalog.generation == -1:
             return
         clean(self.catalog, timedelta(0))
@@ -98,7 +98,7 @@ class Run:
         return self.catalog.files_of(digest)
 
     def check(self) -> None:
-        """Compare all that the catalog tells with what it should hold."""
+        """Compare the catalog with the model."""
         if self.catalog.generation == -1:
             return
         read = Catalog(self.catalog.location)

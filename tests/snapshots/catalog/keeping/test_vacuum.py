@@ -1,4 +1,4 @@
-"""Space is given back, of what nothing needs any more and of nothing else."""
+"""Vacuums: all unneeded files are deleted, and no others."""
 
 from datetime import timedelta
 from pathlib import Path

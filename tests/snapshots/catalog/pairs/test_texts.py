@@ -1,4 +1,4 @@
-"""Pairs as texts: each is found by its own."""
+"""Pairs as texts: each pair is found by its text."""
 
 import pyarrow as pa
 

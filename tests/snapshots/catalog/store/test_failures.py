@@ -1,4 +1,4 @@
-"""What a store says when it fails, as users read it."""
+"""Messages about failures of a store, as users read them."""
 
 import pytest
 
@@ -9,7 +9,7 @@ _ARROW = "\n   \x1b[31m↳\x1b[0m "
 
 
 def outage(seconds: str) -> OSError:
-    """Return what the store raises where nothing listens."""
+    """Return the error of a store without a server."""
     return OSError(
         f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://127.0.0.1:1/b/c/"
         f"revisions/_delta_log/_last_checkpoint in {seconds}, after 10 retries, max_retries"

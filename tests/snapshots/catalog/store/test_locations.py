@@ -1,4 +1,4 @@
-"""Where a catalog can be, and what is refused before anything is read."""
+"""Locations of catalogs, and those that are refused before anything is read."""
 
 import os
 from collections.abc import Iterator

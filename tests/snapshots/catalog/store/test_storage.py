@@ -1,4 +1,4 @@
-"""Files of a catalog in a folder: written whole or not at all, and read as what they are."""
+"""Files of a catalog in a folder: written atomically, and read unchanged."""
 
 from os import mkfifo
 from pathlib import Path
@@ -16,7 +16,7 @@ TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    """Return the files below a folder."""
+    """Return the storage of a folder."""
     return Storage(parse_location(str(tmp_path)))
 
 

@@ -1,4 +1,4 @@
-"""Damage to what is stored: it is noticed, named, and mended by importing again."""
+"""Damage to stored files: it is detected, named, and repaired by importing again."""
 
 import shutil
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
 
 
 def reopened(catalog: Catalog) -> Catalog:
-    """Return the same catalog as another process sees it."""
+    """Return the same catalog as another process would open it."""
     other = Catalog(catalog.location)
     other.refresh()
     return other
@@ -69,7 +69,7 @@ def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def flip(file: Path) -> None:
-    """Change one bit."""
+    """Flip one bit."""
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
@@ -81,7 +81,7 @@ def cut(file: Path) -> None:
 
 
 def make_empty(file: Path) -> None:
-    """Leave nothing in a file."""
+    """Truncate a file to zero bytes."""
     file.write_bytes(b"")
 
 
@@ -162,19 +162,19 @@ def test_an_empty_log(catalog: Catalog) -> None:
 
 
 def move(other: Path, place: Path) -> None:
-    """Move a catalog into the place of another."""
+    """Replace a catalog by moving another to its location."""
     shutil.rmtree(place)
     other.rename(place)
 
 
 def copy(other: Path, place: Path) -> None:
-    """Copy a catalog into the place of another."""
+    """Replace a catalog by a copy of another."""
     shutil.rmtree(place)
     shutil.copytree(other, place)
 
 
 def copy_tables(other: Path, place: Path) -> None:
-    """Copy the tables of a catalog into the place of those of another."""
+    """Replace the tables of a catalog by copies of another's."""
     for name in ("revisions", "specs"):
         shutil.rmtree(place / name)
     shutil.copytree(other, place, dirs_exist_ok=True)

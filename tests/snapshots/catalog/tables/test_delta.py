@@ -1,4 +1,4 @@
-"""A table of the store that several importers write to."""
+"""A Delta table with several concurrent writers."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ SCHEMA = pa.schema({"key": pa.string(), "value": pa.int64()})
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    """Return the files below a folder."""
+    """Return the storage of a folder."""
     return Storage(parse_location(str(tmp_path)))
 
 
 def table(storage: Storage, partition: str = "") -> CatalogTable:
-    """Return a table as one more importer opens it."""
+    """Return the table as another importer opens it."""
     return CatalogTable(storage, "things", SCHEMA, partition)
 
 

@@ -1,4 +1,4 @@
-"""Sorted runs: rows are found by their key, whoever writes, merges and removes meanwhile."""
+"""Sorted runs: rows are found by key during concurrent writes, merges and removals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,17 +27,17 @@ Rows = list[tuple[str, str]]
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    """Return the files below a folder."""
+    """Return the storage of a folder."""
     return Storage(parse_location(str(tmp_path)))
 
 
 def opened(storage: Storage) -> SortedTable:
-    """Return the table as one more process opens it."""
+    """Return the table as another process opens it."""
     return SortedTable(storage, "things", SCHEMA, advice="make it again")
 
 
 def add(table: SortedTable, rows: Rows) -> None:
-    """Add rows, and merge where there is reason to."""
+    """Add rows, and merge runs if necessary."""
     columns = zip(*rows, strict=True) if rows else ([], [])
     table.append(pa.table([pa.array(it, pa.string()) for it in columns], schema=SCHEMA))
     table.compact()
@@ -62,7 +62,7 @@ def files(storage: Storage) -> list[str]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make runs small, so that a few rows have all sizes."""
+    """Reduce the size of runs, so that a few rows have runs of all sizes."""
     monkeypatch.setattr(sorted_table, "SMALL", 10)
     monkeypatch.setattr(sorted_table, "_ROWS_IN_MEMORY", 50)
     monkeypatch.setattr(sorted_table, "_ROWS_OF_FILE", 30)
@@ -70,7 +70,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def batches(random: Random, count: int) -> Iterator[Rows]:
-    """Yield batches of rows, in no order, some of them twice."""
+    """Yield unsorted batches of rows, with some duplicates."""
     for _ in range(count):
         keys = [f"key-{random.randrange(40):02}" for _ in range(random.randrange(12))]
         yield [(key, str(random.randrange(3))) for key in keys]

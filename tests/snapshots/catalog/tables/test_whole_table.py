@@ -1,4 +1,4 @@
-"""A table that is kept in memory but for its large columns: what is read of its files, and when."""
+"""A cached table without its large columns: which parts of files are read, and when."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ Table = WholeTable[dict[str, int]]
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    """Return the files below a folder."""
+    """Return the storage of a folder."""
     return Storage(parse_location(str(tmp_path)))
 
 
@@ -29,7 +29,7 @@ def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what is read from now on: 'tail' or 'whole' for each file."""
+    """Return a list of the reads from now on: 'tail' or 'whole' for each file."""
     found: list[str] = []
     reading = Storage.read
 
@@ -43,7 +43,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def opened(storage: Storage, *on_demand: str) -> Table:
-    """Return the table as one more process opens it."""
+    """Return the table as another process opens it."""
 
     def decode(rows: pa.Table) -> dict[str, int]:
         assert rows.column_names == ["key", "value"]
@@ -68,18 +68,18 @@ def add(table: Table, key: str) -> None:
 
 
 def large_of(table: Table, key: str) -> list[list[list[int]]]:
-    """Return what the large column has in the files that have a key."""
+    """Return the values of the large column in the files that have a key."""
     return [it["large"].to_pylist() for it in table.select(["large"], lambda rows: key in rows)]
 
 
 def the_file(storage: Storage) -> Path:
-    """Return the one file that the table has."""
+    """Return the only file of the table."""
     (file,) = Path(storage.location.uri("things")).glob("*.parquet")
     return file
 
 
 def change_byte(file: Path, place: int) -> None:
-    """Change a byte of a file where it stands."""
+    """Change a byte of a file in place."""
     data = bytearray(file.read_bytes())
     data[place] ^= 0xFF
     file.write_bytes(data)

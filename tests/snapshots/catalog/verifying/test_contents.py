@@ -1,4 +1,4 @@
-"""One content is verified: whatever its file holds, one finding says what is wrong with it."""
+"""Verification of a content: one finding describes the damage, regardless of its kind."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,24 +33,24 @@ AGAIN = "restore it"
 
 @pytest.fixture
 def specs(tmp_path: Path) -> SpecsTable:
-    """Return a table of contents that is not there yet."""
+    """Return a table of contents that does not exist yet."""
     return SpecsTable(Storage(parse_location(str(tmp_path))))
 
 
 def written(specs: SpecsTable, rows: pa.Table, digest: str = CONTENT.digest) -> ToRead:
-    """Write rows as a content, and return it as a catalog names it."""
+    """Write rows as a content, and return the content to read."""
     files = specs.write([ContentRows(digest, rows)], {})
     return ToRead(digest, files[digest], (), AGAIN)
 
 
 def values(read: Read) -> list[Any]:
-    """Return the fields of what was read, with sums as numbers."""
+    """Return the fields of a result, with sums as numbers."""
     fields = msgspec.structs.astuple(read)
     return [it.tolist() if isinstance(it, np.ndarray) else it for it in fields]
 
 
 def texts_of(read: Read) -> Sequence[str]:
-    """Return the findings of a content that could not be read."""
+    """Return the findings about an unreadable content."""
     assert (read.digest, read.hashes, read.num_specs) == (CONTENT.digest, None, 0)
     return [str(it) for it in read.findings]
 

@@ -1,4 +1,4 @@
-"""A catalog is verified: a sound one is sound, and each damage is found and named."""
+"""Verification of a catalog: no findings without damage, and each kind of damage is named."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ STATES = 4
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish the states, once for all tests."""
+    """Publish the states once for all tests."""
     folder = tmp_path_factory.mktemp("template")
     made = Catalog(str(folder))
     for number in range(STATES):
@@ -48,7 +48,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog of some states of develop, a day apart, and one of them a release."""
+    """Return a catalog with states of develop, one per day, and one of a release."""
     return copied(template, tmp_path / "catalog")
 
 
@@ -58,7 +58,7 @@ def findings(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
 
 
 def storage_of(catalog: Catalog) -> Storage:
-    """Return the files of a catalog."""
+    """Return the storage of a catalog."""
     return Storage(parse_location(catalog.location))
 
 
@@ -135,7 +135,7 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
 
 
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
-    """Add a row that says other things of a content than the one that it confirms."""
+    """Add a row that contradicts the row of the same content that it confirms."""
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
     rows = RevisionsTable(storage_of(catalog))
     rows.refresh()
@@ -143,7 +143,7 @@ def rewrite_row(catalog: Catalog, **facts: object) -> None:
 
 
 def write_other_content(catalog: Catalog) -> None:
-    """Write the rows of one content as another one's, with the right checksums."""
+    """Write the rows of one content as another content, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
     specs = SpecsTable(storage_of(catalog))
@@ -174,7 +174,7 @@ def flip(file: Path) -> None:
 
 
 def lose_changes(catalog: Catalog) -> None:
-    """Take all changes of one pair away, properly committed."""
+    """Remove all changes of one pair in a valid commit."""
     base = catalog.history.resolve("develop~1").digest
     table(catalog, "changes").delete(f"base = '{base}'")
 
@@ -183,13 +183,13 @@ OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 
 def made_again(catalog: Catalog) -> KeptChanges:
-    """Return what is kept of a pair from which something was removed."""
+    """Return the computed changes of a pair with removed specs."""
     pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
     return keep_changes(*map(catalog.load_side, pair))
 
 
 def change_a_reason(catalog: Catalog) -> None:
-    """Let changes give another reason than a comparison does, as many as before."""
+    """Replace a reason of changes by another, with the same counts."""
     made = made_again(catalog)
     for name in TABLES:
         table(catalog, name).delete()
@@ -201,20 +201,20 @@ def change_a_reason(catalog: Catalog) -> None:
 
 
 def change_a_package(catalog: Catalog) -> None:
-    """Let a row of comparisons tell of one package less, with the same counts."""
+    """Remove a package from a row of comparisons, with the same counts."""
     made = made_again(catalog)
     catalog.keep([replace(made, packages=made.packages[1:])])
 
 
 def change_a_cause(catalog: Catalog) -> None:
-    """Keep a pair once more, with a cause that it does not have."""
+    """Store a pair again, with a wrong cause."""
     made = made_again(catalog)
     cause = KeptCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
     catalog.keep([replace(made, causes=(*(made.causes or ()), cause))])
 
 
 def empty_log(catalog: Catalog) -> None:
-    """Empty the last commit of the table of contents."""
+    """Truncate the last commit of the table of contents."""
     commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
     commits[-1].write_bytes(b"[1, 2]")
 
