@@ -143,7 +143,7 @@ def _page(title: str, lines: Iterable[str]) -> str:
 
 def _commands(command: click.Command, path: str) -> Iterator[str]:
     """Yield what the help of a command says, then that of those below it."""
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **cachelog.context_settings)
     yield from (f"## {path}", "", *_paragraphs(command.help or ""))
     yield from ("```text", command.get_usage(context).removeprefix("Usage: "), "```", "")
     rows = [it for it in map(_parameter, command.get_params(context)) if it[0]]

@@ -186,4 +186,5 @@ def test_each_command_has_the_options_that_are_shown(document: str, line: str) -
             return
         assert name in command.commands, document
         command = command.commands[name]
-    command.make_context(command.name, words)
+    # click caches the names of the help option at the first use of a command.
+    command.make_context(command.name, words, **cachelog.context_settings)
