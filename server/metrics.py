@@ -41,10 +41,10 @@ from snapshots.program import cachelog_version
 class Kind(Enum):
     """The type of an instrument, and how the values of several processes are combined."""
 
-    COUNTER = "sum of all there have been"
-    HISTOGRAM = "sum of all there have been, by size"
-    SUM = "sum of those that run"
-    LARGEST = "largest of those that run"
+    COUNTER = "sum over all processes, including ended ones"
+    HISTOGRAM = "sum over all processes, including ended ones, by bucket"
+    SUM = "sum over running processes"
+    LARGEST = "largest value of the running processes"
 
 
 class Instrument(msgspec.Struct, frozen=True):
@@ -84,18 +84,18 @@ REVISIONS = Instrument("cachelog_revisions", Kind.LARGEST, "Revisions in the cat
 REFRESH_AGE = Instrument(
     "cachelog_refresh_age_seconds",
     Kind.LARGEST,
-    "Time since a process has last read which revisions there are.",
+    "Time since a process last read the list of revisions.",
 )
 LAST_IMPORT = Instrument(
     "cachelog_last_import_timestamp_seconds",
     Kind.LARGEST,
-    "When the revision was published that was published last, in seconds since 1970.",
+    "When the last revision was published, in seconds since 1970.",
 )
 NEWEST_REVISION = Instrument(
     "cachelog_newest_revision_timestamp_seconds",
     Kind.LARGEST,
-    "When the newest revision of a series was taken, in seconds since 1970; of the series that "
-    "have the newest.",
+    "When the newest revision of a series was taken, in seconds since 1970, for the series with "
+    "the newest revisions.",
     ("series",),
 )
 SUBSCRIPTIONS = Instrument("cachelog_subscriptions", Kind.SUM, "Subscriptions that are open.")
@@ -136,7 +136,9 @@ in seconds.
 def add(total: Tally, tally: Tally, *, is_running: bool) -> None:
     """Add the values of a process to a total; if it has ended, without its momentary values."""
     for name, by_label in tally.items():
-        kind = _KINDS[name]
+        kind = _KINDS.get(name)  # None for an instrument of another version of cachelog
+        if kind is None:
+            continue
         if kind in (Kind.SUM, Kind.LARGEST) and not is_running:
             continue
         of_all = total.setdefault(name, {})

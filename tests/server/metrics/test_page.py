@@ -26,6 +26,8 @@ from server.metrics import (
     SECONDS,
     Recorder,
     SharedTallies,
+    Tally,
+    add,
 )
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -193,6 +195,13 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
             assert sum(total[SECONDS.name]["other"][:-1]) == 2
 
     asyncio.run(run())
+
+
+def test_instruments_of_another_version_are_left_out() -> None:
+    """Ended processes of an older version may have counted something else."""
+    total: Tally = {}
+    add(total, {"cachelog_former": {"": [1]}, "cachelog_requests": {"200": [2]}}, is_running=False)
+    assert total == {"cachelog_requests": {"200": [2]}}
 
 
 def test_a_folder_that_is_away_for_a_while(
