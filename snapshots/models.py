@@ -137,8 +137,10 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
 class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
-    This is the table of the facts of a spec: all code that stores, compares or shows facts is
-    derived from it. Fields that default to None are facts that a source may not state. New fields
+    This is the table of the facts of a spec. Storage, tables, the API and JSON documents are
+    derived from it, as is the comparison of two specs with the same hash. What queries can name,
+    and which own facts of two different specs are compared, is listed where that is done.
+    Fields that default to None are facts that a source may not state. New fields
     are appended, so that existing digests do not change.
     """
 
@@ -320,12 +322,12 @@ class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class UnprovenReason(Enum):
-    """Why the hash of a spec could not be computed anew.
+    """Why the hash of a spec could not be recomputed.
 
-    - CONVERTED: A newer Spack wrote it in another format, and kept its hash.
-    - SPLICED: It has a part of the hash of the spec that it was built as.
-    - EXTERNAL: It is external: details that its hash covers are not told.
-    - FORMAT_UNKNOWN: The source does not tell the format that was hashed.
+    - CONVERTED: A newer Spack wrote the spec in another format and kept its hash.
+    - SPLICED: The spec has a part of the hash of the spec that it was built as.
+    - EXTERNAL: The spec is external: the source omits details that its hash covers.
+    - FORMAT_UNKNOWN: The source does not state the format that was hashed.
     """
 
     CONVERTED = "converted"
@@ -339,10 +341,6 @@ class Unproven(msgspec.Struct, frozen=True):
 
     reason: UnprovenReason
     num_specs: int
-
-
-def _reason(unproven: Unproven) -> str:
-    return unproven.reason.value
 
 
 class ProofCounts(msgspec.Struct, frozen=True):

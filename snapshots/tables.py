@@ -75,8 +75,8 @@ base text: The content that this one is laid over: its other rows are there. Nul
     content is here.
 place int: The position of the row in its content, from 0. Null where that is laid over another,
     and in catalogs older than this column.
-base_place int: The place of a row of the base that is not in this content: this row stands in its
-    stead or, where it has no hash, none.
+base_place int: The place of a row of the base that is not in this content: this row replaces it
+    or, if this row has no hash, removes it.
 """),
     ]
 )

@@ -22,9 +22,11 @@ class Page(msgspec.Struct, frozen=True):
     ``template`` is the name of the template if it differs from that of the document; a template
     that is not HTML is named with its suffix, such as ``notes.md``. ``subject`` is the dotted path
     of the field that the answer must have; without it, the page is not found. ``table`` is the
-    dotted path of the list that can be exported as CSV or JSON lines. ``leads_to`` is the path of
-    another page, such as ``/hash/{hash}``: a request whose query has all names in it is redirected
-    there, so that forms work without scripts.
+    dotted path of the list that can be exported as CSV or JSON lines: its document has the
+    variables ``first``, ``after``, ``last``, ``before`` and ``isPage``, and selects the digest of
+    each revision above the list, and of a comparison also ``baseStack`` and ``headStack``.
+    ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request whose query has
+    all names in it is redirected there, so that forms work without scripts.
     """
 
     path: str

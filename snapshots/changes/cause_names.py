@@ -55,14 +55,14 @@ class CauseKind(Enum):
     - COMPILER: Another compiler, where compilers are not dependencies.
     - TARGET: Another platform, operating system or target.
     - DEPENDENCY_ADDED: A dependency that it did not have.
-    - DEPENDENCY_REMOVED: A dependency that it has no longer.
+    - DEPENDENCY_REMOVED: A dependency that it no longer has.
     - PROVIDER: Another package provides a virtual package.
-    - EXTERNAL: A dependency outside the cache; a source tells its hash alone.
-    - ARCHITECTURE: The two sides have no stack in common, each is for an architecture that the
-      other is not for, and nothing else explains what depends on nothing that differs.
-    - FORMAT: Spack counts hashes otherwise: it wrote specs in another format, and nothing else
-      explains them.
-    - UNKNOWN: The sources do not tell.
+    - EXTERNAL: A dependency outside the cache; a source states only its hash.
+    - ARCHITECTURE: The two sides have no stack in common and are for different architectures,
+      and no other cause explains the difference.
+    - FORMAT: Spack computes hashes differently: it wrote the specs in another format, and no
+      other cause explains the difference.
+    - UNKNOWN: The sources do not state it.
     """
 
     # Causes of the same package are listed in this order.

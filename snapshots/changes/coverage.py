@@ -34,14 +34,14 @@ Sides = tuple[Frame, Frame]
 
 
 class CoverageDimension(Enum):
-    """What packages are looked at in combination with.
+    """The dimensions that packages are combined with.
 
-    - STACK: The stack; root is none.
+    - STACK: The stack; root does not count.
     - TARGET: The target.
     - OPERATING_SYSTEM: The operating system.
     - PLATFORM: The platform.
     - COMPILER: The compiler with its version.
-    - COMPILER_NAME: The compiler, whatever its version.
+    - COMPILER_NAME: The compiler, regardless of its version.
     - VERSION: The version.
     """
 

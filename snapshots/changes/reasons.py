@@ -23,10 +23,10 @@ _NONE = -1
 
 
 class SpecChangeReason(Enum):
-    """Why a hash came, went or changed: the first that applies, in this order.
+    """Why a hash was added, removed or changed: the first reason that applies, in this order.
 
     - REBUILT: Added: it replaced a spec with the same facts of its own; only dependencies
-      differ, or nothing that the source tells.
+      differ, or nothing that the source reports.
     - REPLACES: Added: it replaced a spec whose own facts differ.
     - RETURNED: Added: an earlier revision of the series had the hash.
     - NEW_PACKAGE: Added: base has no spec of the package.
@@ -34,15 +34,15 @@ class SpecChangeReason(Enum):
     - NEW_VERSION: Added: base has the package, not the version.
     - NEW_TARGET: Added: base has the version, but nothing of the package for this platform,
       operating system and target.
-    - NEW_BUILD: Added: one more build of a version that base has.
+    - NEW_BUILD: Added: another build of a version that base has.
     - REPLACED: Removed: another spec replaced it.
     - PACKAGE_GONE: Removed: head has no spec of the package.
     - STACK_GONE: Removed: head has none of its stacks but root.
     - VERSION_GONE: Removed: head has the package, not the version.
     - TARGET_GONE: Removed: head has the version, but nothing of the package for this platform,
       operating system and target.
-    - BUILD_GONE: Removed: one build less of a version that head has.
-    - FACTS: Changed: the same hash, other facts.
+    - BUILD_GONE: Removed: a build of a version that head still has.
+    - FACTS: Changed: the hash is the same, other facts differ.
     """
 
     REBUILT = "rebuilt"

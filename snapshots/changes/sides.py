@@ -162,7 +162,7 @@ def find_apart(base: Side, head: Side) -> Apart | None:
 
 
 def are_apart(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
-    """Return for each pair of nodes whether only their own side has the architecture of each."""
+    """Return for each pair of nodes whether each has an architecture that only its own side has."""
     if apart is None:
         return np.zeros(len(base_nodes), np.bool_)
     mask: Mask = apart[0][base_nodes] & apart[1][head_nodes]

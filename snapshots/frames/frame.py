@@ -56,9 +56,9 @@ class SpecField(Enum):
     - PACKAGE: By package, newest version first.
     - VERSION: In Spack's version order.
     - HASH: By hash.
-    - COMPILER: By name and version; none stands lowest.
+    - COMPILER: By name and version; specs without a compiler sort lowest.
     - TARGET: By name.
-    - SIZE: By bytes; unknown stands lowest.
+    - SIZE: By bytes; unknown sizes sort lowest.
     """
 
     PACKAGE = "package"
@@ -76,7 +76,7 @@ class PackageField(Enum):
 
     - NAME: By name.
     - NUM_SPECS: By the number of specs in the revision.
-    - SIZE: By the sum of the known sizes in the revision; unknown stands lowest.
+    - SIZE: By the sum of the known sizes in the revision; unknown sums sort lowest.
     """
 
     NAME = "name"

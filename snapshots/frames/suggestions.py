@@ -25,7 +25,7 @@ _SIGILS = "%^"
 
 
 class SuggestionKind(Enum):
-    """What a suggestion is.
+    """The kind of a suggestion.
 
     - PACKAGE: A package.
     - STACK: A stack.

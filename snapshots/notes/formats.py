@@ -4,11 +4,11 @@ from enum import Enum
 
 
 class NotesFormat(Enum):
-    """How release notes are written.
+    """The format of release notes.
 
-    - MARKDOWN: For people.
-    - HTML: For people: a page that needs nothing else.
-    - JSON: For programs: the same facts. docs/notes.md describes them.
+    - MARKDOWN: Text in Markdown.
+    - HTML: A self-contained page.
+    - JSON: The same facts as a document, described in docs/notes.md.
     """
 
     MARKDOWN = "markdown"

@@ -24,13 +24,13 @@ MOST_DEPENDENTS = 20
 
 
 class CommitLevel(Enum):
-    """How closely a commit explains a cause, the closest first.
+    """How closely a commit explains a cause, closest first.
 
     - OWN_RECIPE: It touched the package's recipe.
     - DEPENDENT: It touched the recipe of a package that depends directly on this one, which may
-      have asked for another.
-    - STACK: It touched a stack of the specs, which may have asked for another.
-    - SPACK: It changed which Spack is used, which may have chosen otherwise.
+      require another version or variant.
+    - STACK: It touched a stack of the specs, which may require another.
+    - SPACK: It changed the Spack in use, which may concretize differently.
     """
 
     OWN_RECIPE = "own_recipe"

@@ -27,12 +27,12 @@ Numbers = npt.NDArray[np.int64]
 
 
 class SeriesCauseKey(Enum):
-    """What the causes of a series are summed up by.
+    """How the causes of a series are grouped.
 
-    - PACKAGE: The package that changed by itself.
-    - KIND: What changed.
-    - COMMIT: The commit that touched the recipe of the package; causes that none explains so are
-      left out.
+    - PACKAGE: By the package that changed by itself.
+    - KIND: By what changed.
+    - COMMIT: By the commit that touched the recipe of the package; causes without such a commit
+      are left out.
     """
 
     PACKAGE = "package"

@@ -1,9 +1,9 @@
 """Rules: the keys and meaning of each kind, and the verdict on a comparison or a revision.
 
 Each kind of rule is a record whose fields with a description are the keys of a rule file, and which
-evaluates itself. Reading of files and requests, the JSON schema, and the GraphQL input are derived
-from these records. The verdict is a pure function of its input; docs/gates.md defines the meaning
-of each rule.
+evaluates itself. Reading of files and requests and the JSON schema are derived from these records;
+``RuleInput`` of the API declares their keys again. The verdict is a pure function of its input;
+docs/gates.md defines the meaning of each rule.
 """
 
 import re
@@ -183,10 +183,10 @@ def shown(value: object) -> str:
 
 
 class RuleLevel(Enum):
-    """How much a broken rule weighs.
+    """The severity of a broken rule.
 
-    - ERROR: It refuses what is judged.
-    - WARNING: It is only told.
+    - ERROR: What is judged is refused.
+    - WARNING: The breach is only reported.
     """
 
     ERROR = "error"
@@ -194,7 +194,7 @@ class RuleLevel(Enum):
 
 
 class Forbidden(Enum):
-    """What may not have happened from base to head, or be in head.
+    """What must not have happened from base to head, or must not be in head.
 
     docs/gates.md defines each.
 
@@ -202,7 +202,7 @@ class Forbidden(Enum):
     - PACKAGE_DOWNGRADED: The newest version of a package fell.
     - VERSION_REMOVED: Base has a version that head does not have.
     - STACK_REMOVED: Base has a stack that head does not have.
-    - COVERAGE_LOST: Base has a cell that head has no spec in.
+    - COVERAGE_LOST: Base has specs in a cell in which head has none.
     - SPEC_REMOVED: Base has a hash that head does not have.
     - HOLE: A spec of head cannot be installed from the cache alone.
     """
@@ -600,7 +600,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
 
 class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Head must have a spec that a query matches, for each of what base had one for."""
+    """Head must have a spec that matches a query, for each value for which base has one."""
 
     key: ClassVar[str] = "require"
 
@@ -639,7 +639,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
 
 class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """A count or size of what changed may be so high, or a count of head."""
+    """The upper limit of a count or size of changes, or of a count of head."""
 
     key: ClassVar[str] = "limit"
     limit: Annotated[
@@ -698,7 +698,7 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
 
 
 class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Head must hold so many of some concrete specs; ``specs`` are what a lock file asks for."""
+    """Head must contain a number of concrete specs; ``specs`` are those of a lock file."""
 
     key: ClassVar[str] = "cover"
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import BREACHES_MAX, MOST_RULES, RuleInput
+from schema.comparisons.gates import BREACHES_MAX, MOST_RULES, RuleInput, RuleKind
 from schema.documents.documents import MOST_WEIGHED
 from schema.limits import Limits
 from snapshots.catalog.library import judged
-from snapshots.changes.rules.rules import KEYS, Rule, judge, read_rule
+from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.usual import api
@@ -215,3 +215,8 @@ def test_the_answer_about_digests_is_permanent(world: World) -> None:
 
     assert is_permanent(*RULES)
     assert not is_permanent({"name": "a", "require": "apq"})
+
+
+def test_each_kind_of_rule_is_in_the_api() -> None:
+    """A report names the kind of each rule."""
+    assert {kind.value for kind in RuleKind} == KINDS.keys()
