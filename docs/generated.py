@@ -1,10 +1,12 @@
-"""The tables of documents that repeat what the code says: ``python -m docs.generated`` writes them.
+"""The files that are derived from the code: ``python -m docs.generated`` writes them.
 
-Settings are described where they are declared, columns in the schemas of their tables.
+These are the tables of settings and columns in the documentation, the GraphQL schema and the JSON
+schema of rules.
 """
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -13,10 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 
 import server.settings
+from docs.rules_schema import json_schema
+from schema import api
 from server.settings import PREFIX, Settings, environ_of
+from snapshots.changes.rules.rules import SCHEMA_FILE
 from snapshots.tables import CHANGES, COMMITS, COMPARISONS, COSTS, HASHES, RECIPES, REVISIONS, SPECS
 
-DOCS = Path(__file__).parent
+_DOCS = Path(__file__).parent
 
 TABLES = {
     "revisions": REVISIONS,
@@ -97,13 +102,19 @@ def _type_name(column_type: pa.DataType) -> str:
     ]
 
 
-WRITERS: Mapping[str, Callable[[str], str]] = {
-    "settings.md": settings_document,
-    "tables.md": tables_document,
+def rules_schema(_text: str) -> str:
+    """Return the JSON schema of rules, which ``cachelog gate --schema`` prints."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+WRITERS: Mapping[Path, Callable[[str], str]] = {
+    _DOCS / "settings.md": settings_document,
+    _DOCS / "tables.md": tables_document,
+    api.SCHEMA_FILE: lambda _text: api.sdl(),
+    SCHEMA_FILE: rules_schema,
 }
-"""What returns a document with its tables, by the document's name."""
+"""By path, the function that returns a file's text from its current text."""
 
 if __name__ == "__main__":
-    for document, write in WRITERS.items():
-        path = DOCS / document
+    for path, write in WRITERS.items():
         path.write_text(write(path.read_text("utf-8")), "utf-8")

@@ -131,11 +131,6 @@ def test_what_was_added_to_the_contract_is_optional() -> None:
             assert not any(map(is_required_argument, new.values())), (name, field_name)
 
 
-def test_the_committed_schema_is_the_one_that_is_served() -> None:
-    """schema/schema.graphql is what ``cachelog export-schema`` prints."""
-    assert api.SCHEMA_FILE.read_text() == api.sdl()
-
-
 def described() -> Iterator[tuple[str, str | None]]:
     """Yield every place of the schema that can have a description, with the description."""
     yield "schema", OURS.description
