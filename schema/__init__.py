@@ -1,1 +1,1 @@
-"""The GraphQL API of cachelog, over the domain: one module a noun; knows nothing of HTTP."""
+"""The GraphQL API of cachelog on top of the domain, independent of HTTP."""

@@ -1,4 +1,4 @@
-"""The API as one object: documents in, results out."""
+"""The API as a single object, which executes documents."""
 
 from collections.abc import AsyncIterable, Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ from schema.revisions.spec import SpecType
 from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
-"""The schema as it is committed; ``sdl()`` generates it."""
+"""The committed schema, which ``sdl()`` generates."""
 
 schema = strawberry.Schema(
     query=Query,
@@ -42,26 +42,28 @@ schema = strawberry.Schema(
 
 graphql_schema = schema._schema  # noqa: SLF001 - graphql-core's own, which runs everything here
 graphql_schema.description = (  # Strawberry takes no description of a schema
-    "The contents of Spack build caches, revision by revision: what a cache held at each time, and "
-    "what changed between two times, down to every spec's hash. It is read-only, and follows "
-    "Relay's conventions: opaque ids, connections and node(id:). An answer about a digest is the "
-    "same for ever."
+    "The contents of Spack build caches, revision by revision: the specs that a cache had at "
+    "each time, and the changes between any two revisions, down to the hash of every spec. The "
+    "API is read-only and follows Relay's conventions: opaque ids, connections and node(id:). A "
+    "response that depends only on digests never changes."
 )
 
 
 LIGHT_UNITS, LIGHT_BYTES = 6_000, 2_500_000
-"""Of a request that takes a few milliseconds."""
+"""The maximum cost and response size of a request that takes a few milliseconds."""
 
 LIGHT_DOCUMENT, LIGHT_VARIABLES = 2_000, 2_000
-"""Of a light request: characters of its document, and bytes of its variables as JSON."""
+"""Maximum sizes of a light request: its document in characters, and its variables as JSON in
+bytes.
+"""
 
 
 class OperationResult(msgspec.Struct, frozen=True):
-    """The answer to a request.
+    """The result of a request.
 
-    ``executed`` is False where the request was refused before there could be data. ``data`` may
-    hold JSON fragments for orjson. ``estimate`` is the expected cost; it is part of the response
-    where ``allowed`` is given.
+    ``executed`` is False if the request was refused before its execution. ``data`` may contain JSON
+    fragments for orjson. ``estimate`` is the expected cost, which is part of the response if
+    ``allowed`` is given.
     """
 
     data: dict[str, Any] | None
@@ -71,7 +73,7 @@ class OperationResult(msgspec.Struct, frozen=True):
     allowed: Limits | None = None
 
     def body(self) -> dict[str, Any]:
-        """Return the response as GraphQL has it."""
+        """Return the response in the form that GraphQL defines."""
         body: dict[str, Any] = {"errors": self.errors} if self.errors else {}
         if self.executed:
             body["data"] = self.data
@@ -81,12 +83,12 @@ class OperationResult(msgspec.Struct, frozen=True):
 
 
 class API:
-    """The schema, as a server offers it.
+    """The executable schema of a server.
 
     ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
-    ``introspection`` no document may query the schema; without ``suggestions`` no error suggests
-    similar names. ``document_bytes`` is the size of the cache of documents, ``row_bytes`` that of
-    rendered rows.
+    ``introspection``, documents may not query the schema; without ``suggestions``, errors do not
+    suggest similar names. ``document_bytes`` is the size of the cache of documents in bytes,
+    ``row_bytes`` that of rendered rows.
     """
 
     def __init__(
@@ -111,38 +113,38 @@ class API:
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the kept documents take, with their texts and estimates."""
+        """Approximate size of the cached documents, with their texts and estimates, in bytes."""
         return self._documents.num_bytes
 
     def document(self, query: str) -> Document:
-        """Return a document, parsed and validated; the latest ones are kept."""
+        """Return a parsed and validated document; the latest ones are cached."""
         return self._documents.get(query)
 
     def is_known(self, query: str) -> bool:
-        """Tell whether a document is kept, so that nothing has to be parsed."""
+        """Return whether a document is cached, so that it does not have to be parsed."""
         return self._documents.is_known(query)
 
     def cost(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
-        """Return what a request costs; NOTHING for one that is refused before it is executed."""
+        """Return the cost of a request; NOTHING if it is refused before its execution."""
         return self._priced(self.document(query), operation_name, variables)[2]
 
     def allows(self, cost: Estimate) -> bool:
-        """Tell whether a cost, other than NOTHING, is within the limits."""
+        """Return whether a cost is within the limits and not NOTHING."""
         return cost is not NOTHING and too_expensive(cost, self.limits) is None
 
     def is_weighed(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
-        """Tell whether a request's document and cost are cached."""
+        """Return whether a request's document and cost are cached."""
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
     def is_light(self, query: str, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
-        """Tell whether a request takes a few milliseconds at most, if all is in memory.
+        """Return whether a request takes at most a few milliseconds if all data is in memory.
 
-        Its document is short or cached, and its cost is small: that of long filters, of
-        ``matching`` and of comparisons never is.
+        Its document is short or cached, and its cost is small. Long filters, ``matching`` and
+        comparisons always cost more.
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
             return False
@@ -163,14 +165,14 @@ class API:
         event: RevisionInfo | None = None,
         cost: Estimate | None = None,
     ) -> OperationResult:
-        """Answer a request; with ``tell_cost`` the answer says what it was expected to cost.
+        """Execute a request; with ``tell_cost``, the response contains its estimated cost.
 
-        With ``cost``, which the API ``allows``, the variables are the declared ones, and nothing is
-        estimated again.
+        If ``cost`` is given, which the API ``allows``, the variables are the declared ones, and the
+        cost is not estimated again.
 
-        A subscription is answered for one ``event`` of its own. An answer that takes more than the
-        context's budget is an error alone. Raises NotLoaded where something has to be read first
-        and the context may not wait for it.
+        A subscription is executed for one ``event``. The response to a request that exceeds the
+        context's budget is only an error. Raises NotLoaded if data has to be loaded first and the
+        context may not wait for it.
         """
         admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost, cost=cost)
         if isinstance(admitted, OperationResult):
@@ -206,7 +208,7 @@ class API:
         executor: type[Any],
         event: RevisionInfo | None,
     ) -> ExecutionResult:
-        """Return the result of an operation: of a compiled one, where it came before."""
+        """Return the result of an operation, which is compiled if possible."""
         document, variables = admitted.document, admitted.variables
         if executor is RenderingExecutor and event is None:
             num_bytes = document.num_bytes
@@ -240,9 +242,10 @@ class API:
         *,
         context: Context,
     ) -> OperationResult | None:
-        """Have a subscription's events come from ``context.follow``; return why it has none.
+        """Start a subscription to the events of ``context.follow``; return the errors if it fails,
+        else None.
 
-        Each event is then executed by itself: that is how GraphQL defines a subscription.
+        Each event is then executed separately, as GraphQL defines for subscriptions.
         """
         admitted = self._admitted(query, variables, operation_name, tell_cost=False)
         if isinstance(admitted, OperationResult):
@@ -274,7 +277,7 @@ class API:
         tell_cost: bool,
         cost: Estimate | None = None,
     ) -> "_Admitted | OperationResult":
-        """Return what is to be executed, or the answer where the request is refused before."""
+        """Return the request to execute, or the result if it is refused."""
         document = self.document(query)
         if document.node is None or document.errors:
             return OperationResult(None, document.errors, executed=False)
@@ -290,7 +293,9 @@ class API:
     def _priced(
         self, document: Document, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> tuple[dict[str, Any], Refusal, Estimate]:
-        """Return the declared variables; why they are refused, or what the operation costs."""
+        """Return the declared variables, the error if they are refused, and the cost of the
+        operation.
+        """
         declared = document.declared_variables(operation_name, variables) or {}
         if (refusal := refused_variables(declared, self.limits)) is not None:
             return declared, refusal, NOTHING
@@ -298,7 +303,7 @@ class API:
 
 
 class _Admitted(msgspec.Struct, frozen=True):
-    """A request that keeps within the limits: its document, variables, and expected cost."""
+    """A request within the limits: its document, variables, and expected cost."""
 
     document: Document
     variables: dict[str, Any]
@@ -306,7 +311,7 @@ class _Admitted(msgspec.Struct, frozen=True):
 
 
 def is_small(variables: Mapping[str, Any]) -> bool:
-    """Tell whether variables are few and short."""
+    """Return whether variables are few and short."""
     try:
         return len(orjson.dumps(variables)) <= LIGHT_VARIABLES
     except orjson.JSONEncodeError:
@@ -314,6 +319,6 @@ def is_small(variables: Mapping[str, Any]) -> bool:
 
 
 def sdl() -> str:
-    """Return the schema in GraphQL's own language."""
+    """Return the schema in GraphQL's schema definition language."""
     about = print_schema_definition(graphql_schema)
     return f"{about}\n\n{schema.as_str()}\n"

@@ -1,4 +1,6 @@
-"""What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
+"""The context that the resolvers of a request share: the catalog at the request's start, and loaded
+values.
+"""
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,29 +55,32 @@ from snapshots.timelines.catalog_packages import CatalogPackage
 Value = TypeVar("Value")
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
-"""Returns the revisions that are published from now on, those that a condition holds for."""
+"""Returns the revisions that are published from now on and meet a condition."""
 
 MOST_CONTENTS = 200
-"""The most contents that a request may search for specs: twice as many as real caches have tags."""
+"""Maximum number of contents in which a request may search for specs: twice the number of tags of
+real caches.
+"""
 
 _PLAN = "plan"
-"""What stands for the tag of lock files that are planned."""
+"""The tag of planned lock files."""
 
 _HELD = 2
-"""How many frames, graphs and comparisons a request holds: those of two revisions.
+"""Number of frames, graphs and comparisons that a request retains: those of two revisions.
 
-As many of what it makes of comparisons for itself: scopes, cells, and causes by commits.
+Also the number of each kind of value that it computes from comparisons for itself: scopes, cells,
+and causes by commits.
 """
 
 _LOADS_EACH = 2
-"""How many values may be loaded for each revision that is allowed: its frame, and one more."""
+"""Maximum number of values to load for each allowed revision: its frame, and one more."""
 
 _HISTORIES_EACH = 2
-"""How many queries of the history are allowed for each revision that is allowed."""
+"""Maximum number of history queries for each allowed revision."""
 
 
 class LoadedRevision(msgspec.Struct, frozen=True):
-    """A revision with its frame, and access to what else its context has of its specs."""
+    """A revision with its frame, and access to other data about its specs."""
 
     info: RevisionInfo
     frame: Frame
@@ -86,9 +91,10 @@ class LoadedRevision(msgspec.Struct, frozen=True):
         return self.context.dependencies(self.info)
 
     def matching(self, query: str) -> Mask:
-        """Return a mask over the frame's rows: the specs that a query in Spack's language means.
+        """Return a mask over the frame's rows that selects the specs that match a query in Spack's
+        spec syntax.
 
-        Each query is answered once in a request. Raises as ``snapshots.frames.queries`` does.
+        Each query is evaluated once per request. Raises the errors of ``snapshots.frames.queries``.
         """
         context = self.context
         key = self.info.content, query
@@ -106,7 +112,9 @@ class LoadedRevision(msgspec.Struct, frozen=True):
         return mask
 
     def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
-        """Return the names in a query that neither this revision nor the newest of any tag has."""
+        """Return the names in a query that neither this revision nor the newest revision of any tag
+        has.
+        """
         self.context.require_time()
         constraint = queries.read(query)
         return queries.unknown_names(
@@ -119,32 +127,34 @@ def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterat
 
 
 class PlannedInfo(RevisionInfo, frozen=True, kw_only=True):
-    """A side of a plan, as a revision: what base has of some stacks, or lock files.
+    """A side of a plan in the form of a revision: base restricted to some stacks, or the lock
+    files.
 
-    It is held by the context that made it, which knows it by ``held``.
+    Its values are retained by the context that created it, under the key ``held``.
     """
 
     held: str
 
     @property
     def content(self) -> str:
-        """What the context knows the compared specs by."""
+        """The key of the compared specs in the context."""
         return self.held
 
 
 @dataclass
 class Context:
-    """One request's view of the catalog.
+    """The view of the catalog for one request.
 
-    Without ``may_load``, what is not in memory raises NotLoaded; without ``may_take_long``, so does
-    what takes more than a few milliseconds. An event loop tries a request so, and passes it to a
-    thread where that fails. ``is_permanent`` is valid after the execution: the answer named
-    contents only by their digests, and never changes. ``budget`` is what the request may use;
-    another thread may cancel it. ``further_errors`` counts the errors beyond those that the answer
-    shows. ``loaded`` has what was loaded for the request in advance, by cache and key, or the
-    failure: it may be too large for the cache. ``answers`` are those about the history that
-    requests share; ``left_out`` has the revisions that some of them leave out. ``masks`` are those
-    of queries, by digest and query. ``follow`` returns the events of a subscription.
+    Without ``may_load``, access to a value that is not in memory raises NotLoaded; without
+    ``may_take_long``, so does work that takes more than a few milliseconds. The event loop tries to
+    execute a request with these restrictions, and passes it to a thread if that fails.
+    ``is_permanent`` is valid after the execution: whether the request named contents only by their
+    digests, so that the response never changes. ``budget`` is the budget of the request, which
+    another thread may cancel. ``further_errors`` counts the errors beyond those in the response.
+    ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
+    and key, because a value may be too large for the cache. ``answers`` are the results of history
+    queries, which requests share; ``left_out`` has the revisions that some of them omit. ``masks``
+    are those of queries, by digest and query. ``follow`` returns the events of a subscription.
     """
 
     catalog: Catalog
@@ -175,12 +185,14 @@ class Context:
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
 
     def require_time(self) -> None:
-        """Raise NotLoaded where the request may not take more than a few milliseconds."""
+        """Raise NotLoaded if the request may not take more than a few milliseconds."""
         if not self.may_take_long:
             raise NotLoaded
 
     def resolve(self, ref: str | None) -> RevisionInfo:
-        """Return the revision that a ref names, or the newest; raises as History.resolve does."""
+        """Return the revision that a ref names, or the newest; raises the errors of
+        History.resolve.
+        """
         if ref is None:
             latest = self.changing_history().latest
             if latest is None:
@@ -191,9 +203,10 @@ class Context:
         return self.history.resolve(ref)
 
     def resolve_side(self, text: str) -> RevisionInfo:
-        """Return the revision that a ref names, or the stack of it; raises as ``resolve``.
+        """Return the revision that a ref names, or its stack; raises the errors of ``resolve``.
 
-        Whether the revision has the stack shows when it is loaded. No path names anything here.
+        Whether the revision has the stack is only checked when it is loaded. Paths are not accepted
+        here.
         """
         words = parse_side(text)
         revision = self.resolve(words.text)
@@ -201,7 +214,7 @@ class Context:
         return revision if words.stack is None else StackInfo.uncounted(revision, words.stack)
 
     def changing_history(self) -> History:
-        """Return the history to a resolver whose answer changes as the catalog grows."""
+        """Return the history for a resolver whose result changes as the catalog grows."""
         self.is_permanent = False
         return self.history
 
@@ -216,56 +229,60 @@ class Context:
         return self._loaded(self.library.dependencies, info.content)
 
     def holes(self, info: RevisionInfo) -> Holes:
-        """Return what is missing for a revision's specs to be installed from its cache alone."""
+        """Return the specs that are missing to install a revision's specs from its cache alone."""
         return self._loaded(self.library.holes, info.digest)
 
     def twins(
         self, info: RevisionInfo, stack: str | None = None, package: str | None = None
     ) -> Twins:
-        """Return what of a revision, of a stack or package of it, is built more than once."""
+        """Return the specs of a revision, or of its stack or package, that are built more than
+        once.
+        """
         return self._loaded(self.library.twins, (info.digest, stack, package))
 
     def names(self, info: RevisionInfo) -> Suggestions:
-        """Return the names in a revision, to suggest those that resemble a text."""
+        """Return the names in a revision, for suggestions."""
         return self._loaded(self.library.names, info.digest)
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
-        """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
+        """Return the comparison of two revisions' contents, which takes some 10 ms even if both are
+        loaded.
+        """
         return self._loaded(self.library.comparisons, (base.content, head.content))
 
     @cachedmethod(attrgetter("_made"), key=lambda _, __, *of: ("narrowed", *of))
     def narrowed(
         self, sides: tuple[LoadedRevision, LoadedRevision], comparison: Comparison, only: Only
     ) -> tuple[Scope, Comparison]:
-        """Return the scope of a comparison, and what changed there; once for each object.
+        """Return the scope of a comparison, and the changes in it; computed once for each object.
 
         Raises InvalidArgument for a stack or a package that neither side has.
         """
-        self.require_time()  # what changed is listed anew, up to 20 ms
+        self.require_time()  # the changes are listed again, which takes up to 20 ms
         scope = _scope(sides, only)
         return scope, comparison.narrowed_to(scope.in_base, scope.in_head)
 
     def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
-        """Return why the hashes of two revisions' contents came and went."""
+        """Return the explanation of the changes between two revisions' contents."""
         return self._loaded(self.library.explanations, (base.content, head.content))
 
     @cachedmethod(attrgetter("_made"), key=lambda _, *of: ("recipes", *of))
     def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
-        """Return which commits explain which causes; the fields of one object have it made once.
+        """Return the attribution of causes to commits; computed once for the fields of one object.
 
-        What is not known may become so, or be corrected.
+        The result is not permanent: unknown commits may become known, and others may be corrected.
         """
         self.is_permanent = False
-        self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
+        self.require_time()  # reading all commits takes some 100 ms, attributing them 10 ms
         self.explain(base, head)
         return self.library.recipes_change(base, head)
 
     def plan(
         self, base: RevisionInfo, locks: Sequence[StackLock]
     ) -> tuple[Plan, PlannedInfo, PlannedInfo]:
-        """Return a plan against a revision, and its two sides, which this context then has."""
+        """Return a plan against a revision, and its two sides, which this context then retains."""
         if not self.may_load:
-            raise NotLoaded  # all of the revision is read, which takes some 100 ms
+            raise NotLoaded  # reading the entire revision takes some 100 ms
         with self.budget.waiting():
             plan = self.library.plan(base.content, locks)
             before, after = _planned_infos(plan, base)
@@ -281,33 +298,36 @@ class Context:
         return plan, before, after
 
     def costs(self, info: RevisionInfo) -> FrameCosts | None:
-        """Return what building each spec of a revision takes; None without costs.
+        """Return the build costs of a revision's specs; None if no costs were imported.
 
-        Other costs may be imported.
+        The result is not permanent, because other costs may be imported.
         """
         self.is_permanent = False
         key = self.library.costs_key(info.content)
         return None if key is None else self._loaded(self.library.costs, key)
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
-        """Return which rows of head an earlier revision of the series had, and base has not.
+        """Return a mask of the rows of head that an earlier revision of the series had, but base
+        does not have.
 
-        None of those of a stack: only whole revisions have earlier ones.
+        For stacks, no rows are selected: only entire revisions have earlier ones.
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.load(head).frame), np.bool_)
         if len(self.explain(base, head).without_counterpart()):
-            self.is_permanent = False  # an earlier state may still be imported
+            self.is_permanent = False  # an earlier revision may still be imported
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
     @cachedmethod(attrgetter("_made"), key=lambda _, comparison, by: ("cells", comparison, *by))
     def coverage(self, comparison: Comparison, by: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return lost and gained cells; the fields of one object have them counted once."""
+        """Return lost and gained cells; computed once for the fields of one object."""
         return coverage(comparison, by)
 
     def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
-        """Return which revisions hold most of the specs, of those with the newest contents."""
+        """Return the revisions that contain the most of some specs, among those with the newest
+        contents.
+        """
         revisions = candidates(self.changing_history(), series, MOST_CONTENTS)
         kept = self.library.hash_sets.kept
         is_read = all(kept(info.digest) is not None for info in revisions)
@@ -317,9 +337,9 @@ class Context:
             return best_covering(self.library, revisions, specs)
 
     def of_history(self, asked_for: HistoryTopic) -> Any:
-        """Return what the history has; None where it has nothing about the subject.
+        """Return the result of a history query; None if the history has nothing about its subject.
 
-        Raises as the methods of Library do. A request that has waited once, in vain, for missing
+        Raises the errors of the methods of Library. A request that has waited in vain for missing
         changes to be computed does not wait again.
         """
         self._asked.add(asked_for)
@@ -339,9 +359,10 @@ class Context:
             raise
 
     def of_package(self, name: str) -> CatalogPackage | None:
-        """Return a package over all series; None where no revision had it.
+        """Return a package in all series; None if no revision had it.
 
-        It is looked up alone unless all are in memory, or the request asks for others, too.
+        It is looked up separately, unless all packages are in memory, or the request also queries
+        others.
         """
         alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
         others = {topic for topic in self._asked if topic.about is alone.about} - {alone}
@@ -355,10 +376,10 @@ class Context:
     def of_each(
         self, names: Iterable[str], question_about: Callable[[frozenset[str]], HistoryTopic]
     ) -> Mapping[str, Any]:
-        """Return what the history has about each name, where it has anything.
+        """Return the history of each name that the history contains.
 
-        All names of a call are read at once and kept, so that a list that was tried as a whole
-        first can be resolved one by one afterwards.
+        All names of a call are read at once and cached, so that a list can first be resolved as a
+        whole, and then item by item if that fails.
         """
         answers = self._answers_by_name.setdefault(question_about(frozenset()), {})
         if new := frozenset(names).difference(answers):
@@ -367,7 +388,7 @@ class Context:
         return answers
 
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
-        """Return a value of a cache; an error about a stack names its revision as the request."""
+        """Return a value of a cache; errors about stacks name the revision as in the request."""
         try:
             return self._value(cache, key)
         except StackNotFound as error:
@@ -375,10 +396,11 @@ class Context:
             raise StackNotFound(ref, error.stack, error.stacks) from None
 
     def _value(self, cache: Cache[Any, Value], key: Hashable) -> Value:
-        """Return a value of a cache; the time to compute it does not count for the request.
+        """Return a value of a cache; the time to compute it does not count towards the request's
+        limit.
 
-        The latest values of each cache are held, so that no value is computed twice for the fields
-        of one object, even where the cache is too small, or full of other requests' values.
+        The latest values of each cache are retained, so that no value is computed twice for the
+        fields of one object, even if the cache is too small, or full of other requests' values.
         """
         place = cache, key
         if place in self._held_here:
@@ -405,13 +427,15 @@ class Context:
         return value
 
     def _require_few(self, num_revisions: float) -> None:
-        """Raise BudgetExceeded for the contents of more revisions than a request may read."""
+        """Raise BudgetExceeded if a request reads the contents of too many revisions."""
         most = self.budget.limits.max_revisions
         if num_revisions > most:
             raise _too_many(f"the contents of more than {most} revisions")
 
     def release(self) -> None:
-        """Let go of what was loaded: the request is over, and the executor holds its context."""
+        """Release loaded values at the end of the request, because the executor still refers to the
+        context.
+        """
         for held in (self._latest, self._held_here, self.masks, self._answers_by_name):
             held.clear()
         self._made.clear()
@@ -420,7 +444,7 @@ class Context:
         """Return the names of the packages of the newest revision of each tag."""
         self.is_permanent = False
         if not self.may_load:
-            raise NotLoaded  # this may read the whole catalog
+            raise NotLoaded  # this may read the entire catalog
         return self.library.package_names()
 
 
@@ -430,7 +454,9 @@ def _too_many(what: str) -> BudgetExceeded:
 
 
 def _planned_infos(plan: Plan, base: RevisionInfo) -> tuple[PlannedInfo, PlannedInfo]:
-    """Return the two sides of a plan; the lock files stand for a revision that is not there."""
+    """Return the two sides of a plan; the lock files are represented by a revision that does not
+    exist.
+    """
     own = {name: getattr(base, name) for name in RevisionInfo.__struct_fields__}
     summary = msgspec.structs.asdict(plan.content.summary())
     source = Source(kind=LOCK_FILE.name, location=_PLAN, importer=base.source.importer)
@@ -447,7 +473,7 @@ def _scope(sides: tuple[LoadedRevision, LoadedRevision], only: Only) -> Scope:
 
 
 def require_names(frames: Sequence[Frame], stack: str | None, package: str | None) -> None:
-    """Raise InvalidArgument, with the nearest names, where no frame has a stack or package."""
+    """Raise InvalidArgument, with the nearest names, if no frame has a stack or package."""
     packages = {name for frame in frames for name in frame.packages}
     stacks = {name for frame in frames for name in frame.stacks.items}
     if package is not None and package not in packages:
@@ -459,7 +485,7 @@ def require_names(frames: Sequence[Frame], stack: str | None, package: str | Non
 
 
 def _matching(sides: tuple[LoadedRevision, LoadedRevision], query: str) -> tuple[Mask, Mask]:
-    """Return masks over the rows of two sides; a name that only one of them knows is known."""
+    """Return masks over the rows of two sides; a name is known if either side has it."""
     masks = []
     unknown: UnknownPackage | None = None
     for side in sides:

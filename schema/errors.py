@@ -1,4 +1,4 @@
-"""Errors as GraphQL responses show them: a code, a helpful message, never an inner detail."""
+"""Errors in GraphQL responses: a code and a helpful message, without internal details."""
 
 import logging
 import re
@@ -37,9 +37,9 @@ _log = logging.getLogger("cachelog.errors")
 
 
 CLIENT_TEXT = 200
-"""How many characters of what a client wrote an error may repeat."""
+"""Maximum number of characters of a client's text that an error repeats."""
 
-# The domain's own errors repeat no more than that either, in addition to their own text.
+# Errors of the domain also repeat at most this many, in addition to their own text.
 _OWN_MESSAGE = 2 * CLIENT_TEXT
 # Quotes in GraphQL's messages are truncated first, so that the rest of a message remains.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
@@ -57,10 +57,10 @@ def shown(
     further: int = 0,
     suggestions: bool = True,
 ) -> tuple[GraphQLFormattedError, ...]:
-    """Return the errors as a response shows them: ``limits.max_errors`` of them at most.
+    """Return the errors as they appear in a response: at most ``limits.max_errors`` of them.
 
-    Where there are more, with ``further`` ones that were only counted, the last one says how many.
-    Without ``suggestions`` no error suggests similar names.
+    If there are more, including ``further`` ones that were only counted, the last one states the
+    number of the others. Without ``suggestions``, no error suggests similar names.
     """
     _log_outages(raised)
     total = len(raised) + further
@@ -76,7 +76,7 @@ def shown(
 
 
 def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
-    """Return the error that accompanies data which leaves out revisions of the history."""
+    """Return the error that accompanies data that omits revisions of the history."""
     if not left_out:
         return []
     said = errors.RevisionsLeftOut([*left_out])
@@ -84,7 +84,7 @@ def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
-    """Return a message that contains a client's text in a form that is safe to send to any client.
+    """Return a message that contains a client's text, in a form that is safe for any client.
 
     It consists of visible characters, in one line, and is at most ``longest`` characters long.
     """
@@ -94,11 +94,11 @@ def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
 def formatted(
     error: GraphQLError, *, default_code: str = BAD_USER_INPUT, suggestions: bool = True
 ) -> GraphQLFormattedError:
-    """Return an error as a response shows it.
+    """Return an error as it appears in a response.
 
-    What the user can do something about keeps its message. Anything else but an outage of the
-    catalog's store, which ``shown`` logs, is logged under a new id, and the response shows that id
-    alone. ``default_code`` is for GraphQL's own errors.
+    Errors that the user can correct keep their message. Outages of the catalog's storage have a
+    general message, because ``shown`` logs them. All other errors are logged with a new id, and the
+    response contains only this id. ``default_code`` is the code of GraphQL's own errors.
     """
     original = error.original_error
     while isinstance(original, GraphQLError):
@@ -115,7 +115,7 @@ def formatted(
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
     if isinstance(original, errors.CatalogError):
         shown = _shown(error, CODES[errors.CatalogError])
-        shown["message"] = "The catalog cannot be read at the moment."  # not where it is
+        shown["message"] = "The catalog cannot be read at the moment."  # without its location
         return shown
     if isinstance(original, errors.CachelogError):
         shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
@@ -148,12 +148,12 @@ def formatted(
 
 
 def exceeded(error: BudgetExceeded) -> GraphQLFormattedError:
-    """Return the error of a request that has used what it may."""
+    """Return the error of a request that has exceeded its budget."""
     return {"message": str(error), "extensions": {"code": error.code}}
 
 
 def incident(error: BaseException) -> GraphQLFormattedError:
-    """Log an unexpected error under a new id, and return what a response shows of it: the id."""
+    """Log an unexpected error with a new id, and return an error with only this id."""
     name = uuid4().hex[:12]
     _log.error("error %s: %s", name, error, exc_info=error)
     return {
@@ -163,7 +163,7 @@ def incident(error: BaseException) -> GraphQLFormattedError:
 
 
 def _log_outages(raised: Sequence[GraphQLError]) -> None:
-    """Log what the catalog's store said: a line for each of its texts, not for each field."""
+    """Log errors of the catalog's storage: one line for each distinct text, not for each field."""
     causes = (error.original_error for error in raised)
     for text in dict.fromkeys(
         str(cause) for cause in causes if isinstance(cause, errors.CatalogError)
@@ -179,7 +179,9 @@ def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
 
 
 def _nearest(error: errors.RevisionNotFound | errors.UnknownPackage) -> dict[str, Any]:
-    """Return the names that resemble the one that was looked for, and that one, for programs."""
+    """Return the names that are similar to the requested one, and the requested one, for
+    ``extensions``.
+    """
     if not error.nearest:
         return {}
     sought = error.name if isinstance(error, errors.UnknownPackage) else error.ref

@@ -1,1 +1,1 @@
-"""Documents before their execution: parsed, validated, limited, and their cost estimated."""
+"""Documents before their execution: parsing, validation, limits, and cost estimates."""

@@ -1,4 +1,4 @@
-"""The limits of documents and variables: measures, and how much of each is allowed.
+"""The limits of documents and variables, and the measures that they restrict.
 
 Measuring takes time linear in the size of the text: each fragment is measured once and never
 expanded, and values that are too long or too deep are not traversed.
@@ -29,7 +29,7 @@ Refusal = GraphQLFormattedError | None
 
 
 class Measures(msgspec.Struct, frozen=True):
-    """How large the selections of an operation are, with those of the fragments they spread."""
+    """The size of the selections of an operation, including those of spread fragments."""
 
     root_fields: int
     selections: int
@@ -38,7 +38,7 @@ class Measures(msgspec.Struct, frozen=True):
 
 
 def refuse(what: str, number: int, allowed: int, code: str = LIMIT_EXCEEDED) -> Refusal:
-    """Return the error of a number that is over its limit; None where it is not."""
+    """Return the error for a number that exceeds its limit; None if it does not."""
     if number <= allowed:
         return None
     message = f"{what}: {_short(number)} found, {allowed:,} are allowed."
@@ -53,7 +53,7 @@ def _short(number: int) -> str:
 
 
 def document_bytes(text: str, limits: Limits) -> Refusal:
-    """Refuse a document of too many bytes, or of characters that have none."""
+    """Refuse a document that is too large, or that cannot be encoded in UTF-8."""
     size = len(text)
     if size <= limits.max_document_bytes and not text.isascii():
         try:
@@ -68,7 +68,7 @@ def document_bytes(text: str, limits: Limits) -> Refusal:
 
 
 def measured(document: DocumentNode) -> Iterator[Measures]:
-    """Yield how large each operation of a document is; raises FragmentCycle."""
+    """Yield the size of each operation of a document; raises FragmentCycle."""
     fragments = {
         definition.name.value: definition.selection_set
         for definition in document.definitions
@@ -92,7 +92,7 @@ def measured(document: DocumentNode) -> Iterator[Measures]:
 
 
 class FragmentCycle(Exception):
-    """A fragment spreads itself; ``name`` is one of those that the way leads through."""
+    """A fragment spreads itself; ``name`` is one of the fragments of the cycle."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -112,7 +112,7 @@ def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
 
 
 def _measure(selected: SelectionSetNode | None, of_fragment: Callable[[str], Measures]) -> Measures:
-    """Return how large a selection set is; that of an unknown fragment is None."""
+    """Return the size of a selection set; ``selected`` is None for an unknown fragment."""
     on_top = fields = aliases = deepest = 0
     for node, level in _selections(selected) if selected else ():
         if isinstance(node, FieldNode):
@@ -129,14 +129,14 @@ def _measure(selected: SelectionSetNode | None, of_fragment: Callable[[str], Mea
     return Measures(on_top, fields, aliases, deepest)
 
 
-# -- values that a document writes
+# -- values in a document
 
 
 _TEXTS = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
 
 
 def refused_document(document: DocumentNode, limits: Limits) -> Refusal:
-    """Return what the limits refuse in a document that is to be validated; raises FragmentCycle."""
+    """Return the error if a document exceeds the limits; raises FragmentCycle."""
     refusal = _refused_lengths(document, limits)
     for measures in measured(document):
         refusal = (
@@ -150,9 +150,9 @@ def refused_document(document: DocumentNode, limits: Limits) -> Refusal:
 
 
 def _refused_lengths(document: DocumentNode, limits: Limits) -> Refusal:
-    """Refuse a list, text or number, or name that is too long.
+    """Refuse a list, text, number or name that is too long.
 
-    The values of a list's own lists count with it.
+    The values of nested lists count towards the outer list.
     """
     longest_list = longest_text = longest_name = length = level = 0
     token = document.loc.start_token if document.loc else None
@@ -178,13 +178,13 @@ def _refused_lengths(document: DocumentNode, limits: Limits) -> Refusal:
 
 
 _MOST_BITS = 64
-"""Of a whole number: larger ones are no JSON numbers to other programs."""
+"""Maximum number of bits of an integer: other programs do not support larger JSON numbers."""
 
 
 def _refused_values(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse variables of which a value, at any depth, is too large.
+    """Refuse variables with a value, at any depth, that is too large.
 
-    Values that are too deep or too long are not traversed: they are refused for that.
+    Values that are too deep or too long are refused without traversing them.
     """
     deepest = longest_list = longest_text = bits = 0
     waiting = [(value, 0) for value in variables.values()]
@@ -210,12 +210,12 @@ def _refused_values(variables: Mapping[str, Any], limits: Limits) -> Refusal:
 
 
 def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Return what the rules refuse in the variables that an operation declares."""
+    """Return the error if the variables that an operation declares exceed the limits."""
     if not variables:
         return None
     surrogate: Refusal = None
     try:
-        # First, because it takes a hundredth of the time of reading each value.
+        # First, because it takes a hundredth of the time that reading each value takes.
         size = len(orjson.dumps(variables))
         if refusal := refuse("Bytes of the variables", size, limits.max_variable_bytes):
             return refusal

@@ -1,8 +1,8 @@
 """Documents: parsed, validated and cached, with the costs of their operations.
 
-A cached document holds no tokens. graphql-core's tokens, and the visitors of its validation, refer
-to each other in circles, which only the garbage collector frees. It stops every thread while it
-runs: a flood of new documents made that 0.1 s at a time.
+A cached document has no tokens. graphql-core's tokens, and the visitors of its validation, form
+reference cycles, which only the garbage collector frees. It stops every thread while it runs: up to
+0.1 s at a time with many new documents.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -41,7 +41,9 @@ def validated(
     max_errors: int,
     hide_suggestions: bool,
 ) -> list[graphql.GraphQLError]:
-    """Return the errors that the rules find in a document; break the visitors' reference cycles."""
+    """Return the errors that the rules find in a document, and break the visitors' reference
+    cycles.
+    """
     made: list[Any] = []
 
     def remembered(rule: Rule) -> Any:
@@ -67,9 +69,11 @@ def validated(
 
 
 def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
-    """Replace the locations of a document's nodes by places without tokens; return the document.
+    """Replace the locations of a document's nodes with locations without tokens; return the
+    document.
 
-    Names and selection sets are the place of no error, and lose theirs. Equal names become one.
+    Names and selection sets lose their locations, because no error refers to them. Equal names are
+    merged into one object.
     """
     names: dict[str, graphql.NameNode] = {}
     for node in nodes_of([document]):
@@ -86,13 +90,13 @@ def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
 
 
 _set = object.__setattr__
-"""Nodes are frozen for all who use them. This keeps them as small as they are: vars() would not."""
+"""Sets an attribute of a frozen node without enlarging it, which ``vars()`` would do."""
 
 
 def untie(document: graphql.DocumentNode) -> int:
-    """Undo the links from each token to the one before it; return how many tokens there are.
+    """Remove the links from each token to the previous one; return the number of tokens.
 
-    So nothing refers to each other.
+    This breaks the reference cycles between them.
     """
     number, token = 0, document.loc.start_token if document.loc else None
     while token is not None:
@@ -102,26 +106,27 @@ def untie(document: graphql.DocumentNode) -> int:
 
 
 KEPT_BYTES = 32_000_000
-"""How much memory the kept documents take at most, with their texts and estimates."""
+"""Maximum size of the cached documents in bytes, including their texts and estimates."""
 
-# Measured: 120 to 280 bytes a token, with its node and location.
+# Measured: 120 to 280 bytes per token, including its node and location.
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
 _KEY_VALUES = 20
-"""Estimates are cached for this many variables at most; larger keys take too much memory."""
+"""Maximum number of variables with which estimates are cached; larger keys take too much memory."""
 
 MOST_WEIGHED = 64
-"""Objects in a list of a variable, where the cost may follow from what is in each of them."""
+"""Maximum number of objects in a list of a variable whose contents are part of an estimate's key.
+"""
 
 _LOCK = Lock()
-"""One for the estimates of all documents: it is never held for long."""
+"""The lock for the estimates of all documents; it is only held briefly."""
 
 _COMPARISONS = 12_000
-"""So much work, in graphql-core's own count, may go into comparing fields of the same name."""
+"""Maximum work, in graphql-core's units, for comparing fields of the same name."""
 
 
 class _FewOverlappingFields(graphql.OverlappingFieldsCanBeMergedRule):
-    """The rule that compares each two fields of a name, up to some 20 ms of it."""
+    """The rule that compares all pairs of fields with the same name, limited to some 20 ms."""
 
     def __init__(self, context: graphql.ValidationContext) -> None:
         super().__init__(context)
@@ -135,7 +140,7 @@ _RULES = tuple(
 
 
 class Document:
-    """A request's document: what could be parsed of it, and the errors that make it invalid."""
+    """The document of a request: the parsed document, if it could be parsed, and its errors."""
 
     def __init__(
         self,
@@ -147,7 +152,7 @@ class Document:
         self.node = node
         self.errors = shown
         messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in shown)
-        # A text takes up to 4 bytes a character, here and in the parser's own source.
+        # A text takes up to 4 bytes per character, both here and in the parser's source.
         self._num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
         self._compiled: Operations | None = None
@@ -155,11 +160,11 @@ class Document:
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the document takes, with its compiled operations."""
+        """Approximate size of the document in bytes, including its compiled operations."""
         return self._num_bytes + (self._compiled.num_bytes if self._compiled else 0)
 
     def operation_type(self, name: str | None) -> graphql.OperationType | None:
-        """Return whether an operation is a query, mutation or subscription; None if there is none.
+        """Return the type of an operation; None if there is no such operation.
 
         ``name`` may be None for the only operation of a document.
         """
@@ -174,7 +179,7 @@ class Document:
         context: Any,
         rows: KeptRows,
     ) -> dict[str, Any]:
-        """Return the data of a compiled operation; raises Declined as Operations.execute does."""
+        """Return the data of a compiled operation; raises Declined like Operations.execute."""
         operation = self._operations.get(name)
         if self.node is None or operation is None:
             raise Declined
@@ -185,7 +190,7 @@ class Document:
     def declared_variables(
         self, name: str | None, variables: Mapping[str, Any] | None
     ) -> dict[str, Any] | None:
-        """Return those variables that an operation declares; none where there is no operation."""
+        """Return the variables that an operation declares; none if there is no such operation."""
         if variables is None:
             return None
         operation = self._operations.get(name)
@@ -196,11 +201,11 @@ class Document:
     def estimate(
         self, schema: graphql.GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
-        """Return what an operation costs; NOTHING where there is none that can be executed.
+        """Return the cost of an operation; NOTHING if it cannot be executed.
 
         ``variables`` are those that it declares, within the limits. The latest estimates are cached
-        by what the variables mean for sizes: the keys have no text of the request but names of
-        fields that the schema has.
+        by the properties of the variables that determine sizes: except for names of fields of the
+        schema, the keys contain no text of the request.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
@@ -224,7 +229,7 @@ class Document:
         return estimated
 
     def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
-        """Tell whether ``estimate`` has nothing to add up: it did so before for such variables."""
+        """Return whether the estimate for such variables is cached."""
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
@@ -239,14 +244,18 @@ class Document:
 def _key(
     operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """Return what decides the cost of an operation: its place, and sizes in its variables."""
+    """Return the key that determines the cost of an operation: its position, and sizes in its
+    variables.
+    """
     names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
     place = operation.loc.start if operation.loc else 0
     return place, *(_shape(variables[name]) if name in variables else "" for name in names)
 
 
 def _shape(value: Any) -> Any:
-    """Return what a variable's value says about costs: numbers, lengths, and names of fields."""
+    """Return the properties of a variable's value that determine costs: numbers, lengths, and names
+    of fields.
+    """
     if isinstance(value, str):
         return "text", value.count("%") + value.count("^")
     if isinstance(value, dict):
@@ -257,9 +266,9 @@ def _shape(value: Any) -> Any:
 
 
 def _content(values: list[Any]) -> int | None:
-    """Return a hash of the objects in a short list; None where only its length matters for costs.
+    """Return a hash of the objects in a short list; None if only its length determines the cost.
 
-    It is valid within this process, and no client can construct a collision.
+    It is valid only within this process, and clients cannot construct collisions.
     """
     if len(values) > MOST_WEIGHED or not any(isinstance(value, dict) for value in values):
         return None
@@ -270,7 +279,7 @@ def _content(values: list[Any]) -> int | None:
 
 
 def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.OperationDefinitionNode]:
-    """Return a document's operations by their names; the only one also by None."""
+    """Return a document's operations by name; a single one also by None."""
     operations: dict[str | None, graphql.OperationDefinitionNode] = {
         definition.name.value if definition.name else None: definition
         for definition in node.definitions
@@ -282,10 +291,10 @@ def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.Opera
 
 
 class Documents:
-    """Parses and validates documents for a schema; the latest are kept, within ``max_bytes``.
+    """Parses and validates documents for a schema, and caches the latest, within ``max_bytes``.
 
-    Without ``introspection`` a document may not ask for the schema; without ``suggestions`` no
-    error says which names of the schema are near.
+    Without ``introspection``, documents may not query the schema; without ``suggestions``, errors
+    do not suggest similar names of the schema.
     """
 
     def __init__(
@@ -310,11 +319,11 @@ class Documents:
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the kept documents take."""
+        """Approximate size of the cached documents in bytes."""
         return int(self._kept.currsize)
 
     def is_known(self, text: str) -> bool:
-        """Tell whether the document of a text is kept."""
+        """Return whether the document of a text is cached."""
         with self._lock:
             return text in self._kept
 
@@ -330,7 +339,9 @@ class Documents:
         return document
 
     def count(self, text: str, document: Document) -> None:
-        """Count a document again that has grown; drop it where it is too large to be kept."""
+        """Update the size of a document that has grown; remove it if it is too large for the
+        cache.
+        """
         with self._lock:
             if self._kept.pop(text, None) is document and document.num_bytes <= self._kept.maxsize:
                 self._kept[text] = document

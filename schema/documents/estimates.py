@@ -1,8 +1,8 @@
-"""The cost of an operation, summed over its selections, and the refusal of one that costs too much.
+"""The cost of an operation, summed over its selections, and the refusal of expensive operations.
 
-A fragment counts each time it is spread, each alias counts, and what ``@skip`` and ``@include``
-leave out does not. Pages count as full; sizes are clamped to what the field allows, so that no
-argument lowers a cost below zero.
+A fragment counts each time it is spread, each alias counts, and selections that ``@skip`` and
+``@include`` omit do not count. Pages count as full. Sizes are clamped to the range that the field
+allows, so that no argument results in a negative cost.
 """
 
 from collections.abc import Mapping
@@ -22,22 +22,22 @@ from schema.limits import Limits
 
 
 def page_size(first: Any, last: Any) -> int:
-    """Return how many items a page has at most."""
+    """Return the maximum number of items of a page."""
     sizes = [size for size in (first, last) if type(size) is int]
     return max(0, min([*sizes, PAGE_MAX])) if sizes else PAGE_DEFAULT
 
 
 def list_size(number: Any, usual: int | None, page: int) -> int:
-    """Return how long a list is that an argument bounds, ``usual`` where it is not given.
+    """Return the length of a list that an argument limits; ``usual`` if it is not given.
 
-    None for the page, which then is the most that there can be.
+    If ``usual`` is None, it is the size of the page, which is then also the maximum.
     """
     most, usual = (page, page) if usual is None else (PAGE_MAX, usual)
     return max(0, min(number, most)) if type(number) is int else usual
 
 
 def num_parts(value: Any) -> int:
-    """Return how many values an argument has in lists, or how many ``%`` and ``^`` in a text."""
+    """Return the number of values in the lists of an argument, or of ``%`` and ``^`` in a text."""
     if isinstance(value, str):
         return value.count("%") + value.count("^")
     if isinstance(value, dict):
@@ -46,12 +46,12 @@ def num_parts(value: Any) -> int:
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """The cost of an operation: units, and bytes of its answer.
+    """The cost of an operation: units, and bytes of its response.
 
-    ``path`` leads to the most expensive part of it, by the names in the response, and
-    ``path_units`` is the cost of that part with everything below it. ``kept_units`` is the share
-    that takes no time where it is in memory: loading revisions and comparing them.
-    ``filter_values`` is the number of values of the longest filter.
+    ``path`` is the path of its most expensive part in the response, and ``path_units`` the cost of
+    that part with everything below it. ``kept_units`` is the share that takes no time if the
+    results are in memory: loading and comparing revisions. ``filter_values`` is the number of
+    values of the longest filter.
     """
 
     units: int
@@ -63,11 +63,11 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 NOTHING = Estimate(0, 0, (), 0)
-"""The cost of what is not executed."""
+"""The cost of an operation that is not executed."""
 
 
 def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
-    """Return a cost as ``extensions.cost`` of a response and of an error shows it."""
+    """Return a cost in the form of ``extensions.cost`` of a response or an error."""
     return {
         "cost": estimate.units,
         "allowed": limits.max_cost,
@@ -78,7 +78,7 @@ def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
 
 
 def too_expensive(estimate: Estimate, limits: Limits) -> graphql.GraphQLFormattedError | None:
-    """Return the error of an operation that costs more than is allowed; None where it does not."""
+    """Return the error for an operation that exceeds the allowed cost; None if it does not."""
     if estimate.filter_values > limits.max_filter_values:
         return refuse("Values in a filter", estimate.filter_values, limits.max_filter_values)
     if estimate.units <= limits.max_cost and estimate.num_bytes <= limits.max_answer_bytes:
@@ -103,27 +103,28 @@ def _rounded(number: int) -> str:
 
 
 REQUEST = 120
-"""Units of a request that asks for nothing."""
+"""Units of a request without any fields."""
 
 RENDERED_VALUE, RENDERED_OBJECT = 0.3, 0.5
 RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
-"""Units of a value and an object, where a list is rendered as a whole and where it is not."""
+"""Units of a value and of an object, in lists that are rendered as a whole, and elsewhere."""
 
 _STRUCTURE = 4
 
 _MOST_LOADED = Limits.max_revisions
-"""Of how many revisions a request pays the loading where it only names objects of them."""
+"""Maximum number of revisions whose loading counts for fields that return objects of any revision.
+"""
 
 _SCOPES = frozenset({"Revision", "Comparison", "Lookup", "SpecComparison"})
-"""The types whose objects load or compare something, once for all of their fields."""
+"""The types whose objects load or compare data once for all of their fields."""
 
 _META_FIELDS = {"__schema": graphql.SchemaMetaFieldDef, "__type": graphql.TypeMetaFieldDef}
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """What a field or selection costs, and the way to the most expensive part of it.
+    """The cost of a field or selection, and the path of its most expensive part.
 
-    ``largest`` has the units of the most expensive field of a selection.
+    ``largest`` is the cost of the most expensive field of a selection, in units.
     """
 
     units: float
@@ -154,7 +155,7 @@ def estimate(
     operation: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
 ) -> Estimate:
-    """Return what an operation of a valid document costs, with its coerced variables."""
+    """Return the cost of an operation of a valid document, with its coerced variables."""
     root = schema.get_root_type(operation.operation)
     walk = _Walk(schema, document, variables)
     place = _Place(times=1, page=1, scope=0, scopes=1, is_rendered=False)
@@ -189,7 +190,7 @@ class _Walk:
         self._rendered: dict[tuple[str, int], bool] = {}
 
     def below(self, parent: Any, selected: graphql.SelectionSetNode | None, place: _Place) -> _Part:
-        """Return what a selection costs, all of its executions together."""
+        """Return the cost of a selection, for all of its executions together."""
         units = num_bytes = 0.0
         largest = _Part(0, 0)
         for node in selected.selections if selected else ():
@@ -267,7 +268,7 @@ class _Walk:
         *,
         is_list: bool,
     ) -> _Place:
-        """Return the place of what is selected below a field."""
+        """Return the position of the selection below a field."""
         times = place.times * items
         is_rendered = place.is_rendered or (
             is_list and kind.name not in _SCOPES and self._renders(kind, node.selection_set)
@@ -280,14 +281,16 @@ class _Walk:
         return _Place(times, page, scope, scopes, is_rendered)
 
     def _once_for(self, place: _Place, key: tuple[Any, ...], units: float) -> float:
-        """Return the units of what is done once for each revision or comparison; 0 if it is."""
+        """Return the units of work that is done once for each revision or comparison; 0 if already
+        counted.
+        """
         if (place.scope, *key) in self._once:
             return 0
         self._once.add((place.scope, *key))
         return units * place.scopes
 
     def _kept_for(self, place: _Place, units: float) -> float:
-        """Return the units of what stays in memory afterwards; 0 where it was counted before."""
+        """Return the units of work whose result remains in memory; 0 if already counted."""
         kept = self._once_for(place, (units,), units)
         self.kept_units += kept
         return kept
@@ -331,7 +334,7 @@ class _Walk:
         return self._values[id(node)]
 
     def _renders(self, kind: Any, selected: graphql.SelectionSetNode | None) -> bool:
-        """Tell whether all that is selected of a list's objects answers for many of them."""
+        """Return whether all selected fields can resolve many objects of a list at once."""
         if selected is None:
             return True
         key = kind.name, id(selected)
@@ -364,7 +367,9 @@ def _written(node: graphql.ValueNode) -> str:
 
 
 def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008
-    """Return the cost of a field with everything below; the path leads to most of it."""
+    """Return the cost of a field with everything below it, and the path of its most expensive
+    part.
+    """
     units += below.units
     if below.largest > units / 2:
         return _Part(units, num_bytes, (key, *below.path), below.path_units, units)

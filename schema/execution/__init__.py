@@ -1,1 +1,1 @@
-"""How a request is answered: executed in a budget, lists rendered as JSON instead of resolved."""
+"""The execution of requests within a budget, with lists that are rendered directly as JSON."""

@@ -1,4 +1,6 @@
-"""The budget of a request while it runs: time, bytes of its answer, and what it may wait for."""
+"""The budget of a running request: its time, the bytes of its response, and the values it may wait
+for.
+"""
 
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,8 +18,9 @@ Item = TypeVar("Item")
 class BudgetExceeded(BaseException):
     """A request has used up its budget, or its client has disconnected.
 
-    ``code`` is for programs. It is not an Exception, so that it leaves the executor at once instead
-    of becoming a field's error, and everything that the request held is freed.
+    ``code`` is the error code in the response. It is not an Exception, so that it leaves the
+    executor immediately instead of becoming a field's error, and all memory of the request is
+    freed.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -31,18 +34,19 @@ CANCELLED = "REQUEST_CANCELLED"
 QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
 
 MAX_LEVELS = 50_000
-"""How many levels of dependencies a request may walk through; a level takes some 15 µs.
+"""Maximum number of levels of dependencies that a request may walk through; a level takes some 15
+µs.
 
-Those of real caches are some 40 deep, which prices are made for.
+Dependencies in real caches have some 40 levels, on which the costs of fields are based.
 """
 
 
 class Budget:
-    """What one request has used of its limits.
+    """The resources that one request has used, and their limits.
 
     The clock starts when the budget is created, and stops while the request waits for values that
-    requests share. ``cancel`` may be called from any thread; the request ends at its next check,
-    which is at most one field of a list away.
+    requests share. ``cancel`` may be called from any thread; the request ends at its next check, at
+    the latest after one field of a list.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen record
@@ -59,11 +63,11 @@ class Budget:
         self._ends = float("-inf")
 
     def begin_again(self) -> None:
-        """Count anew what an answer takes: what was computed so far is discarded."""
+        """Reset the counters, because the results computed so far are discarded."""
         self.num_bytes = self._num_levels = 0
 
     def check(self) -> None:
-        """Raise BudgetExceeded where the time is over, or the request was cancelled."""
+        """Raise BudgetExceeded if the time is over, or the request was cancelled."""
         if monotonic() > self._ends:
             raise self._exceeded()
 
@@ -74,7 +78,7 @@ class Budget:
             yield item
 
     def levels(self, levels: Iterable[Item]) -> Iterator[Item]:
-        """Yield the levels of a walk; raises BudgetExceeded after too many in all walks."""
+        """Yield the levels of a walk; raises BudgetExceeded after too many levels in all walks."""
         for level in self.each(levels):
             self._num_levels += 1
             if self._num_levels > MAX_LEVELS:
@@ -86,7 +90,9 @@ class Budget:
             yield level
 
     def spend(self, num_bytes: int) -> None:
-        """Count bytes of the answer, with a check; raises BudgetExceeded where either is over."""
+        """Count bytes of the response, and check the time; raises BudgetExceeded if either is
+        exceeded.
+        """
         self.num_bytes += num_bytes
         if self.num_bytes > self._max_bytes:
             self.reach(self.num_bytes)
@@ -94,7 +100,7 @@ class Budget:
             raise self._exceeded()
 
     def reach(self, num_bytes: int) -> None:
-        """Say how many bytes the answer has so far; raises BudgetExceeded as ``spend``."""
+        """Set the number of bytes of the response so far; raises BudgetExceeded like ``spend``."""
         self.num_bytes = num_bytes
         if num_bytes > self._max_bytes:
             message = (
@@ -105,7 +111,7 @@ class Budget:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Stop the clock for what is done for all requests, such as loading a revision."""
+        """Stop the clock during work that is done for all requests, such as loading a revision."""
         began = monotonic()
         try:
             yield
@@ -148,11 +154,11 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 class NotLoaded(BaseException):
-    """Something has to be loaded, or takes long, and this request may not wait for it.
+    """Raised if a value has to be loaded, or work takes long, and the request may not wait for it.
 
-    ``cache`` and ``key`` say what is missing; ``cache`` is None where the work itself takes long.
-    It is not an Exception, so that it leaves the executor at once instead of becoming a field's
-    error.
+    ``cache`` and ``key`` identify the missing value; ``cache`` is None if the work itself takes
+    long. It is not an Exception, so that it leaves the executor immediately instead of becoming a
+    field's error.
     """
 
     def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:
@@ -161,5 +167,5 @@ class NotLoaded(BaseException):
         super().__init__()
 
     def load(self) -> Any:
-        """Bring what is missing into memory and return it; raises what its cache raises."""
+        """Load the missing value into memory and return it; raises the errors of its cache."""
         return None if self.cache is None else self.cache.get(self.key)

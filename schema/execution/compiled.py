@@ -1,13 +1,13 @@
-"""Operations compiled to closures, which give the same answers as graphql-core's executor.
+"""Operations compiled to closures, with the same results as graphql-core's executor.
 
-The stock executor looks up types, collects fields and reads arguments for every object of every
-request. All of that follows from the document, so for each operation it is done once: each field
-is a closure that calls the resolver with its arguments and returns JSON text.
+graphql-core's executor looks up types, collects fields and reads arguments for every object of
+every request. All of this depends only on the document, so it is done once for each operation: each
+field becomes a closure that calls the resolver with its arguments and writes JSON text.
 
-A compiled operation answers requests that succeed. Whatever is not plain (an error, null where none
-may be, a type that cannot be told) raises Declined, and the executor answers instead: errors, with
-their paths and places, are made in one way only. Nothing is changed by an execution, so that it can
-be begun anew. A budget counts the same bytes in all ways.
+A compiled operation executes requests that succeed. All other cases (an error, null for a non-null
+type, an unknown object type) raise Declined, and graphql-core executes the operation instead, so
+that errors, with their paths and locations, are created in only one way. An execution has no side
+effects, so it can be repeated. A budget counts the same bytes in either way.
 """
 
 from collections import Counter
@@ -33,18 +33,20 @@ from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for
 from snapshots.frames.columns import Rows
 
 MOST_FIELDS = 500
-"""Larger operations are not compiled."""
+"""Maximum number of fields of a compiled operation; larger ones are not compiled."""
 
 MOST_COMPILED = 4
-"""How many compiled operations are kept of a document: one for each use of its directives."""
+"""Maximum number of compiled operations of a document: one for each combination of its directives'
+conditions.
+"""
 
 
 class Declined(Exception):
-    """The operation has to be executed by the executor."""
+    """Raised if graphql-core has to execute the operation."""
 
 
 class Run:
-    """One execution of a compiled operation; it is what resolvers get as ``info``."""
+    """One execution of a compiled operation, which resolvers receive as ``info``."""
 
     __slots__ = ("budget", "context", "rows", "variables")
 
@@ -56,10 +58,10 @@ class Run:
 
 
 Arguments = Callable[[Run], dict[str, Any]]
-"""Returns the arguments of a field as its resolver gets them."""
+"""Returns the arguments of a field in the form that its resolver receives."""
 
 Out = list[str]
-"""The pieces of an answer, which are joined once, at the end."""
+"""The pieces of a response, which are joined once, at the end."""
 
 Write = Callable[[Any, Run, Out], None]
 """Writes the JSON of a field of an object."""
@@ -69,11 +71,12 @@ Complete = Callable[[Any, Run, Out], int]
 
 
 class CompiledField(msgspec.Struct, frozen=True):
-    """A field of a selection: ``one`` writes it for an object, ``many`` has its texts for a list.
+    """A field of a selection: ``one`` writes it for an object, ``many`` returns its texts for a
+    list.
 
-    ``many`` is None where the field answers for single objects alone. Where the values follow from
-    the rows of a frame, ``fixed`` returns what names the field, its arguments and what is selected
-    below it; None for others.
+    ``many`` is None if the field can only be resolved for single objects. ``fixed`` returns a key
+    of the field, its arguments and the selection below it if the values depend only on the rows of
+    a frame, else None.
     """
 
     key: str
@@ -83,7 +86,7 @@ class CompiledField(msgspec.Struct, frozen=True):
 
 
 class CompiledSelection:
-    """What is selected of the objects of a type."""
+    """The selected fields of the objects of a type."""
 
     def __init__(self, fields: list[CompiledField]) -> None:
         self._fields = fields
@@ -97,7 +100,7 @@ class CompiledSelection:
 
     @cached_property
     def fixed(self) -> bytes | None:
-        """What names the selection where its values follow from the rows of a frame."""
+        """The key of the selection if its values depend only on the rows of a frame, else None."""
         names = [(field.key, field.fixed()) for field in self._fields]
         if not names or not self._is_for_many or any(name is None for _, name in names):
             return None
@@ -131,11 +134,13 @@ class CompiledSelection:
         return self._rendered(objects, run)
 
     def _kept(self, objects: Any, places: Places, run: Run, kept: KeptRows) -> JsonObjects:
-        """Return the JSON of rows of a frame, made only of those that are not kept."""
+        """Return the JSON of rows of a frame, of which only those that are not cached are
+        rendered.
+        """
         rendered = JsonObjects(len(objects), run.budget)
 
         def render(numbers: Rows | None) -> list[str]:
-            run.rows = None  # what is below is kept as a part of these
+            run.rows = None  # nested rows are cached as a part of these
             try:
                 some = objects if numbers is None else objects.taken(numbers)
                 return ["," + text for text in self._rendered(some, run).each()]
@@ -154,11 +159,11 @@ class CompiledSelection:
 
 
 class Operations:
-    """The compiled operations of a document: a few at most.
+    """The compiled operations of a document, a few at most.
 
-    ``conditions`` are the variables that its directives depend on, of which each use is compiled
-    for itself. What is often declined is left to the executor for a while. ``num_bytes`` is about
-    what the closures take.
+    Each combination of values of the variables in its directives is compiled separately. An
+    operation that is often declined is left to graphql-core for a while. ``num_bytes`` is the
+    approximate size of the closures in bytes.
     """
 
     def __init__(self, schema: graphql.GraphQLSchema, document: graphql.DocumentNode) -> None:
@@ -176,9 +181,9 @@ class Operations:
         context: Any,
         rows: KeptRows,
     ) -> dict[str, orjson.Fragment]:
-        """Return the data of an operation; raises Declined where the executor has to answer.
+        """Return the data of an operation; raises Declined if graphql-core has to execute it.
 
-        ``rows`` are the rendered rows that it may use and add to.
+        ``rows`` is the cache of rendered rows, which it uses and extends.
         """
         values = self._coerced(operation, variables)
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
@@ -187,7 +192,7 @@ class Operations:
         if self._declined[key] > _MOST_DECLINED:
             self._declined[key] -= 1
             raise Declined
-        # Rows are kept of operations that come again.
+        # Rows are only cached for repeated operations.
         run = Run(context, values, rows if key in self._selections else None)
         try:
             if key not in self._selections:
@@ -234,17 +239,19 @@ _NO_VARIABLES = VariableValues({}, {})
 _BYTES_A_FIELD = 2_500
 
 _EACH_DECLINED, _MOST_DECLINED = 4, 12
-"""Each time that an operation is declined counts so much; with more it is not tried."""
+"""The amount by which a declined execution increases an operation's count, and the count above
+which it is not tried.
+"""
 
 
 def _conditions(document: graphql.DocumentNode) -> list[str]:
-    """Return the variables that ``@skip`` and ``@include`` of a document depend on."""
+    """Return the variables in ``@skip`` and ``@include`` of a document."""
     directives = (node for node in nodes_of([document]) if isinstance(node, graphql.DirectiveNode))
     return sorted({name for directive in directives for name in _variables_in(directive)})
 
 
 def nodes_of(nodes: Iterable[graphql.Node]) -> Iterator[graphql.Node]:
-    """Yield nodes of a document and all that are below them; a node may be changed meanwhile."""
+    """Yield nodes of a document and all nodes below them; a yielded node may be changed."""
     waiting = [*nodes]
     while waiting:
         node = waiting.pop()
@@ -264,9 +271,9 @@ def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
 
 
 class Compiler:
-    """Makes closures of an operation, or of what is below one of its fields.
+    """Compiles an operation, or the selection below one of its fields, to closures.
 
-    Raises whatever an executor would, and Declined for more than ``most_fields``.
+    Raises the errors of an executor, and Declined for more than ``most_fields``.
     """
 
     def __init__(self, executor: Executor[Any], most_fields: int | None = None) -> None:
@@ -287,7 +294,7 @@ class Compiler:
         return self._selection(root, grouped.grouped_field_set)
 
     def below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
-        """Return what is selected of the objects of a type below a field."""
+        """Return the selection below a field for the objects of a type."""
         grouped = self._executor.collect_subfields(object_type, details)
         return self._selection(object_type, grouped.grouped_field_set)
 
@@ -341,7 +348,9 @@ class Compiler:
 def _resolver_arguments(
     schema: graphql.GraphQLSchema, declared: StrawberryField, values: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the coerced arguments of a field as Strawberry gives them to its resolver."""
+    """Return the coerced arguments of a field in the form in which Strawberry passes them to its
+    resolver.
+    """
     converter = schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
     arguments = convert_arguments(
         values,
@@ -369,9 +378,10 @@ def _type_name(key: str, name: str) -> CompiledField:
 
 
 def _fixed(declared: StrawberryField, node: graphql.FieldNode, below: Any) -> Hashable:
-    """Return what names a field whose values follow from the rows of a frame; None for others.
+    """Return the key of a field whose values depend only on the rows of a frame; None for others.
 
-    Those that a query in Spack's language selects depend on the packages of other revisions.
+    The specs that match a query in Spack's spec syntax also depend on the packages of other
+    revisions.
     """
     arguments = tuple(map(graphql.print_ast, node.arguments or ()))
     names = {argument.name.value for argument in node.arguments or ()}
@@ -384,7 +394,7 @@ def _fixed(declared: StrawberryField, node: graphql.FieldNode, below: Any) -> Ha
 
 
 def _resolver(declared: StrawberryField, arguments: Arguments) -> Callable[[Any, Run], Any]:
-    """Return what calls a field's resolver as Strawberry does."""
+    """Return a function that calls a field's resolver like Strawberry."""
     if declared.is_basic_field:
         name = declared.python_name
         return lambda source, _run: getattr(source, name)
@@ -413,7 +423,7 @@ def _one(num_bytes: int, resolve: Callable[[Any, Run], Any], complete: Complete)
 
 
 def _completed(kind: Any, below: Any) -> Complete:
-    """Return what makes JSON of a value of a type, with what is selected below it."""
+    """Return a function that writes the JSON of a value of a type, with the selection below it."""
     is_required = isinstance(kind, graphql.GraphQLNonNull)
     inner = _completed_value(kind.of_type if is_required else kind, below)
 
@@ -429,7 +439,7 @@ def _completed(kind: Any, below: Any) -> Complete:
 
 
 def _completed_value(kind: Any, below: Any) -> Complete:
-    """Return what makes JSON of a value that is there."""
+    """Return a function that writes the JSON of a value that is not None."""
     if isinstance(kind, graphql.GraphQLList):
         item = _completed(kind.of_type, below)
         inner = graphql.get_nullable_type(kind.of_type)
@@ -479,7 +489,7 @@ def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
 def _many(
     declared: StrawberryField, item_type: Any, arguments: Arguments, below: Any
 ) -> Callable[[Any, Run], Any] | None:
-    """Return how a field answers for many objects; None where it does not."""
+    """Return the function that renders a field for many objects; None if it has none."""
     try:
         function = function_for_many(declared, is_leaf=below is None)
     except NotForMany:
@@ -496,16 +506,16 @@ def _many(
 
 
 class _OfAnyType:
-    """What is selected of the objects of an abstract type, by the type of each.
+    """The selected fields of the objects of an abstract type, by their object types.
 
-    No list of them is rendered as a whole, and no field that leads to one is fixed.
+    Lists of such objects are not rendered as a whole, and fields that return them are not fixed.
     """
 
     def __init__(self, selections: Mapping[str, CompiledSelection]) -> None:
         self._selections = selections
 
     def one(self, source: Any, run: Run, out: Out) -> None:
-        """Write the JSON of an object; raises Declined for one of no type of the schema."""
+        """Write the JSON of an object; raises Declined if its type is not in the schema."""
         definition = getattr(source, "__strawberry_definition__", None)
         selection = self._selections.get(definition.name) if definition else None
         if selection is None:

@@ -1,9 +1,9 @@
-"""The executor of graphql-core, which renders lists instead of resolving them.
+"""graphql-core's executor, extended to render lists instead of resolving them.
 
-graphql-core asks every object for every field, which costs some 5 microseconds each. Where every
-field selected below a list answers for many objects at once, ``RenderingExecutor`` compiles the
-selection and renders the list as a whole. In every other case, and where a field raises, the stock
-executor completes the list; both give the same JSON.
+graphql-core resolves every field of every object, which takes some 5 microseconds each. If every
+field selected below a list can resolve many objects at once, ``RenderingExecutor`` compiles the
+selection and renders the list as a whole. In all other cases, and if a field raises, graphql-core
+completes the list. Both produce the same JSON.
 """
 
 from functools import cached_property
@@ -22,7 +22,7 @@ from snapshots.errors import CachelogError
 
 
 class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
-    """Strawberry's executor, with a short way for lazy lists, within the context's budget."""
+    """Strawberry's executor, with rendering of lazy lists, within the context's budget."""
 
     def execute_field(
         self,
@@ -32,7 +32,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         path: Any,
         position_context: Any,
     ) -> Any:
-        """Execute a field, and count what it adds; raises BudgetExceeded."""
+        """Execute a field, and count the bytes that it adds; raises BudgetExceeded."""
         value = super().execute_field(
             parent_type, source, field_details_list, path, position_context
         )
@@ -51,9 +51,9 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         field_details_list: list[FieldDetails],
         path: Any,
     ) -> None:
-        """Collect an error; those beyond what an answer shows are only counted.
+        """Collect an error; errors beyond the maximum of a response are only counted.
 
-        To find an error's place in the document takes time in proportion to its text.
+        Finding the location of an error takes time in proportion to the length of the document.
         """
         budget: Budget = self.context_value.budget
         if len(self.collected_errors.errors) <= budget.limits.max_errors:
@@ -72,7 +72,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> Any:
-        """Complete a list: a lazy one as one JSON fragment where that is possible."""
+        """Complete a list: a lazy one as a single JSON fragment if possible."""
         if isinstance(result, LazyList):
             budget: Budget = self.context_value.budget
             bytes_before = budget.num_bytes
@@ -91,7 +91,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
 
     @cached_property
     def _selections(self) -> dict[tuple[str, int], CompiledSelection]:
-        """The selections below lists, by type and field; graphql-core keeps the lists of fields."""
+        """The selections below lists by type and field; graphql-core retains lists of fields."""
         return {}
 
     def _selection(self, item_type: Any, details: list[FieldDetails]) -> CompiledSelection:
@@ -102,6 +102,8 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
 
 
 def _items_length(items: list[Any]) -> int:
-    """Return about how many bytes a list adds to an answer that its own fields did not add."""
+    """Return the approximate number of bytes that a list adds to a response, without those of its
+    fields.
+    """
     texts = [len(item) for item in items if type(item) is str]
     return STRUCTURE * len(items) + sum(texts)

@@ -14,10 +14,10 @@ from schema.fields.many import ColumnSlice, Sublists, WhereKnown
 Texts = list[str]
 
 JOINED_PIECES = 10_000
-"""At most this many pieces are joined before the resulting text is counted."""
+"""Maximum number of pieces that are joined before the resulting text is counted."""
 
 COUNTED_BYTES = 1_000_000
-"""Small texts are counted each time that they reach this many bytes."""
+"""Small texts are counted when they reach this number of bytes."""
 
 
 def json_texts(values: Iterable[Any]) -> Texts:
@@ -26,7 +26,7 @@ def json_texts(values: Iterable[Any]) -> Texts:
 
 
 class JsonObjects:
-    """The JSON objects of a list, as pieces of text that are joined once, at the end.
+    """The JSON objects of a list, as pieces of text that are joined at the end.
 
     Every object has the same number of pieces, and its first one begins with a comma, so that an
     array of any of them is a single join. ``budget`` counts the bytes. Bytes of nested lists, which
@@ -45,11 +45,11 @@ class JsonObjects:
         self._members.append((key, texts))
 
     def set_texts(self, texts: Texts) -> None:
-        """Have objects whose whole text is there, each with a comma in front."""
+        """Set the complete texts of the objects, each with a leading comma."""
         self.__dict__["_pieces"] = texts, 1
 
     def array(self, start: int, stop: int) -> str:
-        """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
+        """Return the JSON array of the objects from ``start`` to ``stop``, exclusive."""
         _, width = self._pieces
         objects = max(1, JOINED_PIECES // width)
         parts = []
@@ -111,7 +111,7 @@ class JsonObjects:
 
     @cached_property
     def _pieces(self) -> tuple[Texts, int]:
-        """The pieces of all objects, one object after the other, and how many each has."""
+        """The pieces of all objects in turn, and the number of pieces of each object."""
         columns: list[Texts | str] = []
         constant = ",{"
         for key, texts in self._members:
@@ -131,13 +131,15 @@ class JsonObjects:
 
 
 STRUCTURE = 5
-"""The quotes, colon and comma of a member of a JSON object, or an item's and what is in it."""
+"""The bytes of the quotes, colon and comma of a member of a JSON object; also used for items of
+lists.
+"""
 
 
 def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObjects]) -> Texts:
-    """Return the JSON of what a field answered for each object of a list.
+    """Return the JSON of the result of a field for each object of a list.
 
-    ``render`` is called for objects, with what is selected below the field.
+    ``render`` is called for objects, and renders the selection below the field.
     """
     if isinstance(answer, ColumnSlice):
         return answer.texts()
@@ -152,7 +154,7 @@ def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObj
 
 
 def _serialized(leaf: Any, answer: Any) -> Any:
-    """Return values as JSON has them: members of an enum by their names, also in lists."""
+    """Return values in their JSON form: members of enums by name, also in lists."""
     if is_specified_scalar_type(leaf):
         return answer
     return [_serialized_value(leaf, value) for value in answer]

@@ -1,7 +1,7 @@
-"""Rendered rows: the JSON of the rows of frames, kept for each selection that comes again.
+"""Rendered rows: the JSON of the rows of frames, cached for each repeated selection.
 
-What a selection of columns says of a row follows from the content alone. So its text is made once,
-when a page first shows the row, and any page, order or filter joins what is there.
+The text of a row for a selection of columns depends only on the content. It is rendered once, when
+a page first contains the row, and reused for any page, order or filter.
 """
 
 from collections.abc import Callable, Hashable
@@ -15,17 +15,17 @@ from schema.fields.many import Places
 from snapshots.frames.columns import Rows
 
 ROW_BYTES = 64 << 20
-"""How many bytes rendered rows take at most."""
+"""Maximum size of rendered rows in bytes."""
 
 _ENTRY_BYTES = 4_000
-"""About what a selection takes that is kept, with its key."""
+"""Approximate size of a cached selection with its key, in bytes."""
 
 _EACH_BYTES = 8
-"""A place in a list."""
+"""Size of a list item, in bytes."""
 
 
 class KeptTexts:
-    """The texts of a selection, by row, and about how many bytes they take."""
+    """The texts of a selection, by row, and their approximate size in bytes."""
 
     def __init__(self, size: int) -> None:
         self.texts: list[str | None] = [None] * size
@@ -33,9 +33,9 @@ class KeptTexts:
 
 
 class KeptRows:
-    """Rendered rows of all frames, within ``max_bytes``; may be used by several threads.
+    """A cache of the rendered rows of all frames, within ``max_bytes``; safe for several threads.
 
-    When the bound is reached, the selection that was not asked for longest is dropped.
+    When the limit is reached, the least recently used selection is removed.
     """
 
     def __init__(self, max_bytes: int = ROW_BYTES) -> None:
@@ -46,13 +46,15 @@ class KeptRows:
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the kept texts take."""
+        """Approximate size of the cached texts in bytes."""
         return int(self._kept.currsize)
 
     def texts(
         self, selection: Hashable, places: Places, render: Callable[[Rows | None], list[str]]
     ) -> list[str]:
-        """Return the text of each row; ``render`` returns those at some indices, None for all."""
+        """Return the text of each row; ``render`` returns the texts at some indices, or all for
+        None.
+        """
         key = places.table, selection
         selection = self._selection(key, places.size)
         if selection is None:
@@ -82,7 +84,7 @@ class KeptRows:
         return texts  # type: ignore[return-value] # all of them are made
 
     def _selection(self, key: Hashable, size: int) -> KeptTexts | None:
-        """Return the texts of a selection; None where they would not fit."""
+        """Return the texts of a selection; None if they do not fit."""
         with self._lock:
             selection: KeptTexts | None = self._kept.get(key)
             if selection is None:

@@ -1,8 +1,8 @@
-"""The cost of a query, estimated before its execution: units of work, and bytes of its answer.
+"""The cost of a query, estimated before its execution: units of work, and bytes of the response.
 
-A unit is some 0.1 to 0.3 microseconds of work: ``python -m tests.benchmarks cost`` measures many
-queries. Prices are those of the largest revisions of real caches. Each field states its own where
-it is declared: see ``Cost``. ``schema.documents.estimates`` sums them up over an operation.
+A unit is about 0.1 to 0.3 microseconds of work; ``python -m tests.benchmarks cost`` measures many
+queries. The costs are those of the largest revisions of real caches. Each field declares its cost:
+see ``Cost``. ``schema.documents.estimates`` sums them up over an operation.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,19 +17,19 @@ from strawberry.extensions import FieldExtension
 from schema.fields.scalars import described_parts
 
 COST = "cost"
-"""The key in a field's metadata of its Cost."""
+"""The key of the Cost in a field's metadata."""
 
 
 class ItemsOf(msgspec.Struct, frozen=True):
-    """A list that is as long as its page, or as the list in an argument."""
+    """The length of a list that is as long as its page (None), or as the list in an argument."""
 
     argument: str | None
 
 
 class NumberOf(msgspec.Struct, frozen=True):
-    """A list whose length is the number in an argument; ``default`` where that is not given.
+    """The length of a list that is the number in an argument; ``default`` if it is not given.
 
-    Without a default it is as long as the page, and never longer.
+    Without a default, the list is as long as the page, and never longer.
     """
 
     argument: str
@@ -40,12 +40,12 @@ ITEMS_OF_PAGE = ItemsOf(None)
 
 
 class ArgumentCost(msgspec.Struct, frozen=True):
-    """The cost of an argument where it is given, on top of its field's, in units.
+    """The cost of an argument if it is given, in addition to that of its field, in units.
 
-    ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
-    work that is done once in a request: for a text, once for the same text and revision, and each
-    ``%`` and ``^`` costs as much again; for other values as that of a field. ``parts`` counts
-    otherwise what ``each`` is for.
+    ``each`` is the cost of every value in its lists, or of every ``%`` and ``^`` in its text.
+    ``once`` is the cost of work that is done once in a request: for a text, once for each text and
+    revision, and the same again for each ``%`` and ``^``; for other values, as for a field.
+    ``parts``, if given, counts the parts that ``each`` applies to.
     """
 
     weight: float = 0
@@ -57,13 +57,13 @@ class ArgumentCost(msgspec.Struct, frozen=True):
 class Cost(msgspec.Struct, frozen=True):
     """The cost of a field, in units.
 
-    ``weight`` is for each execution of the field, and ``once`` for what it does once for all fields
-    of the same revision or comparison. ``items`` is the number of values or objects that it
-    returns, ``each`` the cost of every one of them whatever is selected of it, and ``each_loaded``
-    the cost of loading it, for at most as many as a request may load. ``num_bytes`` is the length
-    of the JSON of one value; None for what is usual for its type. ``arguments`` are costs on top
-    where they are given. ``page`` is the number of items of pages below a field that is not a
-    connection.
+    ``weight`` is the cost of each execution of the field, and ``once`` that of work that is done
+    once for all fields of the same revision or comparison. ``items`` is the number of values or
+    objects that it returns. ``each`` is the cost of each of them, regardless of its selected
+    fields, and ``each_loaded`` the cost of loading it, for at most as many as a request may load.
+    ``num_bytes`` is the length of the JSON of one value; None for the typical length of its type.
+    ``arguments`` are the additional costs of given arguments. ``page`` is the number of items of
+    pages below a field that is not a connection.
     """
 
     weight: float = 0
@@ -81,16 +81,18 @@ VALUE = Cost()
 
 
 def field(description: str | None = None, cost: Cost = VALUE) -> Any:
-    """Declare a field without a resolver; the docstring of its type describes it unless given."""
+    """Declare a field without a resolver, described by ``description`` or the docstring of its
+    type.
+    """
     return strawberry.field(description=description, metadata={COST: cost})
 
 
 def resolver(
     cost: Cost = VALUE, *extensions: FieldExtension, description: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a method as a field; its docstring describes it unless ``description`` does.
+    """Declare a method as a field, described by ``description`` or its docstring.
 
-    In a list it describes arguments, which are not annotated with descriptions then.
+    A list in the docstring describes arguments that are not annotated with a description.
     """
 
     def declared(method: Callable[..., Any]) -> Any:
@@ -110,46 +112,46 @@ def resolver(
 
 
 def texts(num_bytes: int) -> Cost:
-    """Return the cost of a list of texts in memory, ``num_bytes`` long in all."""
+    """Return the cost of a list of texts in memory, ``num_bytes`` long in total."""
     return Cost(num_bytes=num_bytes)
 
 
 STACKS = 30
-"""How many stacks a revision or package may have; the largest real ones have about as many."""
+"""Expected number of stacks of a revision or package: about that of the largest real ones."""
 
 LOADING = 10_000
-"""The share of loading a revision that each request pays that asks for its contents."""
+"""The share of each request in loading a revision."""
 
 COMPARING = 50_000
-"""Two revisions are compared."""
+"""Comparing two revisions."""
 
 EXPLAINING = 100_000
-"""Counterparts and causes of two revisions are found."""
+"""Computing the counterparts and causes of two revisions."""
 
 COVERING = 60_000
-"""The cells of all specs of two revisions are compared."""
+"""Comparing the cells of all specs of two revisions."""
 
 TIMELINE = 8_000
-"""What a revision after the other did to a package is worked out from its changes."""
+"""Computing the history of a package in a series from its changes."""
 
 SPANS_OF_HASH = 5_000
-"""The same of a hash."""
+"""Computing the history of a hash."""
 
 SPANS_OF_EACH = 150
-"""The same of a hash, of many at once."""
+"""Computing the history of one hash of many."""
 
 SPECS_ARGUMENTS = {
     "matching": ArgumentCost(weight=100, once=10_000),
     "filter": ArgumentCost(weight=1_500, each=30),
     "orderBy": ArgumentCost(weight=1_000),
 }
-"""What the arguments of a connection over all specs of a revision or stack cost."""
+"""The costs of arguments of a connection over all specs of a revision or stack."""
 
 PACKAGES_ARGUMENTS = {
     "filter": ArgumentCost(weight=2_500, each=30),
     "orderBy": ArgumentCost(weight=1_000),
 }
-"""What the arguments of a connection over all packages of a revision or stack cost."""
+"""The costs of arguments of a connection over all packages of a revision or stack."""
 
 INTROSPECTED: Mapping[str, Cost] = {
     "types": Cost(items=100),
@@ -158,21 +160,21 @@ INTROSPECTED: Mapping[str, Cost] = {
     "locations": Cost(num_bytes=100),
     "ofType": Cost(items=0.6),
 }
-"""The fields of introspection that lead to several or to few, by name: they state no costs."""
+"""The costs of introspection fields, which declare none, by name."""
 
 FEW_INTROSPECTED = Cost(items=0.6)
-"""Any other list of introspection: most fields have no arguments, most types no values."""
+"""The cost of other lists of introspection: most fields have no arguments, most types no values."""
 
 
 def stated_cost(field: GraphQLField) -> Cost | None:
-    """Return the cost that a field of the schema states; None where it states none."""
+    """Return the cost that a field of the schema declares; None if it declares none."""
     declared = field.extensions.get("strawberry-definition")
     cost: Cost | None = declared.metadata.get(COST) if declared else None
     return cost
 
 
 def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
-    """Return what a field of that name costs, of the schema or of introspection."""
+    """Return the cost of a field of the schema or of introspection."""
     if (stated := stated_cost(field)) is not None:
         return stated
     if "strawberry-definition" in field.extensions:
@@ -181,7 +183,7 @@ def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
 
 
 def usual_bytes(kind: Any) -> int:
-    """Return how long the JSON of a value of a scalar or an enum usually is."""
+    """Return the typical length of the JSON of a scalar or an enum."""
     return _BYTES.get(kind.name, _BYTES_OF_OTHERS)
 
 

@@ -1,8 +1,8 @@
-"""Fields that answer for many objects at once, each written once.
+"""Fields that resolve many objects at once, from a single definition.
 
-graphql-core asks every object for every field. A field that is declared with ``for_many`` is one
-function of a list of objects. The executor asks it once for a whole list; the resolver that a
-single object needs is derived from it, and asks it for a list of one.
+graphql-core resolves every field of every object separately. A field that is declared with
+``for_many`` is one function of a list of objects. The executor calls it once for an entire list;
+the resolver for a single object is derived from it, and calls it with a list of one.
 """
 
 import inspect
@@ -26,41 +26,43 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 
 FOR_MANY = "for_many"
-"""The key in a field's metadata of its function of many objects."""
+"""The key of the function for many objects in a field's metadata."""
 
 FIXED = "fixed"
-"""The key in a field's metadata that says that its values follow from a frame and arguments."""
+"""The key in a field's metadata for whether its values depend only on a frame and arguments."""
 
 Item = TypeVar("Item")
 Columns = Mapping[str, Sequence[Any]]
 
 
 class NotForMany(Exception):
-    """A field can only be resolved object by object."""
+    """Raised if a field can only be resolved object by object."""
 
 
 class LazyList(Sequence[Item], Generic[Item]):
-    """A list of objects that is described as a whole; an object is created only on access.
+    """A list of objects that are created only on access.
 
-    ``columns`` may hold the values of plain fields, those without a resolver, by the field's name
-    in Python.
+    ``columns`` may have the values of plain fields, which have no resolver, by the field's name in
+    Python.
     """
 
     columns: Columns = MappingProxyType({})
 
     def places(self) -> "Places | None":
-        """Return which rows of a frame the objects are; None where they are none."""
+        """Return the rows of a frame that the objects are; None if they are not rows."""
         return None
 
     def taken(self, numbers: Rows) -> "LazyList[Item]":
-        """Return the objects at some indices of a list that has ``places``."""
+        """Return the objects at some indices, of a list that has ``places``."""
         raise NotImplementedError
 
 
 class RowList(LazyList[Item], Generic[Item]):
-    """Objects that numbers name: rows of a frame, say, or causes of a comparison.
+    """Objects that are identified by numbers: for example, rows of a frame, or causes of a
+    comparison.
 
-    ``loaded`` is what has them. A subclass has ``item``, which creates the object of a number.
+    ``loaded`` is the owner of these objects. A subclass defines ``item``, which creates the object
+    of a number.
     """
 
     def __init__(self, loaded: Any, numbers: Any) -> None:
@@ -83,9 +85,9 @@ class RowList(LazyList[Item], Generic[Item]):
 
 
 class Places(msgspec.Struct, frozen=True):
-    """Where a frame has the objects of a list: ``rows`` of a table of ``size`` rows.
+    """The positions of the objects of a list in a frame: ``rows`` of a table of ``size`` rows.
 
-    ``table`` names it, with the digest of the frame's content.
+    ``table`` identifies it, with the digest of the frame's content.
     """
 
     table: tuple[str, str]
@@ -94,7 +96,7 @@ class Places(msgspec.Struct, frozen=True):
 
 
 class ColumnTable(LazyList[Item]):
-    """Objects of a type with plain fields alone, from a column of values for each field."""
+    """Objects of a type with only plain fields, from a column of values for each field."""
 
     def __init__(self, kind: Callable[..., Item], columns: Columns) -> None:
         self.columns = columns
@@ -109,19 +111,19 @@ class ColumnTable(LazyList[Item]):
 
 @strawberry.type
 class ListedRecord:
-    """An object that shows a record: the only one of its rows, which have ``records``."""
+    """An object for a single record: the only one of its rows, which have ``records``."""
 
     rows: strawberry.Private[Any]
 
     def alone(self) -> Any:
-        """Return the list of this object alone."""
+        """Return a list of only this object."""
         return self.rows
 
 
 class Sublists(msgspec.Struct, frozen=True):
-    """The lists that a field leads to, those of all parents in one.
+    """The lists that a field returns for all parents, concatenated.
 
-    ``counts`` says for each parent how many of the ``items`` are its own.
+    ``counts`` has the number of items of each parent.
     """
 
     items: Sequence[Any]
@@ -136,11 +138,11 @@ class Sublists(msgspec.Struct, frozen=True):
 
 
 class WhereKnown(msgspec.Struct, frozen=True):
-    """The objects that a field leads to from some of the parents, and null from the others.
+    """The objects that a field returns for some of the parents, with null for the others.
 
-    ``choices`` is for each parent the index of the list that has its object, -1 for null: there are
-    several lists where the objects are of two revisions, say. In each list they are in the order of
-    their parents.
+    ``choices`` has, for each parent, the index of the list that contains its object, or -1 for
+    null. There are several lists if, for example, the objects belong to two revisions. Each list is
+    in the order of the parents.
     """
 
     lists: Sequence[Sequence[Any]]
@@ -196,7 +198,7 @@ class ColumnSlice(Sequence[Any]):
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
     def texts(self) -> list[str]:
-        """Return the JSON of each value, which is made once for each distinct one."""
+        """Return the JSON of each value, created once for each distinct value."""
         texts: list[str] = getattr(self.frame, self.column).mapped_at(json_text, self.rows)
         return texts
 
@@ -207,18 +209,18 @@ def json_text(value: Any) -> str:
 
 
 class ListedColumn(ColumnSlice):
-    """The values of a frame's column at some rows, each as a list of one."""
+    """The values of a frame's column at some rows, each as a list with one item."""
 
     def __getitem__(self, place: Any) -> Any:
         return [super().__getitem__(place)]
 
     def texts(self) -> list[str]:
-        """Return the JSON of each list, which is made once for each distinct value."""
+        """Return the JSON of each list, created once for each distinct value."""
         return [f"[{text}]" for text in super().texts()]
 
 
 Answer = Sequence[Any] | WhereKnown | Sublists
-"""What a field answers for many objects: a value, an object or null, or a list for each."""
+"""The result of a field for many objects: a value, an object or null, or a list for each."""
 
 ForMany = Callable[..., Answer]
 """A function of a list of objects, and of the field's arguments by keyword."""
@@ -232,14 +234,13 @@ def for_many(
     extensions: Sequence[FieldExtension] = (),
     is_fixed: bool = False,
 ) -> Any:
-    """Declare a field by a function of many objects; its docstring describes it unless
-    ``description`` does.
+    """Declare a field by a function of many objects, described by ``description`` or its docstring.
 
-    Objects of its type have ``alone``, which returns the list that has the object alone. The
-    function's parameters after the first are the field's arguments. With ``is_fixed`` its
-    values follow from the rows of a frame that the objects are, and from the arguments. Where it
-    raises for a list, the stock executor takes over and reports the error at each place it belongs
-    to.
+    Objects of its type have ``alone``, which returns a list of only the object. The parameters of
+    the function after the first are the arguments of the field. With ``is_fixed``, its values
+    depend only on the rows of a frame that the objects are, and on the arguments. If it raises for
+    a list, graphql-core's executor resolves the list instead and reports the error at each of its
+    paths.
     """
 
     def resolve(self: Any, **arguments: Any) -> Any:
@@ -270,10 +271,11 @@ def attribute(
     make: Callable[[Any], Any] | None = None,
     is_for_many: bool = False,
 ) -> Any:
-    """Declare a field that is an attribute of its object, ``info.tag`` say, or made of it.
+    """Declare a field that is an attribute of its object, for example ``info.tag``, or computed
+    from it.
 
-    The docstring of its type describes it. None stays None, whatever ``make`` makes of others. With
-    ``is_for_many`` it answers for many objects at once.
+    The docstring of its type describes it. None remains None; ``make`` is called for other values.
+    With ``is_for_many``, it resolves many objects at once.
     """
     value = attrgetter(path)
 
@@ -321,16 +323,16 @@ def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
 
 
 def is_for_many(field: GraphQLField) -> bool:
-    """Tell whether a field of the schema can answer for many objects at once."""
+    """Return whether a field of the schema can resolve many objects at once."""
     declared: StrawberryField | None = field.extensions.get("strawberry-definition")
     return declared is not None and (FOR_MANY in declared.metadata or declared.is_basic_field)
 
 
 def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
-    """Return how a field answers for many objects; raises NotForMany where it can not.
+    """Return the function of a field for many objects; raises NotForMany if it has none.
 
-    A plain field, one without a resolver, is a column of the list; where the list has no such
-    column, and the field is not an object, it is read from each of them.
+    A plain field, which has no resolver, is a column of the list. If the list has no such column,
+    and the field is not an object, the field is read from each object.
     """
     function: ForMany | None = field.metadata.get(FOR_MANY)
     if function is not None:

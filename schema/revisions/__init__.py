@@ -1,1 +1,1 @@
-"""What a revision holds: its stacks, packages, specs and dependencies, and how to ask for them."""
+"""Revisions: their stacks, packages, specs and dependencies, with filters and orders."""
