@@ -128,7 +128,7 @@ def package_title(entry: PackageEntry, name: str) -> Sentence:
     """Return the title of the entry of a revision that touched a package."""
     head = entry.head
     pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
-    for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
+    for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
         if versions:
             pieces += [", ", *_versions(versions), f" {verb}"]
     return Sentence(*pieces, " in ", Value(head.tag), f" of {long_day(head.taken_at)}")
@@ -137,10 +137,13 @@ def package_title(entry: PackageEntry, name: str) -> Sentence:
 def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
     """Return the changes that a revision made to a package, in a few sentences."""
     sentences = []
-    for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
+    for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
         if versions:
-            what = "Version " if len(versions) == 1 else "Versions "
-            sentences.append(Sentence(what, *_versions(versions), " of ", Name(name), f" {verb}."))
+            is_one = len(versions) == 1
+            what, were = ("Version ", "was") if is_one else ("Versions ", "were")
+            sentences.append(
+                Sentence(what, *_versions(versions), " of ", Name(name), f" {were} {verb}.")
+            )
     counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
     specs = _counts_list(zip(counts, _CHANGE_KINDS, strict=True))
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))

@@ -126,9 +126,9 @@ def test_what_people_read_of_a_hash(world: Remembered) -> None:
     assert lines[1].endswith(") (package gone)")
     assert lines[2].endswith(": returned; still there")
     assert [line.partition(" develop: ")[2] for line in lines[3:]] == [
-        "+ came: returned",
-        "- went: package gone",
-        "+ came: new package",
+        "+ added: returned",
+        "- removed: package gone",
+        "+ added: new package",
     ]
 
 
@@ -215,8 +215,8 @@ def test_since_when_a_package_is_there_so(world: Remembered) -> None:
         f"develop: {days[3]} to {days[4]}: 1 spec; gone in {days[5]} (1 replaced)\n"
         "vX.Y.Z: never\n"
         f"nearest in {days[5]}: {ZLIB.short} /{ZLIB.hash[:7]}\n"
-        f"{digest(world, 5)} 2025-01-10 00:00 develop: - went: 1 replaced\n"
-        f"{digest(world, 3)} 2025-01-08 00:00 develop: + came\n"
+        f"{digest(world, 5)} 2025-01-10 00:00 develop: - removed: 1 replaced\n"
+        f"{digest(world, 3)} 2025-01-08 00:00 develop: + added\n"
     )
     document = good(world, "log", "cmake", "--stack", "tools", "--series", "develop", "--json").json
     assert [document[key] for key in ("package", "stack", "target")] == ["cmake", "tools", None]

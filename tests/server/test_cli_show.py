@@ -109,7 +109,7 @@ def test_a_package_that_is_gone(world: Remembered) -> None:
     assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in done.err
     assert "), it is back in develop of 2025-01-09 (" in done.err
     first = ask(world, "show", "develop@2025-01-06", "cmake")
-    assert "does not have 'cmake'; it came in develop of 2025-01-07 (" in first.err
+    assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
     assert good(world, "show", "zlib", "--json").json["gone_in"] is None
     assert "Gone in" not in labelled(good(world, "show", "zlib").lines[1:])
 

@@ -294,7 +294,7 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
     later = [entry.head for entry in timeline.entries if places[entry.head.key] < own]
     seen = [f"it was removed in {title(earlier[0])}"] if earlier else []
     if later:
-        seen.append(f"it {'is back' if earlier else 'came'} in {title(later[-1])}")
+        seen.append(f"it {'is back' if earlier else 'was added'} in {title(later[-1])}")
     return ", ".join(seen)
 
 

@@ -441,9 +441,10 @@ def _span_entries(
     events.sort(key=lambda event: age(event[0]), reverse=True)
     for revision, series, kind, span in selection.of(events, itemgetter(0)):
         is_new = kind == "came"
-        sign, style = SIGNS[SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED]
+        change = SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
+        sign, style = SIGNS[change]
         reason, facts = why(span, came=is_new)
-        text = style(f"{sign} {kind}{reason}")
+        text = style(f"{sign} {change.value}{reason}")
         facts = {"revision": revision, "series": series, "kind": kind, **facts}
         yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"], facts)
 

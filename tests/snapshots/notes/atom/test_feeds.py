@@ -77,8 +77,8 @@ def test_what_entries_of_a_package_say() -> None:
     """The versions that came and went, and why the specs did; revisions without it are left out."""
     entries = of_package(PAST, "hdf5").entries
     assert [it.title for it in entries] == [
-        "hdf5: upgraded, 1.14.6 came, 1.14.5 went in develop of 8 January 2025",
-        "hdf5: added, 1.14.5 came in develop of 5 January 2025",
+        "hdf5: upgraded, 1.14.6 added, 1.14.5 removed in develop of 8 January 2025",
+        "hdf5: added, 1.14.5 added in develop of 5 January 2025",
     ]
     assert "Specs: 1 added, 1 removed. By reason: " in entries[0].summary
     assert "1 replaces" in entries[0].summary
