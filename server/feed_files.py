@@ -32,7 +32,7 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
         counts = {}
     newest = told_in(history, series)
     kept = library.past.kept_stories(newest)
-    stories = {step.pair: entry_story(library, step, kept.get(step.pair)) for step in newest}
+    stories = {step: entry_story(library, step, kept.get(step.pair)) for step in newest}
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 
 

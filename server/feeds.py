@@ -262,7 +262,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
             return {}, False
         return growth.counts, True
 
-    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Pair, EntryStory]:
+    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Neighbours, EntryStory]:
         """Return the stories of neighbours, without those whose contents cannot be read."""
         if not newest:
             return {}
@@ -271,10 +271,13 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         stories = {}
         for step in newest:
             html = kept.get(step.pair)
-            is_light = html is not None and _recorded_at(library, step) is None
-            lane = lanes.loading if is_light else lanes.explaining
+            if html is not None and _recorded_at(library, step) is None:
+                stories[step] = EntryStory(html)
+                continue
             try:
-                stories[step.pair] = await lane.run(partial(entry_story, library, step, html))
+                stories[step] = await lanes.explaining.run(
+                    partial(entry_story, library, step, html)
+                )
             except CatalogError as error:
                 _log.error("%s", visible(str(error)))
         return stories

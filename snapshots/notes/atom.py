@@ -245,15 +245,15 @@ def series_feed(
     addresses: Addresses,
     *,
     counts: Mapping[Pair, PairCounts],
-    stories: Mapping[Pair, EntryStory],
+    stories: Mapping[Neighbours, EntryStory],
     after: str | None = None,
 ) -> Feed:
     """Return the feed of a series in the history: one entry per revision, newest first.
 
     ``counts`` are those of the pairs for which they are available: other entries have only the
-    totals of their revision. ``stories`` are those of the pairs of ``told_in``, if available. With
-    ``after``, return the document with the entries that follow the entry of the revision with this
-    key; raises RevisionNotFound if there is none.
+    totals of their revision. ``stories`` are those of the neighbours of ``told_in``, if available.
+    With ``after``, return the document with the entries that follow the entry of the revision with
+    this key; raises RevisionNotFound if there is none.
     """
     every = history.neighbours(series)[::-1]
     page, following = page_after(every, lambda neighbours: neighbours.head, after)
@@ -265,7 +265,7 @@ def series_feed(
             None,
             series_title(neighbours, counts.get(neighbours.pair)),
             series_summary(neighbours, counts.get(neighbours.pair)),
-            stories.get(neighbours.pair),
+            stories.get(neighbours),
         )
         for neighbours in page
     ]

@@ -16,6 +16,7 @@ from snapshots.history import History
 from snapshots.timelines.growth import Growth
 from tests.server.feeds.endpoints import SERIES, Served
 from tests.snapshots.catalog.pasts import forget_stories
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +58,19 @@ async def test_a_content_that_cannot_be_read(
         assert "<h3>" not in damaged.entries[0].content[0].value
     assert "no parquet" not in caplog.text
     assert caplog.records
+
+
+async def test_a_series_that_returns_to_a_content(tmp_path: Path) -> None:
+    """Two steps between the same contents are two entries with stories; the feed is complete."""
+    contents = [a_spec("1")], [a_spec("2")]
+    Catalog(str(tmp_path)).publish(
+        [a_snapshot(contents[number % 2], taken_at=day(number)) for number in range(4)]
+    )
+    served = Served(tmp_path)
+    async with served.client() as client:
+        feed = read_feed((await client.get("/feeds/develop.atom")).content)
+    assert ["<h3>" in it.content[0].value for it in feed.entries] == [True, True, True, False]
+    assert served.responses.num_bytes > 0
 
 
 def test_a_feed_of_kept_stories_is_that_of_made_ones(

@@ -90,7 +90,7 @@ def test_a_story_takes_the_place_of_numbers() -> None:
     history = grown(3)
     newest = told_in(history, "develop")[0]
     story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
-    entries = of_history(history, stories={newest.pair: EntryStory(story)}).entries
+    entries = of_history(history, stories={newest: EntryStory(story)}).entries
     assert entries[0].content[0].value.strip() == story.strip()
     assert entries[1].content[0].value.startswith("<p>")
     assert entries[0].title.endswith("2025: 5 specs, 1 more than before")
@@ -167,4 +167,4 @@ def test_what_xml_cannot_hold_is_written_out(text: str) -> None:
     assert of_package(awkward, "hdf5").entries
     history = grown(2)
     story = EntryStory(f"<p>{text}</p>")
-    assert of_history(history, stories={history.neighbours("develop")[-1].pair: story}).entries
+    assert of_history(history, stories={history.neighbours("develop")[-1]: story}).entries
