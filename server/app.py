@@ -209,7 +209,7 @@ def create_app(
             headers=headers,
             observers=observers,
             failure=_internal_error,
-            tracing=None if telemetry is None else telemetry.requests(is_trusted, routes),
+            tracing=None if telemetry is None else telemetry.request_spans(is_trusted, routes),
         )
     ]
     if settings.trusted_proxies:

@@ -69,10 +69,11 @@ class RequestIds:
 
     def _given(self, scope: Scope) -> str | None:
         client = scope.get("client")
-        if self._is_trusted is None or not client or not self._is_trusted(client[0]):
+        if self._is_trusted is None or not client:
             return None
         value = next((text for name, text in scope["headers"] if name == HEADER), b"")
-        return str(value, "ascii") if _VALID_ID.fullmatch(value) else None
+        is_accepted = _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
+        return str(value, "ascii") if is_accepted else None
 
 
 CDN = "https://unpkg.com"

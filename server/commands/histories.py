@@ -138,11 +138,11 @@ def causes_command(
       only causes in packages whose recipes it touched count.
     - limit: Print only the first N. By default all are printed.
     """
-    from server.terminal.printing.histories import report_of
+    from server.terminal.printing.histories import series_report
 
     opened = parameters.open_catalog(catalog)
     series = parameters.series_or_default(series, opened.history)
-    report = report_of(opened, series, by, since, until, limit)
+    report = series_report(opened, series, by, since, until, limit)
     console.say_result(report.document, report.lines())
 
 

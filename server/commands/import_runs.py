@@ -73,9 +73,10 @@ class ImportRun:
         self._options = options
         self._catalog = Catalog(location)
         self._settings = settings_from(os.environ)
-        self._approve = (
-            None if options.gate is None else gatekeeper(options.gate, self._catalog.package_names)
-        )
+        self._approve = None
+        if options.gate is not None:
+            self._approve = gatekeeper(options.gate, self._catalog.package_names)
+            console.keep_lines_whole()  # it prints to standard error
         _check_source_name(options.source_name)
         self._report = Report(skip_bad=options.skip_bad)
         self._publications: list[Publication] = []

@@ -123,20 +123,20 @@ def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
     }
     taken = [_seconds(point["takenAt"]) for point in points]
     # In the first revision all specs are new: its bar would make the others invisible.
-    came = [0, *(point["specsAdded"] for point in points[1:])]
-    went = [0, *(point["specsRemoved"] for point in points[1:])]
+    added = [0, *(point["specsAdded"] for point in points[1:])]
+    removed = [0, *(point["specsRemoved"] for point in points[1:])]
     box = {"width": WIDTH, "height": HEIGHT}
     drawn: dict[str, Any] = {
         name: line(values, times=taken, **box) for name, values in columns.items()
     }
-    drawn["changes"] = bars(came, went, times=taken, **box)
+    drawn["changes"] = bars(added, removed, times=taken, **box)
     minutes = [seconds // _MINUTE for seconds in taken]
     numbers = {
         "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
         **columns,
         "size": [None if size is None else round(size / _MEBIBYTE) for size in columns["size"]],
-        "added": came,
-        "removed": went,
+        "added": added,
+        "removed": removed,
     }
     # These are only numbers, but "<" is escaped in any case: nothing can end the script element.
     points_json = orjson.dumps(numbers).decode().replace("<", "\\u003c")

@@ -57,11 +57,6 @@ class Chosen(msgspec.Struct, frozen=True):
     revisions: Mapping[str, Sequence[RevisionInfo]]
 
     @property
-    def series(self) -> list[Subject]:
-        """The series, as subjects."""
-        return [{Role.SERIES: name} for name in self.revisions]
-
-    @property
     def contents(self) -> list[Subject]:
         """The distinct contents, as subjects."""
         subjects: dict[str, Subject] = {}
@@ -135,7 +130,9 @@ class SiteDocument(msgspec.Struct, frozen=True):
         elif Role.REVISION in roles:
             subjects = chosen.contents
         else:
-            subjects = chosen.series if Role.SERIES in roles else [{}]
+            subjects = (
+                [{Role.SERIES: name} for name in chosen.revisions] if Role.SERIES in roles else [{}]
+            )
         every = (
             {name: subject[role] for name, role in self.roles.items() if role in subject}
             for subject in subjects

@@ -127,8 +127,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 
 def opened_catalog(location: str) -> OpenedCatalog:
     """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
-    opened, _ = open_sides(location, ())
-    return msgspec.structs.replace(opened, history=opened.catalog.require_history())
+    catalog = Catalog(location)
+    library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
+    return OpenedCatalog(catalog, catalog.require_history(), library)
 
 
 def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalog, list[SideInfo]]:

@@ -183,14 +183,15 @@ def keep_lines_whole() -> None:
 def width() -> int | None:
     """Return the maximum width of a line of the result in columns; None for no limit.
 
-    It is set by ``--width``, and else by the terminal. Output to other programs, such as grep, is
-    not limited.
+    It is set by ``--width``, and else by the terminal at the first line. Output to other programs,
+    such as grep, is not limited.
     """
     context = click.get_current_context(silent=True)
-    if context is not None and _WIDTH in context.meta:
-        columns: int | None = context.meta[_WIDTH]
-        return columns
-    return get_terminal_size().columns if sys.stdout.isatty() else None
+    meta = {} if context is None else context.meta
+    if _WIDTH not in meta:
+        meta[_WIDTH] = get_terminal_size().columns if sys.stdout.isatty() else None
+    columns: int | None = meta[_WIDTH]
+    return columns
 
 
 def _visible(text: str) -> str:

@@ -69,7 +69,9 @@ class Telemetry(Spans):
         """The tracer of cachelog."""
         return self._provider.get_tracer("cachelog", cachelog_version())
 
-    def requests(self, is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]) -> "RequestSpans":
+    def request_spans(
+        self, is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
+    ) -> "RequestSpans":
         """Return the spans of requests."""
         return RequestSpans(self.tracer, is_trusted, routes)
 

@@ -529,8 +529,8 @@ def _bar(package: PackageCounts, scale: float) -> str:
 CAUSES_FORMAT = 1
 """The version of the document of ``causes``."""
 
-_BARS = "·▁▂▃▄▅▆▇█"
-_MOST_BARS = 32
+_BLOCKS = "·▁▂▃▄▅▆▇█"
+_MOST_BLOCKS = 32
 """Maximum number of bars; if there are more revisions, each bar represents several."""
 
 
@@ -568,7 +568,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
             number("reached", 2, attrgetter("num_involved")),
             number("revisions", 1, attrgetter("num_revisions")),
             TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
-            TableColumn(head, 0, lambda cause: _name(cause, self.by), styles.name),
+            TableColumn(head, 0, lambda cause: _cause_label(cause, self.by), styles.name),
         ]
         if self.shown:
             yield from table(self.shown, columns)
@@ -586,7 +586,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
         }
 
 
-def report_of(
+def series_report(
     opened: OpenedCatalog,
     series: str,
     by: Sequence[SeriesCauseKey],
@@ -603,7 +603,7 @@ def report_of(
     return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
 
 
-def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
+def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
     commit = cause.commit
     parts = {
         SeriesCauseKey.PACKAGE: cause.package or "all packages",
@@ -615,14 +615,14 @@ def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
 
 def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
     """Return one bar per revision, or per several: the number of specs explained in them."""
-    step = max(1, -(-len(revisions) // _MOST_BARS))
+    step = max(1, -(-len(revisions) // _MOST_BLOCKS))
     places = {revision: place // step for place, revision in enumerate(revisions)}
     heights = [0] * -(-len(revisions) // step)
     for point in cause.points:
         heights[places[point.revision]] += point.num_specs or min(1, point.num_involved)
     most = max(heights, default=0) or 1
-    last = len(_BARS) - 1
-    return "".join(_BARS[-(-height * last // most)] for height in heights)
+    last = len(_BLOCKS) - 1
+    return "".join(_BLOCKS[-(-height * last // most)] for height in heights)
 
 
 def _cause_facts(cause: SeriesCause) -> dict[str, Any]:

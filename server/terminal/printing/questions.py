@@ -255,8 +255,8 @@ class RevisionTwins(msgspec.Struct, frozen=True):
         hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MOST_NAMES + 1, " / ")
         yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
         titles = few(list(map(twins_title, self._causes_of(group))), _MOST_NAMES)
-        text = f"{titles}; joined, they save {counted(len(saved), 'spec')}"
-        yield from (f"  {line}" for line in wrapped(text))
+        text = f"  {titles}; joined, they save {counted(len(saved), 'spec')}"
+        yield from wrapped(text, " " * 6)
 
     def _causes_of(self, group: TwinGroup) -> list[CauseName]:
         """Return the causes of a group, each once for both directions."""

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from server.terminal.catalogs import open_sides
-from server.terminal.console import facts_of, keep_lines_whole, note
+from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
@@ -67,7 +67,6 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
     standard error. ``names`` returns the packages of the catalog.
     """
     rule_set = read_rules(rules)
-    keep_lines_whole()
 
     def approve(planned: Planned) -> None:
         is_refused = False
