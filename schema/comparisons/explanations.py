@@ -333,7 +333,7 @@ def _of_name(fact: str) -> Any:
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
-    """Opaque and stable."""
+    """An opaque, stable id."""
     key = rows.loaded.key
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 

@@ -37,12 +37,12 @@ class Measures(msgspec.Struct, frozen=True):
     depth: int
 
 
-def refuse(what: str, number: int, allowed: int, code: str = LIMIT_EXCEEDED) -> Refusal:
+def refuse(what: str, number: int, allowed: int) -> Refusal:
     """Return the error for a number that exceeds its limit; None if it does not."""
     if number <= allowed:
         return None
     message = f"{what}: {_short(number)} found, {allowed:,} are allowed."
-    return {"message": message, "extensions": {"code": code}}
+    return {"message": message, "extensions": {"code": LIMIT_EXCEEDED}}
 
 
 def _short(number: int) -> str:

@@ -212,10 +212,13 @@ class ListedColumn(ColumnSlice):
     """The values of a frame's column at some rows, each as a list with one item."""
 
     def __getitem__(self, place: Any) -> Any:
-        return [super().__getitem__(place)]
+        value = super().__getitem__(place)
+        if isinstance(place, slice):
+            return ListedColumn(value.frame, value.column, value.rows)
+        return [value]
 
     def texts(self) -> list[str]:
-        """Return the JSON of each list, created once for each distinct value."""
+        """Return the JSON of each list."""
         return [f"[{text}]" for text in super().texts()]
 
 

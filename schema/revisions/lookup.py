@@ -133,7 +133,7 @@ read at once.
 
 LazyMainCause = Annotated["MainCause", strawberry.lazy("schema.histories")]
 
-FirstArgument = Annotated[
+OptionalFirst = Annotated[
     int | None, strawberry.argument("Maximum number of specs; by default, all.")
 ]
 
@@ -314,13 +314,13 @@ class LookupType:
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @resolver(LOOKED_UP, Omittable())
-    def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
+    def found(self, info: Info, first: OptionalFirst = None) -> list[SpecType]:
         """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
     @resolver(LOOKED_UP, Omittable())
-    def missing(self, info: Info, first: FirstArgument = None) -> list[MissingSpec]:
+    def missing(self, info: Info, first: OptionalFirst = None) -> list[MissingSpec]:
         """The specs that were not found, in the same order."""
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]

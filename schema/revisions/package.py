@@ -318,7 +318,7 @@ def _names(packages: "PackageRows") -> list[str]:
 
 
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
-    """Opaque and stable."""
+    """An opaque, stable id."""
     key = packages.loaded.info.key
     return [node_id("Package", key, name) for name in _names(packages)]
 

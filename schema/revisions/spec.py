@@ -127,7 +127,7 @@ LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
-    """Opaque and stable."""
+    """An opaque, stable id."""
     key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.numbers)
     return [node_id("Spec", key, text) for text in texts]
 

@@ -135,19 +135,26 @@ def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) ->
 def _url(kind: SuggestionKind, value: str, ref: str | None, tag: str) -> str:
     """Return the path of a page in the requested revision, or in that of a tag."""
     revision = ref or tag
-    package, _, version = value.partition("@")
-    paths = {
-        SuggestionKind.PACKAGE: _path(*(() if ref is None else ("r", ref)), "packages", value),
-        SuggestionKind.STACK: _path("r", revision, "stacks", value),
-        SuggestionKind.SERIES: _path("series", value),
-        SuggestionKind.TAG: _path("r", value),
-        SuggestionKind.VERSION: _path("r", revision, "packages", package, versions=version),
-        SuggestionKind.COMPILER: _path("r", revision, compilers=value),
-        SuggestionKind.TARGET: _path("r", revision, targets=value),
-        SuggestionKind.VARIANT: _path("search", **{"q": value, "in": revision}),
-        SuggestionKind.HASH: _path("r", revision, "specs", value),
-    }
-    return paths[kind]
+    match kind:
+        case SuggestionKind.PACKAGE:
+            return _path(*(() if ref is None else ("r", ref)), "packages", value)
+        case SuggestionKind.STACK:
+            return _path("r", revision, "stacks", value)
+        case SuggestionKind.SERIES:
+            return _path("series", value)
+        case SuggestionKind.TAG:
+            return _path("r", value)
+        case SuggestionKind.VERSION:
+            package, _, version = value.partition("@")
+            return _path("r", revision, "packages", package, versions=version)
+        case SuggestionKind.COMPILER:
+            return _path("r", revision, compilers=value)
+        case SuggestionKind.TARGET:
+            return _path("r", revision, targets=value)
+        case SuggestionKind.VARIANT:
+            return _path("search", **{"q": value, "in": revision})
+        case SuggestionKind.HASH:
+            return _path("r", revision, "specs", value)
 
 
 def _path(*names: str, **query: str) -> str:

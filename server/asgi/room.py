@@ -218,8 +218,8 @@ class Outgoing(Room):
         """
         return self.begin_bytes(2 * len(response.body), scope)
 
-    def begin_bytes(self, size: int, scope: Scope | None) -> Place:
-        """Return the place of ``size`` bytes, as ``begin``; without a scope it is never ended."""
+    def begin_bytes(self, size: int, scope: Scope) -> Place:
+        """Return the place of ``size`` bytes, as ``begin``."""
         if size < _LARGE_ANSWER:
             return self._nothing
         place = self.place(scope)

@@ -184,9 +184,9 @@ def own_documents() -> list[SiteDocument]:
     return documents_of({sha256(text.encode()).hexdigest(): text for text in texts})
 
 
-def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[SiteDocument]:
+def documents_of(texts: Mapping[str, str]) -> list[SiteDocument]:
     """Return the documents of texts by id; raise InvalidArgument for one that is unsuitable."""
-    return [_document(_schema(), id_, text, option) for id_, text in texts.items()]
+    return [_document(_schema(), id_, text) for id_, text in texts.items()]
 
 
 @cache
@@ -194,9 +194,9 @@ def _schema() -> GraphQLSchema:
     return build_schema(sdl())
 
 
-def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> SiteDocument:
+def _document(schema: GraphQLSchema, id_: str, text: str) -> SiteDocument:
     def refusal(reason: str) -> InvalidArgument:
-        return InvalidArgument(option, f"the document {quoted(id_)}: {reason}")
+        return InvalidArgument("--documents", f"the document {quoted(id_)}: {reason}")
 
     if not _SAFE_ID.fullmatch(id_):
         raise refusal("its id cannot be the name of a folder: letters, digits, '.', '_', '-'")

@@ -163,7 +163,8 @@ def read_tail(storage: Storage, path: str, size: int) -> pa.Buffer | None:
     None if the file's name states no tail, or if the bytes are not those that were written: reading
     the entire file then reports the damage. Raises the errors of ``Storage.read``.
     """
-    match, start = _NAMED.search(path), tail_start(path)
+    match = _NAMED.search(path)
+    start = int(match[1]) if match else 0
     if match is None or not 0 < start < size:
         return None
     data = storage.read(path, size, start)

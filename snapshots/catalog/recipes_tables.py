@@ -174,7 +174,8 @@ class RecipesTables:
         """Store the recipes of revisions, and commits that are not stored yet."""
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
-            self._graphs = None  # other processes may have stored some since
+            if commits and self._commits.refresh(missing_ok=True):
+                self._graphs = None  # other processes have stored some since
             kept = {source: self.graph(source).commits for source in commits}
             new = {
                 source: [commit for commit in of_source if commit.oid not in kept[source]]

@@ -278,7 +278,7 @@ class Causes:
         pairs = self._own.pairs
         nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
         keys = [
-            hash_keys(side)[of_side]
+            hash_keys(side, of_side)
             for side, of_side in zip((self._base, self._head), nodes, strict=True)
         ]
         last_first = np.lexsort(keys[::-1])[::-1]

@@ -32,7 +32,7 @@ from snapshots.changes.reasons import (
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
-from snapshots.frames.hashes import WIDTH
+from snapshots.frames.hashes import NUM_WORDS, WIDTH
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
 
@@ -365,7 +365,7 @@ def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:
 
 def _hashes(changes: SpecChanges, is_removed: Mask) -> pa.Array:
     """Return the hash of each change as text."""
-    words = np.empty((len(changes), WIDTH // 8), np.uint64)
+    words = np.empty((len(changes), NUM_WORDS), np.uint64)
     for frame, rows, mask in _sides(changes, is_removed):
         words[mask] = frame.hashes.words_at(rows)
     ends = np.arange(len(changes) + 1, dtype=np.int32) * WIDTH

@@ -5,7 +5,7 @@ across two sides by 64-bit hashes, which are valid within this process: equal va
 hashes, and two different values share one by chance in one of about 10^19 pairs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from snapshots.frames.columns import Codes, Mask, Rows, mixed
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
-from snapshots.frames.hashes import WIDTH, texts_of
+from snapshots.frames.hashes import NUM_WORDS, Hashes, texts_of
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -80,14 +80,17 @@ def is_stated(side: Side) -> Mask:
     return mask
 
 
-def hash_keys(side: Side) -> Fingerprints:
+def hash_keys(side: Side, nodes: Nodes) -> Fingerprints:
     """Return the beginning of each node's hash as a number; they sort like the hashes."""
-    return np.concatenate((side.frame.hashes.keys, side.graph.outside.hashes.keys))
+    keys = np.empty(len(nodes), np.uint64)
+    for mask, hashes, rows in _hashes(side, nodes):
+        keys[mask] = hashes.keys_at(rows)
+    return keys
 
 
 def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
     """Return for each pair of nodes whether they have the same hash."""
-    equal: Mask = hash_keys(base)[base_nodes] == hash_keys(head)[head_nodes]
+    equal: Mask = hash_keys(base, base_nodes) == hash_keys(head, head_nodes)
     # The complete hashes need to be compared only if their beginnings are equal.
     pairs = np.flatnonzero(equal)
     before, after = _words(base, base_nodes[pairs]), _words(head, head_nodes[pairs])
@@ -97,11 +100,17 @@ def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> M
 
 def _words(side: Side, nodes: Nodes) -> Fingerprints:
     """Return the hash of each node as four numbers."""
-    words = np.empty((len(nodes), WIDTH // 8), np.uint64)
-    is_row = nodes < side.graph.num_rows
-    words[is_row] = side.frame.hashes.words_at(nodes[is_row])
-    words[~is_row] = side.graph.outside.hashes.words_at(nodes[~is_row] - side.graph.num_rows)
+    words = np.empty((len(nodes), NUM_WORDS), np.uint64)
+    for mask, hashes, rows in _hashes(side, nodes):
+        words[mask] = hashes.words_at(rows)
     return words
+
+
+def _hashes(side: Side, nodes: Nodes) -> Iterator[tuple[Mask, Hashes, Nodes]]:
+    """Yield the hashes of rows and of specs outside, with the mask and places of their nodes."""
+    is_row = nodes < side.graph.num_rows
+    yield is_row, side.frame.hashes, nodes[is_row]
+    yield ~is_row, side.graph.outside.hashes, nodes[~is_row] - side.graph.num_rows
 
 
 def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:

@@ -168,7 +168,7 @@ class SpecPair:
             side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
         ]
-        keys = [hash_keys(side)[of_side] for side, of_side in zip(self.sides, nodes, strict=True)]
+        keys = list(map(hash_keys, self.sides, nodes))
         # The hashes of a side's nodes are distinct, but their beginnings may be equal.
         _, ours, theirs = np.intersect1d(keys[0], keys[1], return_indices=True)
         equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
-from snapshots.frames.columns import Codes, Rows, distinct_below, rows_where
+from snapshots.frames.columns import Codes, ListColumn, Rows, distinct_below, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
@@ -144,8 +144,7 @@ def _num_specs(frame: Frame, rows: Rows | slice, places: Codes) -> Numbers:
     """
     column = frame.stacks
     of_lists = np.bincount(column.codes[rows], minlength=len(column.values))
-    of_items: Numbers = np.append(column.total_by_item(of_lists), 0)
-    return of_items[places]
+    return _by_stack(column, of_lists, places)
 
 
 def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) -> Numbers:
@@ -153,11 +152,17 @@ def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) 
     column, sizes = frame.stacks, frame.size.numbers[rows]
     of_lists = np.zeros(len(column.values), np.int64)
     np.add.at(of_lists, column.codes[rows], np.maximum(sizes, 0))
-    totals: Numbers = np.append(column.total_by_item(of_lists), 0)[places]
+    totals = _by_stack(column, of_lists, places)
     is_stated = sizes >= 0
     if not is_stated.all():
         stated = np.arange(len(frame), dtype=np.int32)[rows][is_stated]
         totals[(num_specs > 0) & (_num_specs(frame, stated, places) == 0)] = _UNKNOWN
+    return totals
+
+
+def _by_stack(column: ListColumn, of_lists: Numbers, places: Codes) -> Numbers:
+    """Return totals of distinct lists of stacks as totals of stacks."""
+    totals: Numbers = np.append(column.total_by_item(of_lists), 0)[places]
     return totals
 
 

@@ -161,9 +161,9 @@ class DemoCache:
 
     def _drop_extra_versions(self, package: DemoPackage) -> bool:
         """Occasionally drop the versions that upgrades left; return whether it did."""
-        settles = package.extra > 0 and self._draw.random() < 0.7
-        package.extra *= not settles
-        return settles
+        drops = package.extra > 0 and self._draw.random() < 0.7
+        package.extra *= not drops
+        return drops
 
     def _specs_affected(self) -> dict[str, int]:
         """Return, for each package, the number of its specs and of its dependents' specs."""

@@ -12,9 +12,13 @@ import pyarrow as pa
 from snapshots.frames.columns import Image, Mask, Rows
 
 WIDTH = 32
+"""Number of characters of a hash."""
+
+NUM_WORDS = WIDTH // 8
+"""Number of 64-bit numbers that a hash is stored as."""
+
 _KEY_CHARACTERS = 12
 _BITS = 5
-_NUM_WORDS = WIDTH // 8
 
 Keys = npt.NDArray[np.uint64]
 Words = npt.NDArray[np.uint64]
@@ -37,8 +41,8 @@ class Hashes:
 
     def __init__(self, raw: bytes | Words, keys: Keys | None = None) -> None:
         words = np.frombuffer(raw, np.uint64) if isinstance(raw, bytes) else raw
-        self._words = words.reshape(-1, _NUM_WORDS)
-        self._keys = _pack(self.table) if keys is None else keys
+        self._words = words.reshape(-1, NUM_WORDS)
+        self._keys = _pack(self._words.view(np.uint8)) if keys is None else keys
         self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
@@ -53,11 +57,6 @@ class Hashes:
     def words(self) -> Words:
         """The hashes as four numbers per row, which numpy copies and compares fast."""
         return self._words
-
-    @property
-    def table(self) -> npt.NDArray[np.uint8]:
-        """The characters of each hash."""
-        return self.words.view(np.uint8)
 
     @property
     def num_bytes(self) -> int:
@@ -151,7 +150,7 @@ class Hashes:
         rows = {text: row for row, text in enumerate(head.texts)}
         return np.array([rows.get(text, -1) for text in self.texts], np.int32)
 
-    def keys_at(self, rows: Rows) -> Keys:
+    def keys_at(self, rows: npt.NDArray[np.integer]) -> Keys:
         """Return the keys of rows."""
         return self._keys.take(rows)
 
@@ -191,9 +190,9 @@ def words_of(hashes: pa.ChunkedArray) -> Words:
     whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
     if not len(whole):
         return np.empty(0, np.uint64)
-    size = WIDTH // 8
     _, data = whole.buffers()
-    return np.frombuffer(data, np.uint64)[whole.offset * size :][: len(whole) * size]
+    words = np.frombuffer(data, np.uint64)
+    return words[whole.offset * NUM_WORDS :][: len(whole) * NUM_WORDS]
 
 
 def texts_of(words: Words) -> list[str]:
@@ -217,8 +216,6 @@ def _pack(table: npt.NDArray[np.uint8]) -> Keys:
 
 # -- sets of hashes
 
-
-_WORDS = WIDTH // 8
 
 # Odd, so that multiplication is invertible, and random, so that no one can create hashes that
 # collide.
@@ -256,7 +253,7 @@ class HashSet:
 
 def _mixed(words: npt.NDArray[np.uint64]) -> Keys:
     """Return 64 bits for each hash, which depend on all of its characters."""
-    of_hashes = words.reshape(-1, _WORDS)
+    of_hashes = words.reshape(-1, NUM_WORDS)
     keys = np.zeros(len(of_hashes), np.uint64)
     for word in of_hashes.T:
         keys ^= word

@@ -84,7 +84,7 @@ class SharedHashes(Hashes):
         """Apply a function to the hash of each row; the results are cached in the pool."""
         return self.pool.hashes.mapped_at(function, self.numbers.take(rows))
 
-    def keys_at(self, rows: Rows) -> Keys:
+    def keys_at(self, rows: npt.NDArray[np.integer]) -> Keys:
         """Return the keys of rows."""
         return self.pool.hashes.keys_at(self.numbers.take(rows))
 

@@ -212,11 +212,11 @@ class _LockedSpecs:
             node = self._decoded(raw, LockedNode, place)
             self._add(LockedSpec(digest, node, place, place, digest in roots))
         # The groups of an included environment would be indistinguishable from its own.
-        places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
-        roots_in_order = sorted(environment.roots, key=lambda root: places[root.hash])
-        for root in roots_in_order if depth == 0 else ():
-            if root.group is not None:
-                self.groups[legible(root.group, _MAX_TEXT_LENGTH)][root.hash] = None
+        if depth == 0:
+            places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
+            for root in sorted(environment.roots, key=lambda root: places[root.hash]):
+                if root.group is not None:
+                    self.groups[legible(root.group, _MAX_TEXT_LENGTH)][root.hash] = None
         for name, raw in environment.include_concrete.items():
             self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
 

@@ -503,7 +503,7 @@ class _Node:
         if not _HOST_NAMES.isdisjoint(names):
             self._scanner.refuse("names that depend on the host", match.end())
         if not all(name == ANYTHING or _WORD.fullmatch(name) for name in names):
-            self._scanner.fail(f"this is no valid {match['key']}", match.end())
+            self._scanner.fail(f"this is not a valid {match['key']}", match.end())
 
     def _add_variant(self, variant: VariantConstraint, position: int) -> None:
         if variant.value == ():

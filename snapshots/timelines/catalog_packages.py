@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
-from snapshots.timelines.packages import came_and_went, counted
+from snapshots.timelines.packages import counted, versions_added_and_removed
 from snapshots.timelines.steps import ADDED, KINDS, REMOVED, Events, Steps
 
 
@@ -115,13 +115,13 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
     steps = Steps.of(history, _main_first(history))
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
     by_kind = counted(events.kinds, len(KINDS), events, steps)
-    versions = came_and_went(events)
+    versions = versions_added_and_removed(events)
     changed = {}
     for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
-        came, went = ([text for _, text in orders] for orders in versions.get(place, ((), ())))
+        added, removed = ([text for _, text in orders] for orders in versions.get(place, ((), ())))
         num_added, num_removed = by_kind[[ADDED, REMOVED], place].tolist()
         pair = steps.neighbours[place].pair
-        changed[pair] = [_Changed(name, num_added, num_removed, came, went)]
+        changed[pair] = [_Changed(name, num_added, num_removed, added, removed)]
     in_series = [
         one
         for series in steps.names

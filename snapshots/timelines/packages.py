@@ -141,7 +141,7 @@ def _version_changes(events: Events) -> dict[int, _VersionChange]:
     """Return the changes of versions by step, for steps that have any."""
     present: list[_VersionOrder] = []
     changes = {}
-    for place, (added, removed) in sorted(came_and_went(events).items()):
+    for place, (added, removed) in sorted(versions_added_and_removed(events).items()):
         before = present[-1][0] if present else None
         for order in added:
             insort(present, order)
@@ -157,7 +157,9 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
     return tuple(text for _, text in sorted(versions, reverse=True))
 
 
-def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
+def versions_added_and_removed(
+    events: Events,
+) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
     """Return by step the versions that got their first spec, and those that lost their last."""
     versions, places, counts = _version_counts(events)
     begins = begins_of_runs(versions * len(events.steps.names) + events.steps.series_of(places))
@@ -165,12 +167,12 @@ def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_
     after = np.cumsum(counts)
     earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
     after -= earlier
-    came = (after > 0).astype(np.int8) - (after - counts > 0)
+    signs = (after > 0).astype(np.int8) - (after - counts > 0)
     changes: defaultdict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]
     changes = defaultdict(lambda: ([], []))
-    at = np.flatnonzero(came)
+    at = np.flatnonzero(signs)
     for version, place, sign in zip(
-        versions[at].tolist(), places[at].tolist(), came[at].tolist(), strict=True
+        versions[at].tolist(), places[at].tolist(), signs[at].tolist(), strict=True
     ):
         text = events.version_values[version]
         changes[place][0 if sign > 0 else 1].append((version_key(text), text))

@@ -19,9 +19,13 @@ from snapshots.texts import quoted
 
 _PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
 _STATEMENT = re.compile(
-    rf"[ \t]*(?P<head>\[\[?)?[ \t]*(?P<names>{_PART}(?:[ \t]*\.[ \t]*{_PART})*+)[ \t]*(?(head)\]|=)"
+    rf"[ \t]*(?P<head>\[\[?)?[ \t]*(?P<names>{_PART}(?:[ \t]*\.[ \t]*{_PART})*+)[ \t]*"
+    r"(?(head)\]\]?[ \t]*(?:\#|\r?$)|=)"
 )
-"""The start of a line that sets a key, or that is a table header."""
+"""The start of a line that sets a key, or a line that is a table header.
+
+The last list in a list of lists, without a comma behind it, looks like a header; no rule has one.
+"""
 
 _UP_TO_TEXT = re.compile(
     r"""(?:[^"'#]|"(?!"")(?:[^"\\]|\\.)*+"|'(?!'')[^']*+')*+(?P<opens>\"{3}|'{3})?"""

@@ -13,6 +13,7 @@ them. It can create sockets, but opening one fails immediately.
 
 import hashlib
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -477,11 +478,31 @@ def refuse_pipes(repository: Path, location: str) -> None:
                     raise SourceError(location, f"has no file at {file}, but a pipe or a device")
 
 
+_QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*+)"')
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")
+_ESCAPED = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
+
+
 def _alternates_of(objects: Path) -> Sequence[str]:
-    """Return the alternates of a folder of objects: the folders from which it borrows others."""
+    """Return the alternates of a folder of objects: the folders from which it borrows others.
+
+    git reads a line in quotes as the path that they contain, and verbatim if the quotes are not
+    closed: both readings are returned. Raises SourceError if the list is too long.
+    """
+    file = objects / "info/alternates"
     try:
-        lines = read_regular(str(objects / "info/alternates"), _ALTERNATES_BYTES).splitlines()
+        lines = read_regular(str(file), _ALTERNATES_BYTES).split(b"\n")
     except SourceError:
+        if file.is_file() and file.stat().st_size > _ALTERNATES_BYTES:
+            raise
         return ()
-    named = {line for line in lines if line[:1] not in (b"", b"#", b'"') and b"\0" not in line}
-    return sorted({os.path.realpath(objects / os.fsdecode(line)) for line in named})
+    paths = {line for line in lines if not line.startswith(b"#")}
+    paths |= {_ESCAPE.sub(_unescaped, match[1]) for path in paths if (match := _QUOTED.match(path))}
+    paths = {path for path in paths if path and b"\0" not in path}
+    return sorted({os.path.realpath(objects / os.fsdecode(path)) for path in paths})
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    """Return the byte of an escape sequence of C."""
+    escape = match[1]
+    return bytes([int(escape, 8) if len(escape) == 3 else _ESCAPED.get(escape[0], escape[0])])

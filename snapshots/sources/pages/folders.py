@@ -249,7 +249,7 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
             pages = sorted(_pages_below(str(path), report), key=lambda page: page.split(os.sep))  # noqa: PTH206
             if not pages and len(report.skipped) == num_skipped:
                 reason = (
-                    "holds no cache pages, and is not a build cache and no installation's folder"
+                    "holds no cache pages, and is not a build cache or an installation's folder"
                 )
                 raise SourceError(str(path), reason)
         for page in pages:

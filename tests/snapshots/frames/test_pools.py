@@ -35,7 +35,7 @@ def hashes_of(texts: Sequence[str]) -> Hashes:
 
 def assert_equal(shared: Hashes, own: Hashes) -> None:
     """Assert that two lists of hashes are equal, whole and row by row, and searched likewise."""
-    for name in ("keys", "words", "table", "order", "sorted_keys"):
+    for name in ("keys", "words", "order", "sorted_keys"):
         assert getattr(shared, name).tolist() == getattr(own, name).tolist()
     assert shared.texts == own.texts
     rows = own.order

@@ -87,6 +87,8 @@ def test_what_is_outside_the_array() -> None:
         (1, "name"): 8,
     }
     assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
+    lists = '[[rule]]\na = [\n  ["b"],\n]\nc = 1'
+    assert lines_of(lists, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 5}
 
 
 @pytest.mark.parametrize("quotes", ['"""', "'''"])

@@ -332,12 +332,14 @@ def test_folders_that_objects_are_borrowed_from(
         (".git/objects/info/x", "pipe"),
         (".git", "pipe"),
         ("../other/ab/cdef", "pipe"),
+        ("../in quotes\n/ab/cdef", "pipe"),
     ],
 )
 def test_pipes_and_devices_do_not_stop_git(repository: Repository, path: str, kind: str) -> None:
     """Nothing is opened that nobody writes to, or that never ends; the error names it."""
     repository.commit({ZLIB: page("zlib", "a")})
-    lend(repository, repository.folder / "../other", "/nowhere", '"quoted"', "a\0b", "../objects")
+    in_quotes = f'"{repository.folder}/../in\\040quotes\\n"'
+    lend(repository, repository.folder / "../other", "/nowhere", in_quotes, "a\0b", "../objects")
     file = repository.folder / path
     if file.is_dir():
         rmtree(file)
