@@ -170,7 +170,7 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
     # A single sort key: the package, and as many bits of the hash as fit.
     room = min(_KEY_BITS, 64 - len(packages).bit_length())
     keys = (of_package << np.uint64(room)) | (hash_keys >> np.uint64(_KEY_BITS - room))
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys, kind="stable")  # the rows of a package are nearly sorted
     in_order = keys[order]
     if (in_order[1:] == in_order[:-1]).any():
         texts = np.concatenate([frame.hashes.words_at(rows) for frame, _, rows in parts])

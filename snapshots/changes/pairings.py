@@ -177,16 +177,12 @@ def tells_stacks(frame: Frame) -> bool:
     return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
 
 
-def changed(pairs: RowPairs) -> Mask:
-    """Return where any fact differs."""
-    if not pairs.tell_stacks:  # the fingerprints cover stacks
-        any_differs: Mask = np.logical_or.reduce([_differs(name, pairs) for name in FACTS])
-        return any_differs
+def changed(pairs: RowPairs) -> RowPairs:
+    """Return the pairs of which any fact differs."""
     before, after = pairs.base.fingerprints, pairs.head.fingerprints
-    mask: Mask = before[pairs.base_rows] != after[pairs.head_rows]
-    for name in _SOMETIMES_KNOWN:
-        mask |= _differs(name, pairs)
-    return mask
+    differing = pairs.where(before.take(pairs.base_rows) != after.take(pairs.head_rows))
+    # A fact that only one side knows is not a change, but the fingerprints differ.
+    return differing.where(np.logical_or.reduce([_differs(name, differing) for name in FACTS]))
 
 
 def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
@@ -326,7 +322,7 @@ def pair(base: Frame, head: Frame) -> Pairing:
         removed=rows_where(~is_shared),
         added=rows_where(is_new),
         persisting=persisting,
-        changed=persisting.where(changed(persisting)),
+        changed=changed(persisting),
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
+from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, RowPairs, code_of
 from snapshots.frames.columns import Codes, ListColumn, Rows, distinct_below, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -63,15 +63,7 @@ class StackChanges(ChangeTable[StackChange]):
         size_before = _sizes(base, pairing.base_rows, stacks.in_base, num_before)
         size_after = _sizes(head, pairing.head_rows, stacks.in_head, num_after)
         self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
-        # A persisting hash that a stack has on only one side has other stacks, so it changed.
-        places = np.arange(changed.size)
-        left, joined = (
-            np.bincount(members // max(changed.size, 1), minlength=len(stacks))
-            for members in _members_of_one_side(
-                (_members(base, changed.base_rows, stacks.from_base, places, changed.size)),
-                (_members(head, changed.head_rows, stacks.from_head, places, changed.size)),
-            )
-        )
+        left, joined = _moves(changed, stacks)
         added = _num_specs(head, pairing.added, stacks.in_head) + joined
         removed = _num_specs(base, pairing.removed, stacks.in_base) + left
         differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
@@ -164,6 +156,29 @@ def _by_stack(column: ListColumn, of_lists: Numbers, places: Codes) -> Numbers:
     """Return totals of distinct lists of stacks as totals of stacks."""
     totals: Numbers = np.append(column.total_by_item(of_lists), 0)[places]
     return totals
+
+
+def _moves(pairs: RowPairs, stacks: CommonNames) -> tuple[Numbers, Numbers]:
+    """Return the numbers of persisting hashes that left and that joined each stack."""
+    base, head, size = pairs.base.stacks, pairs.head.stacks, len(stacks)
+    codes = base.codes[pairs.base_rows].astype(np.int64), head.codes[pairs.head_rows]
+    moves, counts = np.unique(codes[0] * len(head.values) + codes[1], return_counts=True)
+    before, after = divmod(moves, len(head.values))
+    left, joined = (
+        np.bincount(members % size, counts[members // size], size).astype(np.int64)
+        for members in _members_of_one_side(
+            _numbered(base, before, stacks.from_base, size),
+            _numbered(head, after, stacks.from_head, size),
+        )
+    )
+    return left, joined
+
+
+def _numbered(column: ListColumn, lists: Numbers, places: Codes, size: int) -> Numbers:
+    """Return the stacks of distinct lists, each as the index of the list and the stack's."""
+    owners, items = column.items_of(lists)
+    stacks = places[items]
+    return (owners * size + stacks)[stacks >= 0]
 
 
 def _members(

@@ -83,7 +83,7 @@ class Column(Generic[Value]):
 
     def known(self) -> Mask:
         """Return a mask of the distinct values except None."""
-        return self.where(lambda value: value is not None)
+        return np.array([value is not None for value in self.values], np.bool_)
 
     def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
         """Apply a function to each distinct value; the results are cached by function.
@@ -240,6 +240,10 @@ class NumberColumn:
         """Apply a function to the number of each row."""
         numbers = self.numbers.take(rows).tolist()
         return [function(None if number < 0 else number) for number in numbers]
+
+    def row_hashes(self) -> npt.NDArray[np.uint64]:
+        """Return the number of each row as an unsigned integer."""
+        return self.numbers.astype(np.uint64)
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
         """Return the sum of the known numbers of the rows; None if no number is known."""

@@ -41,10 +41,8 @@ from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
-_ALWAYS_COMPARED = [
-    fact.name
-    for fact in SPEC_FACTS.values()
-    if fact.is_compared and not fact.may_be_unknown and fact.name != "stacks"
+_COMPARED = [
+    fact.name for fact in SPEC_FACTS.values() if fact.is_compared and fact.name != "stacks"
 ]
 
 
@@ -96,9 +94,8 @@ class Frame:
     those that are accessed by name are declared here. ``package`` and ``hashes`` are the columns of
     ``name`` and ``hash``.
 
-    ``fingerprints`` has a 64-bit hash of each row, computed from the facts that every source
-    states. It is valid within this process only. About one in 10^19 pairs of different rows have
-    the same fingerprint by chance.
+    ``fingerprints`` has a 64-bit hash of the compared facts of each row. It is valid within this
+    process only. About one in 10^19 pairs of different rows have the same fingerprint by chance.
     """
 
     hashes: Hashes
@@ -135,7 +132,7 @@ class Frame:
         # Every comparison needs the fingerprints, so they are computed while the frame is loaded.
         self.fingerprints = mixed(
             self.stacks_without_root[self.stacks.codes].astype(np.uint64),
-            *(getattr(self, name).row_hashes() for name in _ALWAYS_COMPARED),
+            *(getattr(self, name).row_hashes() for name in _COMPARED),
         )
 
     def _set_columns(self, columns: Mapping[str, FactColumn]) -> None:

@@ -114,7 +114,7 @@ class Hashes:
     @cached_property
     def order(self) -> Rows:
         """The rows in ascending order of hash."""
-        order = np.argsort(self.keys, kind="stable").astype(np.int32)
+        order = np.argsort(self.keys).astype(np.int32)
         keys = self.keys[order]
         if (keys[1:] == keys[:-1]).any():
             order = np.argsort(self._texts_array, kind="stable").astype(np.int32)

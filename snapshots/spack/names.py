@@ -44,9 +44,9 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
     Names contain no line breaks, so a single pass computes all keys.
     """
-    ordered = sorted(names)
-    keys = natural_key("\n".join(ordered)).split("\n")
-    return [name for _, name in sorted(zip(keys, ordered, strict=True))] if ordered else []
+    texts = list(names)
+    keys = natural_key("\n".join(texts)).split("\n")
+    return [name for _, name in sorted(zip(keys, texts, strict=True))] if texts else []
 
 
 def _number_text(digits: re.Match[str]) -> str:
