@@ -1,4 +1,4 @@
-"""What clients may ask for in a minute, and who a client is behind proxies."""
+"""Allowances per minute, and the address of a client behind proxies."""
 
 from pathlib import Path
 from typing import Any
@@ -34,45 +34,45 @@ def allowances(clock: Clock, requests: int = 0, cost: int = 0) -> Allowances:
     return Allowances(requests=requests, cost=cost, clock=clock)
 
 
-def refused(act: Any) -> int:
-    """Return after how many seconds a client that is refused may ask again."""
+def retry_after(call: Any) -> int:
+    """Return the Retry-After of the refusal that a call raises, in seconds."""
     with pytest.raises(BadRequest) as caught:
-        act()
+        call()
     assert (caught.value.status, caught.value.code) == (429, "RATE_LIMITED")
     return int(dict(caught.value.headers)[b"retry-after"])
 
 
-def test_requests_of_a_minute_are_counted() -> None:
-    """Six at once, then one every ten seconds; others are not touched."""
+def test_requests_per_minute_are_limited() -> None:
+    """A burst of six, then one every ten seconds; each client has its own allowance."""
     clock = Clock()
     allowed = allowances(clock, requests=6)
     for _ in range(6):
         allowed.count_request(scope("192.0.2.1"))
-    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
+    assert retry_after(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
     allowed.count_request(scope("192.0.2.2"))
     clock.now = 4.0
-    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 6
+    assert retry_after(lambda: allowed.count_request(scope("192.0.2.1"))) == 6
     clock.now = 10.0
     allowed.count_request(scope("192.0.2.1"))
-    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
+    assert retry_after(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
     clock.now = 1_000.0
     for _ in range(6):
         allowed.count_request(scope("192.0.2.1"))
 
 
-def test_costs_of_a_minute_are_counted() -> None:
-    """A request may cost more than is left: who asked for it waits the longer."""
+def test_cost_per_minute_is_limited() -> None:
+    """A request may cost more than is left: its client waits correspondingly longer."""
     clock = Clock()
     allowed = allowances(clock, cost=600)
     allowed.charge(scope("192.0.2.1"), 1_200)
-    assert refused(lambda: allowed.charge(scope("192.0.2.1"), 1)) == 61
+    assert retry_after(lambda: allowed.charge(scope("192.0.2.1"), 1)) == 61
     clock.now = 61.0
     allowed.charge(scope("192.0.2.1"), 1)
     allowed.count_request(scope("192.0.2.1"))
 
 
-def test_by_default_everything_is_allowed() -> None:
-    """Zero turns a limit off."""
+def test_zero_disables_a_limit() -> None:
+    """No number of requests and no cost is refused."""
     allowed = allowances(Clock())
     assert not allowed.is_limited
     for _ in range(100):
@@ -80,8 +80,8 @@ def test_by_default_everything_is_allowed() -> None:
         allowed.charge(scope("192.0.2.1"), 1 << 40)
 
 
-def test_addresses_are_bounded() -> None:
-    """Of ever new addresses only the latest are known."""
+def test_number_of_addresses_is_bounded() -> None:
+    """The least recently seen addresses are dropped."""
     allowed = allowances(Clock(), requests=1)
     for number in range(MAX_ADDRESSES + 10):
         allowed.count_request(scope(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
@@ -106,22 +106,22 @@ def test_addresses_are_bounded() -> None:
         (None, ["203.0.113.9"], ""),
     ],
 )
-def test_who_a_client_is(client: str | None, forwarded: list[str], address: str) -> None:
-    """Only what trusted proxies have written counts, read from the end."""
+def test_client_address(client: str | None, forwarded: list[str], address: str) -> None:
+    """Only addresses that trusted proxies appended count, read from the end."""
     behind_proxies = proxy_reader(("10.0.0.0/24",))
     assert client_address(behind_proxies(scope(client, *forwarded))) == address
 
 
-def test_a_server_refuses_who_asks_too_much(demo_catalog: Path) -> None:
-    """Answers from memory count as requests, and cost nothing."""
+def test_server_enforces_allowances(demo_catalog: Path) -> None:
+    """Cached responses count as requests and cost nothing."""
     tags = {"query": "{ tags { name } }"}
     with application(Settings(catalog=str(demo_catalog), requests_per_minute=3)) as client:
-        found = [client.post("/graphql", json=tags) for _ in range(4)]
-        assert [it.status_code for it in found] == [200, 200, 200, 429]
-        assert int(found[-1].headers["retry-after"]) <= 20
+        responses = [client.post("/graphql", json=tags) for _ in range(4)]
+        assert [response.status_code for response in responses] == [200, 200, 200, 429]
+        assert int(responses[-1].headers["retry-after"]) <= 20
         assert client.get("/health/live").status_code == 200
     with application(Settings(catalog=str(demo_catalog), cost_per_minute=1)) as client:
-        found = [client.post("/graphql", json=tags) for _ in range(4)]
-        assert [it.status_code for it in found] == [200] * 4
+        for _ in range(4):
+            assert client.post("/graphql", json=tags).status_code == 200
         other = client.post("/graphql", json={"query": "{ revision { numSpecs } }"})
         assert other.status_code == 429

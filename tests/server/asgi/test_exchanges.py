@@ -1,4 +1,4 @@
-"""What every answer has: an id, and headers that bound what browsers do with it."""
+"""The headers of every response: a request id and restrictions for browsers."""
 
 import asyncio
 import re
@@ -12,57 +12,57 @@ from server.pages.renderer import POLICY
 from snapshots.errors import InvalidArgument
 from tests.server.exchanges import answering, exchanged, failing, scope
 
-MADE = re.compile(r"[0-9a-f]{12}-[0-9a-f]+")
+REQUEST_ID = re.compile(r"[0-9a-f]{12}-[0-9a-f]+")
 
 
-def headers_of(*given: bytes, client: str = "10.0.0.1", trusted: tuple[str, ...] = ()) -> list[str]:
-    """Return the ids of the answers to requests with such ids."""
-    scopes = [scope(headers=[(b"x-request-id", it)], client=(client, 5)) for it in given]
+def request_ids(*sent: bytes, client: str = "10.0.0.1", trusted: tuple[str, ...] = ()) -> list[str]:
+    """Return the ids of the responses to requests with these ids."""
+    scopes = [scope(headers=[(b"x-request-id", id_)], client=(client, 5)) for id_ in sent]
     messages = exchanged(answering, *scopes, trusted=trusted)
-    started = [it for it in messages if it["type"] == "http.response.start"]
-    return [dict(it["headers"])[b"x-request-id"].decode() for it in started]
+    starts = [message for message in messages if message["type"] == "http.response.start"]
+    return [dict(start["headers"])[b"x-request-id"].decode() for start in starts]
 
 
 START: Message = {"type": "http.response.start", "status": 201, "headers": []}
 PROXIES = ("10.0.0.0/8", "::1")
 
 
-def test_ids_are_made_and_differ() -> None:
-    """Ids of clients that are not trusted proxies are ignored."""
-    made = headers_of(b"mine", b"mine", client="192.0.2.1", trusted=PROXIES) + headers_of(b"mine")
-    assert len(set(made)) == 3
-    assert all(map(MADE.fullmatch, made))
+def test_request_ids_are_unique() -> None:
+    """Ids sent by clients that are not trusted proxies are ignored."""
+    ids = request_ids(b"mine", b"mine", client="192.0.2.1", trusted=PROXIES) + request_ids(b"mine")
+    assert len(set(ids)) == 3
+    assert all(map(REQUEST_ID.fullmatch, ids))
 
 
 @pytest.mark.parametrize("client", ["10.1.2.3", "::1"])
-def test_the_id_of_a_trusted_proxy_is_taken(client: str) -> None:
-    """So that its log and this one have the same id."""
-    given = b"4bf92f3577b34da6:0/a+b=.-_@Z"
-    assert headers_of(given, client=client, trusted=PROXIES) == [given.decode()]
+def test_id_of_a_trusted_proxy_is_used(client: str) -> None:
+    """The log of the proxy and that of the server have the same id."""
+    sent = b"4bf92f3577b34da6:0/a+b=.-_@Z"
+    assert request_ids(sent, client=client, trusted=PROXIES) == [sent.decode()]
 
 
-@pytest.mark.parametrize("given", [b"", b"a" * 129, b"a b", b"a\x1b[2J", b"\xff", b"a\r\nb: c"])
-def test_an_id_that_is_not_fit_for_a_log_is_replaced(given: bytes) -> None:
-    """Whoever it is from."""
-    (made,) = headers_of(given, client="10.1.2.3", trusted=PROXIES)
-    assert MADE.fullmatch(made)
+@pytest.mark.parametrize("sent", [b"", b"a" * 129, b"a b", b"a\x1b[2J", b"\xff", b"a\r\nb: c"])
+def test_unloggable_id_is_replaced(sent: bytes) -> None:
+    """Also if a trusted proxy sends it."""
+    (id_,) = request_ids(sent, client="10.1.2.3", trusted=PROXIES)
+    assert REQUEST_ID.fullmatch(id_)
 
 
 def test_clients_without_an_address_are_not_trusted() -> None:
-    """As over a Unix socket, or with a name in place of an address."""
+    """Such as clients of a Unix socket, or with a name instead of an address."""
     is_trusted = trusted_among(("0.0.0.0/0",))
     assert is_trusted("192.0.2.1")
     assert not is_trusted("testclient")
 
 
-def test_a_bad_network_is_an_error() -> None:
+def test_invalid_network_raises() -> None:
     """The message names the variable."""
     with pytest.raises(InvalidArgument, match="CACHELOG_TRUSTED_PROXIES: 'proxy' is not an addr"):
         trusted_among(("10.0.0.1", "proxy"))
 
 
-def test_an_error_is_answered_with_the_headers_of_all_answers() -> None:
-    """Though the application has raised it."""
+def test_error_response_has_the_common_headers() -> None:
+    """Although the application raised it."""
     start, body = exchanged(failing, scope())
     assert (start["status"], body["body"]) == (500, b"ZeroDivisionError")
     names = {name for name, _ in start["headers"]}
@@ -70,8 +70,8 @@ def test_an_error_is_answered_with_the_headers_of_all_answers() -> None:
 
 
 @pytest.mark.parametrize(("messages", "status"), [([], 503), ([START], 201)])
-def test_a_cancelled_request_is_refused(messages: list[Message], status: int) -> None:
-    """With 503, unless its answer has begun, to which nothing is added."""
+def test_cancelled_request_gets_503(messages: list[Message], status: int) -> None:
+    """Unless its response has begun, which is then left unchanged."""
 
     async def cancelled(_scope: Scope, _receive: Receive, send: Send) -> None:
         for message in messages:
@@ -83,35 +83,35 @@ def test_a_cancelled_request_is_refused(messages: list[Message], status: int) ->
     assert bool(rest) == (status == 503)
 
 
-ADDRESSES = ["/graphql?query={x}", "/schema.graphql", "/health/live", "/nope", "/static/page.js"]
+PATHS = ["/graphql?query={x}", "/schema.graphql", "/health/live", "/nope", "/static/page.js"]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_every_answer_bounds_what_browsers_do(client: httpx.Client, address: str) -> None:
-    """No guessing of types, no address told to others, no frames, nothing loaded."""
-    headers = client.get(address).headers
+@pytest.mark.parametrize("path", PATHS)
+def test_responses_restrict_browsers(client: httpx.Client, path: str) -> None:
+    """No type sniffing, referrer, framing or loading of anything."""
+    headers = client.get(path).headers
     assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-    assert_bounded(headers)
+    assert_restricted(headers)
 
 
-def test_pages_load_their_own_files_alone(client: httpx.Client) -> None:
-    """They are bounded as all answers, and have a policy of their own."""
+def test_pages_load_only_their_own_files(client: httpx.Client) -> None:
+    """Pages have their own policy and the common headers."""
     headers = client.get("/").headers
     assert headers.get_list("content-security-policy") == [POLICY.decode()]
     assert "unsafe" not in POLICY.decode()
-    assert_bounded(headers)
+    assert_restricted(headers)
 
 
-def assert_bounded(headers: httpx.Headers) -> None:
-    """Assert what holds of every answer."""
+def assert_restricted(headers: httpx.Headers) -> None:
+    """Assert the headers common to all responses."""
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["x-frame-options"] == "DENY"
-    assert MADE.fullmatch(headers["x-request-id"])
+    assert REQUEST_ID.fullmatch(headers["x-request-id"])
 
 
-def test_graphiql_may_load_its_files_alone(client: httpx.Client) -> None:
-    """No script or style that stands in the page, none from elsewhere, and no eval."""
+def test_graphiql_loads_only_its_own_files(client: httpx.Client) -> None:
+    """No inline script or style, no other origin, and no eval."""
     page = client.get("/graphql", headers={"accept": "text/html"})
     policy = page.headers["content-security-policy"]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
@@ -123,8 +123,8 @@ def test_graphiql_may_load_its_files_alone(client: httpx.Client) -> None:
     assert " style=" not in page.text
 
 
-def test_a_page_that_needs_a_cdn_may_load_from_it() -> None:
-    """Where the build could not bring the files."""
+def test_graphiql_without_vendored_files_loads_from_a_cdn() -> None:
+    """If the build did not include the files."""
     html = [(b"content-type", b"text/html; charset=utf-8")]
     policy = dict(SecurityHeaders(needs_cdn=True).complete(html))[b"content-security-policy"]
     assert b"script-src 'self' https://unpkg.com;" in policy

@@ -1,4 +1,4 @@
-"""Clients that hang up: their requests end, also on a real server."""
+"""Clients that disconnect: their requests are cancelled, also on a real server."""
 
 import asyncio
 import socket
@@ -16,33 +16,33 @@ from tests.server.servers import application, until
 
 
 def received(*messages: str) -> Any:
-    """Return an ASGI receive that has messages of these types, and then none."""
-    left = list(messages)
+    """Return an ASGI receive that yields messages of these types and then blocks."""
+    remaining = list(messages)
 
     async def receive() -> dict[str, str]:
-        if not left:
+        if not remaining:
             await asyncio.Event().wait()
-        return {"type": left.pop(0)}
+        return {"type": remaining.pop(0)}
 
     return receive
 
 
-async def answered_late() -> str:
-    """Return an answer after some rounds of the event loop."""
+async def late_result() -> str:
+    """Return a result after several iterations of the event loop."""
     for _ in range(10):
         await asyncio.sleep(0)
     return "answer"
 
 
 @pytest.mark.anyio
-async def test_a_client_that_stays_is_answered() -> None:
+async def test_connected_client_gets_the_result() -> None:
     """Messages other than a disconnect are ignored."""
-    assert await unless_gone(received("http.request"), answered_late()) == "answer"
+    assert await unless_gone(received("http.request"), late_result()) == "answer"
 
 
 @pytest.mark.anyio
-async def test_work_for_a_client_that_leaves_is_cancelled() -> None:
-    """There is no answer."""
+async def test_disconnect_cancels_the_work() -> None:
+    """The result is None."""
     cancelled: list[bool] = []
 
     async def work() -> str:
@@ -58,8 +58,8 @@ async def test_work_for_a_client_that_leaves_is_cancelled() -> None:
 
 
 @pytest.mark.anyio
-async def test_an_error_of_the_work_is_raised() -> None:
-    """As without a client."""
+async def test_error_of_the_work_is_raised() -> None:
+    """The error propagates."""
 
     async def work() -> str:
         raise ZeroDivisionError
@@ -69,8 +69,8 @@ async def test_an_error_of_the_work_is_raised() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_request_that_is_cancelled_itself_is_cancelled() -> None:
-    """As when the server stops: that is not a client who has left."""
+async def test_cancelled_request_is_not_a_disconnect() -> None:
+    """Cancellation, as when the server stops, propagates."""
     request = asyncio.create_task(unless_gone(received(), asyncio.sleep(60)))
     await asyncio.sleep(0.01)
     request.cancel()
@@ -78,10 +78,10 @@ async def test_a_request_that_is_cancelled_itself_is_cancelled() -> None:
         await request
 
 
-def test_thirty_requests_hung_up_on_leave_an_idle_server(
+def test_server_is_idle_after_clients_disconnect(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that run end at their next check, those that wait are given up."""
+    """Running requests end at their next budget check, waiting ones leave the queue."""
     execute, running = API.execute, set()
     settings = Settings(catalog=str(demo_catalog), queue_seconds=60)
     lanes = Lanes.of(settings)
@@ -113,7 +113,7 @@ def test_thirty_requests_hung_up_on_leave_an_idle_server(
         sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
         for connection in sockets:
             connection.sendall(head.encode() + body)
-        # A request that is read only after its client closed would begin later, and end as soon.
+        # A request that is read after its client closed would begin later, and end at once.
         until(lambda: lanes.heavy.num_waiting == 30 - settings.heavy_threads, "all have been read")
         until(lambda: len(running) == settings.heavy_threads, "the heavy lane is full")
         for connection in sockets:

@@ -1,4 +1,4 @@
-"""Lanes: how many tasks work, how many wait, and when others are refused."""
+"""Lanes: number of running and waiting tasks, and refusals."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Gate:
-    """Work that lasts until it is opened."""
+    """Work that blocks until the gate opens."""
 
     def __init__(self) -> None:
         self._opened = threading.Event()
@@ -60,8 +60,8 @@ async def test_work_runs_in_the_threads_of_its_lane(lane: Lane) -> None:
 
 
 @with_lane(threads=2)
-async def test_a_full_lane_refuses(lane: Lane, gate: Gate) -> None:
-    """Two work, three wait, and one more may retry later; the others are answered."""
+async def test_full_lane_refuses(lane: Lane, gate: Gate) -> None:
+    """Two run, three wait, and one more is told to retry later; the others complete."""
     working = [asyncio.ensure_future(lane.run(gate.pass_through)) for _ in range(5)]
     await asyncio.sleep(0)
     assert (lane.num_running, lane.num_waiting) == (2, 3)
@@ -75,8 +75,8 @@ async def test_a_full_lane_refuses(lane: Lane, gate: Gate) -> None:
 
 
 @with_lane(patience=0.05)
-async def test_a_task_that_waits_too_long_is_refused(lane: Lane, gate: Gate) -> None:
-    """And leaves its place in the queue."""
+async def test_task_is_refused_after_the_patience_of_its_lane(lane: Lane, gate: Gate) -> None:
+    """And leaves the queue."""
     working = asyncio.ensure_future(lane.run(gate.pass_through))
     await asyncio.sleep(0)
     with pytest.raises(BadRequest, match="busy"):
@@ -87,23 +87,23 @@ async def test_a_task_that_waits_too_long_is_refused(lane: Lane, gate: Gate) -> 
 
 
 @with_lane()
-async def test_a_waiting_task_may_be_cancelled(lane: Lane, gate: Gate) -> None:
-    """Its work never begins, and the next in the queue is not held up."""
+async def test_waiting_task_can_be_cancelled(lane: Lane, gate: Gate) -> None:
+    """Its work never begins, and the next task in the queue is not delayed."""
     done: list[str] = []
     working = asyncio.ensure_future(lane.run(gate.pass_through))
-    leaving = asyncio.ensure_future(lane.run(lambda: done.append("left")))
-    staying = asyncio.ensure_future(lane.run(lambda: done.append("stayed")))
+    cancelled_task = asyncio.ensure_future(lane.run(lambda: done.append("left")))
+    remaining = asyncio.ensure_future(lane.run(lambda: done.append("stayed")))
     await asyncio.sleep(0)
-    leaving.cancel()
-    await asyncio.gather(leaving, return_exceptions=True)
+    cancelled_task.cancel()
+    await asyncio.gather(cancelled_task, return_exceptions=True)
     gate.open()
-    await asyncio.gather(working, staying)
+    await asyncio.gather(working, remaining)
     assert done == ["stayed"]
 
 
 @with_lane()
 async def test_cancelled_work_keeps_its_thread_until_it_ends(lane: Lane) -> None:
-    """So that no more threads work than the lane has."""
+    """No more threads run than the lane has."""
     began, ended = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -112,10 +112,10 @@ async def test_cancelled_work_keeps_its_thread_until_it_ends(lane: Lane) -> None
         raise RuntimeError("cancelled")
 
     cancelled: list[bool] = []
-    leaving = asyncio.ensure_future(lane.run(work, lambda: cancelled.append(True)))
+    cancelled_task = asyncio.ensure_future(lane.run(work, lambda: cancelled.append(True)))
     await asyncio.to_thread(began.wait, 10)
-    leaving.cancel()
-    await asyncio.gather(leaving, return_exceptions=True)
+    cancelled_task.cancel()
+    await asyncio.gather(cancelled_task, return_exceptions=True)
     assert cancelled == [True]
     assert lane.num_running == 1
     ended.set()

@@ -1,11 +1,15 @@
-"""Room for what is large: who is refused, and who gives way."""
+"""Capacity for large requests and responses: which are refused, and which are dropped."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
-from server.asgi.room import Place, Room
+from server.asgi.responses import Response
+from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place, Room
 from server.http.limits import DROP
 
 PATIENCE = 10.0
@@ -22,7 +26,7 @@ class Clock:
 
 
 class Requests:
-    """Requests of clients by their addresses, and which of them were dropped."""
+    """Requests by client address; ``dropped`` lists those that were dropped."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -30,7 +34,7 @@ class Requests:
         self.dropped: list[str] = []
 
     def holding(self, client: str, num_bytes: int, *, name: str = "") -> Place:
-        """Return the place of a request that holds so many bytes; raises BadRequest."""
+        """Return the place of a request that holds `num_bytes`; raises BadRequest."""
         scope: dict[str, Any] = {
             "client": (client, 1),
             "headers": [],
@@ -41,8 +45,8 @@ class Requests:
         return place
 
 
-def test_what_has_no_room_is_refused() -> None:
-    """With status 503; a single one always has room, and what was left is free again."""
+def test_request_beyond_the_capacity_is_refused() -> None:
+    """With 503; a single request always fits, and capacity is released."""
     requests = Requests()
     with requests.holding("10.0.0.1", 500), pytest.raises(BadRequest) as refused:
         requests.holding("10.0.0.1", 1)
@@ -54,8 +58,8 @@ def test_what_has_no_room_is_refused() -> None:
     assert requests.dropped == []
 
 
-def test_the_idlest_give_way() -> None:
-    """No more of them than have to, whoever they are of; not those that make progress."""
+def test_idle_requests_are_dropped() -> None:
+    """The idlest first, of any client, and no more than necessary; not those that progress."""
     requests = Requests()
     for number in range(4):
         requests.clock.now = number
@@ -77,10 +81,10 @@ def test_the_idlest_give_way() -> None:
     ("held", "needed", "dropped"),
     [(50, 50, []), (60, 50, ["greedy"]), (60, 51, None), (500, 50, ["greedy"]), (500, 51, None)],
 )
-def test_who_holds_more_than_half_gives_way(
+def test_client_holding_more_than_half_is_dropped(
     held: int, needed: int, dropped: list[str] | None
 ) -> None:
-    """To another client that would not hold so much itself; else the other is refused."""
+    """For another client that would not hold as much; otherwise the other is refused."""
     requests = Requests()
     requests.holding("10.0.0.1", held, name="greedy")
     if dropped is None:
@@ -92,8 +96,8 @@ def test_who_holds_more_than_half_gives_way(
         assert requests.dropped == dropped
 
 
-def test_what_is_worked_on_does_not_give_way() -> None:
-    """Nor what no client is known of, or what a server has no way to end."""
+def test_requests_in_execution_are_not_dropped() -> None:
+    """Nor those without a client address, nor those that the server cannot drop."""
     requests = Requests()
     requests.holding("10.0.0.1", 40).may_end = False
     requests.room.place(None).hold(40)
@@ -102,3 +106,110 @@ def test_what_is_worked_on_does_not_give_way() -> None:
     with pytest.raises(BadRequest):
         requests.holding("10.0.0.2", 1)
     assert requests.dropped == []
+
+
+MAX = 4 * LARGE_BODY
+SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
+
+
+async def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
+    """Read a body in pieces of these sizes and end its request; return its number of bytes."""
+    with incoming.place(SCOPE) as place:
+        data = await incoming.read(place, _receive(sizes, hangs_up=hangs_up))
+    return -1 if data is None else len(data)
+
+
+def _receive(sizes: Sequence[int], *, hangs_up: bool = False) -> Any:
+    remaining = list(sizes)
+
+    async def receive() -> dict[str, Any]:
+        if not remaining and hangs_up:
+            return {"type": "http.disconnect"}
+        part = b"a" * remaining.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(remaining) or hangs_up}
+
+    return receive
+
+
+@pytest.mark.anyio
+async def test_bodies_are_read_completely() -> None:
+    """In one piece or several; the capacity is released afterwards."""
+    incoming = Incoming(MAX, MAX)
+    assert await read(incoming, 0) == 0
+    assert await read(incoming, 10, 0, 20) == 30
+    assert await read(incoming, LARGE_BODY, LARGE_BODY, 2 * LARGE_BODY) == MAX
+    assert await read(incoming, LARGE_BODY + 1, 1, hangs_up=True) == -1
+    assert incoming.num_bytes == 0
+
+
+@pytest.mark.parametrize("max_body", [10, MAX])
+@pytest.mark.anyio
+async def test_body_that_is_too_long_is_refused(max_body: int) -> None:
+    """With 413, as soon as it exceeds the limit; its capacity is released."""
+    incoming = Incoming(max_body, MAX)
+    with pytest.raises(BadRequest) as refused:
+        await read(incoming, max_body, 1, 10**9)
+    assert (refused.value.status, refused.value.code) == (413, "PAYLOAD_TOO_LARGE")
+    assert incoming.num_bytes == 0
+
+
+@pytest.mark.anyio
+async def test_large_bodies_share_a_capacity() -> None:
+    """Without it they are refused with 503; small bodies and a single large one always fit."""
+    incoming = Incoming(MAX, 2 * LARGE_BODY)
+    with incoming.place(SCOPE) as place:
+        await incoming.read(place, _receive([LARGE_BODY + 1]))
+        assert incoming.num_bytes == LARGE_BODY + 1
+        await read(incoming, LARGE_BODY)
+        with pytest.raises(BadRequest) as refused:
+            await read(incoming, LARGE_BODY + 1)
+        assert refused.value.status == 503
+    assert incoming.num_bytes == 0
+    assert await read(incoming, MAX) == MAX
+
+
+@pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
+@pytest.mark.anyio
+async def test_stalled_body_is_dropped(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If others need its capacity, unless it received the size of a small body meanwhile."""
+    monkeypatch.setattr("server.asgi.room.INCOMING_PATIENCE", 0.2)
+    incoming, dropped = Incoming(MAX, MAX), asyncio.Event()
+    sizes = [LARGE_BODY + 1, size - LARGE_BODY - 1]
+
+    async def receive() -> dict[str, Any]:
+        if not sizes:
+            await dropped.wait()
+            return {"type": "http.disconnect"}
+        await asyncio.sleep(0.15)
+        return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
+
+    async def stall() -> bytes | None:
+        with incoming.place({**SCOPE, "extensions": {DROP: dropped.set}}) as place:
+            return await incoming.read(place, receive)
+
+    stalled = asyncio.create_task(stall())
+    await asyncio.sleep(0.4)
+    if size < 2 * LARGE_BODY:
+        assert await read(incoming, MAX) == MAX
+    else:
+        with pytest.raises(BadRequest):
+            await read(incoming, MAX)
+        dropped.set()
+    assert await stalled is None
+    assert incoming.num_bytes == 0
+
+
+def response(num_bytes: int) -> Response:
+    """Return a response of `num_bytes`."""
+    return Response(200, b"x" * num_bytes, b"text/plain", b"no-store")
+
+
+def test_large_responses_are_counted_while_they_are_sent() -> None:
+    """Twice, as each may also be compressed; small ones are not counted."""
+    outgoing = Outgoing(10 << 20)
+    places = [outgoing.begin(response(size), SCOPE) for size in (1 << 20, 2 << 20, 1_000)]
+    assert [place.num_bytes for place in places] == [2 << 20, 4 << 20, 0]
+    assert outgoing.num_bytes == 6 << 20
+    for place in places:
+        place.leave()
+    assert outgoing.num_bytes == 0

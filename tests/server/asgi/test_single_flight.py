@@ -1,4 +1,4 @@
-"""Computations that are made once, however many wait for them."""
+"""Shared computations: concurrent requests for a key wait for one computation."""
 
 import asyncio
 import threading
@@ -15,17 +15,17 @@ from snapshots.errors import CatalogError
 pytestmark = pytest.mark.anyio
 
 
-class Workshop:
-    """Makes a text when it is released; counts what was begun and what was cancelled."""
+class Source:
+    """Returns a text when it is released; counts the calls and their cancellations."""
 
     def __init__(self) -> None:
         self.release = asyncio.Event()
-        self.num_begun = 0
+        self.num_calls = 0
         self.num_cancelled = 0
 
     async def make(self) -> str:
-        """Return a text as soon as it is released."""
-        self.num_begun += 1
+        """Return a text once it is released."""
+        self.num_calls += 1
         try:
             await self.release.wait()
         except asyncio.CancelledError:
@@ -34,55 +34,55 @@ class Workshop:
         return "made"
 
 
-async def test_a_value_is_made_once_for_all_who_wait() -> None:
-    """And again for those who come later: keeping it is for others."""
-    shop, pages = Workshop(), SingleFlight[str]("page")
-    waiting = [asyncio.create_task(pages.value("a", shop.make)) for _ in range(9)]
-    other = asyncio.create_task(pages.value("b", shop.make))
+async def test_concurrent_requests_share_one_computation() -> None:
+    """Later requests compute the value again: it is not cached here."""
+    source, pages = Source(), SingleFlight[str]("page")
+    waiting = [asyncio.create_task(pages.value("a", source.make)) for _ in range(9)]
+    other = asyncio.create_task(pages.value("b", source.make))
     await asyncio.sleep(0)
     assert "a" in pages
-    shop.release.set()
+    source.release.set()
     assert await asyncio.gather(*waiting, other) == ["made"] * 10
-    assert shop.num_begun == 2
+    assert source.num_calls == 2
     assert "a" not in pages
-    assert await pages.value("a", shop.make) == "made"
-    assert shop.num_begun == 3
+    assert await pages.value("a", source.make) == "made"
+    assert source.num_calls == 3
 
 
 @pytest.mark.parametrize("outlasts", [True, False])
-async def test_a_value_without_waiters_is_cancelled(outlasts: bool) -> None:
-    """When the last of them leaves, unless it outlasts them for the next one."""
-    shop, pages = Workshop(), SingleFlight[str]("page", outlasts=outlasts)
-    first, second = [asyncio.create_task(pages.value("a", shop.make)) for _ in range(2)]
+async def test_computation_without_waiters_is_cancelled(outlasts: bool) -> None:
+    """When the last waiter leaves, unless it outlasts its waiters."""
+    source, pages = Source(), SingleFlight[str]("page", outlasts=outlasts)
+    first, second = [asyncio.create_task(pages.value("a", source.make)) for _ in range(2)]
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.sleep(0.01)
-    assert (shop.num_begun, shop.num_cancelled) == (1, 0)
+    assert (source.num_calls, source.num_cancelled) == (1, 0)
     second.cancel()
     await asyncio.sleep(0.01)
-    assert shop.num_cancelled == (not outlasts)
+    assert source.num_cancelled == (not outlasts)
     assert ("a" in pages) is outlasts
-    shop.release.set()
-    assert await pages.value("a", shop.make) == "made"
-    assert shop.num_begun == (1 if outlasts else 2)
+    source.release.set()
+    assert await pages.value("a", source.make) == "made"
+    assert source.num_calls == (1 if outlasts else 2)
 
 
-async def test_a_long_wait_ends_with_a_time_to_retry() -> None:
-    """The value goes on being made, so that they find it."""
-    shop, pages = Workshop(), SingleFlight[str]("page", seconds=0.01)
+async def test_long_wait_ends_with_retry_after() -> None:
+    """The computation continues, so that a retry can join it."""
+    source, pages = Source(), SingleFlight[str]("page", seconds=0.01)
     with pytest.raises(BadRequest, match="this page is still being made") as caught:
-        await pages.value("a", shop.make)
+        await pages.value("a", source.make)
     assert caught.value.status == 503
     assert (b"retry-after", b"2") in caught.value.headers
-    again = asyncio.create_task(pages.value("a", shop.make))
+    again = asyncio.create_task(pages.value("a", source.make))
     await asyncio.sleep(0)
-    shop.release.set()
+    source.release.set()
     assert await again == "made"
-    assert (shop.num_begun, shop.num_cancelled) == (1, 0)
+    assert (source.num_calls, source.num_cancelled) == (1, 0)
 
 
 class Loading:
-    """Loads texts in a lane of one thread, once it is open; ``loaded`` has the keys in order."""
+    """Loads texts in a lane of one thread once ``opened`` is set; ``loaded`` has their keys."""
 
     def __init__(self, *, waiting: int = 3, patience: float = 10) -> None:
         self.loaded: list[str] = []
@@ -119,7 +119,7 @@ async def settled(*tasks: "asyncio.Future[Any]") -> list[Any]:
 
 @pytest.fixture
 def loading(request: pytest.FixtureRequest) -> Iterator[Loading]:
-    """Return a loading with the lane of ``with_lane``; it ends with the test."""
+    """Return a loading with the lane of ``with_lane``."""
     loading = Loading(**getattr(request, "param", {}))
     yield loading
     loading.opened.set()
@@ -132,8 +132,8 @@ def with_lane(**settings: float) -> Callable[..., Any]:
 
 
 @with_lane(patience=0.05)
-async def test_a_load_that_has_begun_is_waited_for(loading: Loading) -> None:
-    """By more than may wait in the lane, and for longer than its patience."""
+async def test_running_load_can_be_joined(loading: Loading) -> None:
+    """By more than the lane's queue permits, and for longer than its patience."""
     first = await loading.begun("a")
     more = [loading.value("a") for _ in range(20)]
     await asyncio.sleep(0.1)
@@ -142,16 +142,16 @@ async def test_a_load_that_has_begun_is_waited_for(loading: Loading) -> None:
     assert await settled(first, *more) == ["A"] * 21
     assert loading.loaded == ["a"]
     assert await loading.value("a") == "A"
-    assert loading.loaded == ["a", "a"], "nothing is under way any more"
+    assert loading.loaded == ["a", "a"], "no load is running"
 
 
 @with_lane(waiting=1)
-async def test_a_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
-    """Or is refused where the lane is full."""
+async def test_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
+    """Or is refused if the lane is full."""
     first = await loading.begun("a")
     other, joined = loading.value("b"), loading.value("b")
     await asyncio.sleep(0.01)
-    assert loading.lane.num_waiting == 1, "both of them are one place in the queue"
+    assert loading.lane.num_waiting == 1, "both share one place in the queue"
     with pytest.raises(BadRequest) as caught:
         await loading.value("c")
     assert caught.value.status == 503
@@ -161,12 +161,12 @@ async def test_a_load_of_another_key_waits_in_the_lane(loading: Loading) -> None
 
 @with_lane(patience=0.3)
 async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
-    """A load that nobody waits for any more is never begun."""
+    """A load without waiters never begins."""
     first = await loading.begun("a")
-    early, given_up = loading.value("b"), [loading.value("c") for _ in range(2)]
+    early, abandoned = loading.value("b"), [loading.value("c") for _ in range(2)]
     await asyncio.sleep(0.2)
     late = loading.value("b")
-    assert [type(error) for error in await settled(early, *given_up)] == [BadRequest] * 3
+    assert [type(error) for error in await settled(early, *abandoned)] == [BadRequest] * 3
     assert not late.done()
     assert loading.lane.num_waiting == 1
     loading.opened.set()
@@ -174,35 +174,35 @@ async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
     assert loading.loaded == ["a", "b"]
 
 
-async def test_a_waiter_that_leaves_takes_a_load_from_no_other(loading: Loading) -> None:
-    """Neither before loading begins nor after; also where it came first."""
-    leaving, staying = await loading.begun("a"), loading.value("a")
-    queued, stays_queued = loading.value("b"), loading.value("b")
+async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None:
+    """Neither before loading begins nor after, also if it came first."""
+    cancelled, other = await loading.begun("a"), loading.value("a")
+    cancelled_in_queue, other_in_queue = loading.value("b"), loading.value("b")
     await asyncio.sleep(0)
-    leaving.cancel()
-    queued.cancel()
-    left = await settled(leaving, queued)
+    cancelled.cancel()
+    cancelled_in_queue.cancel()
+    left = await settled(cancelled, cancelled_in_queue)
     assert [type(error) for error in left] == [asyncio.CancelledError] * 2
     loading.opened.set()
-    assert await settled(staying, stays_queued) == ["A", "B"]
+    assert await settled(other, other_in_queue) == ["A", "B"]
 
 
-async def test_a_load_that_was_given_up_begins_again(loading: Loading) -> None:
-    """For one who comes when all have left, even in the same turn of the event loop."""
+async def test_abandoned_load_begins_again(loading: Loading) -> None:
+    """For a request after all waiters left, even in the same iteration of the event loop."""
     first = await loading.begun("a")
-    queued = loading.value("b")
+    cancelled_in_queue = loading.value("b")
     following: list[asyncio.Task[str]] = []
-    queued.add_done_callback(lambda _: following.append(loading.value("b")))
+    cancelled_in_queue.add_done_callback(lambda _: following.append(loading.value("b")))
     await asyncio.sleep(0)
-    queued.cancel()
-    await settled(queued)
+    cancelled_in_queue.cancel()
+    await settled(cancelled_in_queue)
     await asyncio.sleep(0)
     loading.opened.set()
     assert await settled(first, *following) == ["A", "B"]
 
 
 async def test_all_waiters_get_the_same_error(loading: Loading) -> None:
-    """Whoever comes later tries again: errors are not kept."""
+    """Later requests try again: errors are not cached."""
     waiting = [await loading.begun("damaged"), loading.value("damaged")]
     await asyncio.sleep(0)
     loading.opened.set()

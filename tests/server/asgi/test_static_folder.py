@@ -1,4 +1,4 @@
-"""The files that pages load: from memory, compressed once, counted as other requests."""
+"""Static files: served from memory, compressed once, and counted like other requests."""
 
 import asyncio
 from base64 import b64encode
@@ -22,7 +22,7 @@ VERSION = sha256(CONTENT).hexdigest()[:12]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a script in a folder of its own."""
+    """Return a folder with a script in a subfolder."""
     (tmp_path / "vendor").mkdir()
     (tmp_path / "vendor/page.js").write_bytes(CONTENT)
     (tmp_path / "LICENSE").write_text("free")
@@ -30,23 +30,23 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Client:
-    """Asks an application that has these routes alone."""
+    """A client of an application that has only these routes."""
 
     def __init__(self, *routes: Route) -> None:
         self._transport = httpx.ASGITransport(Starlette(routes=routes))
 
     def request(self, method: str, path: str, **headers: str) -> httpx.Response:
-        """Return the answer to one request."""
+        """Return the response to one request."""
 
-        async def asked() -> httpx.Response:
+        async def respond() -> httpx.Response:
             async with httpx.AsyncClient(transport=self._transport, base_url="http://x") as client:
                 named = {name.replace("_", "-"): value for name, value in headers.items()}
                 return await client.request(method, path, headers=named)
 
-        return asyncio.run(asked())
+        return asyncio.run(respond())
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        """Return the answer to a GET request."""
+        """Return the response to a GET request."""
         return self.request("GET", path, **headers)
 
 
@@ -56,8 +56,8 @@ def client(folder: Path, lanes: Lanes) -> Client:
     return Client(files_below("/static", folder, UNLIMITED, lanes.compressing))
 
 
-def test_a_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often it is asked for, in each coding; it comes whole."""
+def test_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once per coding, for any number of requests; the content is complete."""
     compressed: list[str] = []
     compress = responses.compress
 
@@ -73,8 +73,8 @@ def test_a_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPat
     assert sorted(compressed) == ["br", "gzip", "zstd"]
 
 
-def test_a_file_stays_what_it_was(client: Client, folder: Path) -> None:
-    """It is in memory: an installation that is replaced meanwhile changes nothing."""
+def test_file_is_served_from_memory(client: Client, folder: Path) -> None:
+    """An installation that is replaced meanwhile changes nothing."""
     (folder / "vendor/page.js").unlink()
     answer = client.get("/static/vendor/page.js")
     assert answer.content == CONTENT
@@ -83,11 +83,11 @@ def test_a_file_stays_what_it_was(client: Client, folder: Path) -> None:
 
 
 def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
-    """Who asks for more in a minute than is allowed is told when to ask again."""
+    """Requests beyond the allowance get 429 with Retry-After."""
     allowances = Allowances(requests=2, cost=0)
     client = Client(files_below("/static", folder, allowances, lanes.compressing))
     answers = [client.get("/static/vendor/page.js") for _ in range(3)]
-    assert [it.status_code for it in answers] == [200, 200, 429]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert int(answers[-1].headers["retry-after"]) > 0
     assert "requests a minute are allowed" in answers[-1].text
 
@@ -104,8 +104,8 @@ def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
         ("GET", "%00", 404),
     ],
 )
-def test_only_files_are_answered(client: Client, method: str, path: str, status: int) -> None:
-    """With GET and HEAD; folders, and what is not there, are not found."""
+def test_only_files_are_found(client: Client, method: str, path: str, status: int) -> None:
+    """By GET and HEAD; folders and missing files are not found."""
     answer = client.request(method, f"/static/{path}")
     assert answer.status_code == status
     assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
@@ -128,8 +128,8 @@ def docs(tmp_path: Path, lanes: Lanes) -> Client:
     return Client(*documentation_at("/docs", tmp_path, UNLIMITED, lanes.compressing))
 
 
-def test_pages_of_the_documentation_run_their_own_scripts(docs: Client) -> None:
-    """Those that stand in them, by their checksums; nothing else that is not a file."""
+def test_documentation_pages_run_their_inline_scripts(docs: Client) -> None:
+    """Allowed by their checksums; no other inline script."""
     policy = docs.get("/docs/index.html").headers["content-security-policy"]
     checksum = b64encode(sha256(SCRIPT).digest()).decode()
     assert f"script-src 'self' 'sha256-{checksum}';" in policy
@@ -138,8 +138,8 @@ def test_pages_of_the_documentation_run_their_own_scripts(docs: Client) -> None:
     assert docs.get("/docs/").content == docs.get("/docs/index.html").content
 
 
-def test_an_address_of_the_documentation_without_its_slash(docs: Client) -> None:
-    """It leads on, below whatever prefix a proxy has it."""
+def test_documentation_without_a_slash_redirects(docs: Client) -> None:
+    """With a relative location, which works below the prefix of a proxy."""
     answer = docs.get("/docs")
     assert (answer.status_code, answer.headers["location"]) == (308, "docs/")
 
@@ -148,8 +148,8 @@ def test_an_address_of_the_documentation_without_its_slash(docs: Client) -> None
     ("path", "cache_control"),
     [(HASHED, "public, max-age=31536000, immutable"), ("index.html", "no-cache")],
 )
-def test_files_of_the_documentation_are_kept(docs: Client, path: str, cache_control: str) -> None:
-    """For a year where the name says which content it is; else asked for again, with an ETag."""
+def test_documentation_lifetimes(docs: Client, path: str, cache_control: str) -> None:
+    """A year if the name contains a digest of the content; otherwise revalidated by ETag."""
     answer = docs.get(f"/docs/{path}")
     assert answer.headers["cache-control"] == cache_control
     again = docs.get(f"/docs/{path}", if_none_match=answer.headers["etag"])
@@ -164,8 +164,8 @@ def test_files_of_the_documentation_are_kept(docs: Client, path: str, cache_cont
         ("a/b/c/d/nothing", None),
     ],
 )
-def test_nothing_is_there_in_the_documentation(docs: Client, path: str, links: str | None) -> None:
-    """The site's own page says so, with links as seen from there; not for addresses without end."""
+def test_missing_documentation_page(docs: Client, path: str, links: str | None) -> None:
+    """The site's own error page, with relative links; not for paths of unlimited depth."""
     answer = docs.get(f"/docs/{path}")
     assert answer.status_code == 404
     assert answer.text == (links or "Not Found")

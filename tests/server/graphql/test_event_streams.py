@@ -1,11 +1,12 @@
-"""Server-sent events of the application, message by message, as its server would see them."""
+"""Server-sent events of the application, message by message, as its server receives them."""
 
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -14,18 +15,22 @@ from starlette.types import Message, Scope
 from schema.api import API, OperationResult
 from schema.node import node_id
 from server.app import GRAPHQL_PATH, Application, create_app
+from server.graphql.event_streams import EVENT_BYTES, SharedEvents
+from server.graphql.execution import Executed
+from server.graphql.requests import GraphQLRequest, ParsedRequest
 from server.publications import MAX_WAITING
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history
 from snapshots.models import RevisionInfo
+from tests.snapshots.factories import a_revision
 
 pytestmark = pytest.mark.anyio
 
 SUBSCRIPTION = "subscription S { revisionPublished { tag specs(first: 0) { totalCount } } }"
 EVENTS = "text/event-stream"
-MADE_UP = list(history(revisions=4, packages=12, specs=60))
+DEMO = list(history(revisions=4, packages=12, specs=60))
 SOON = 20.0
 
 
@@ -37,8 +42,8 @@ class Event(NamedTuple):
     name: str | None
 
 
-class Following:
-    """A request under way, and what was sent to it."""
+class Stream:
+    """A request in execution, and the messages sent in response."""
 
     def __init__(self, app: Application, scope: Scope, body: bytes) -> None:
         self.messages: list[Message] = []
@@ -67,41 +72,41 @@ class Following:
         self._has_hung_up.set()
         await self.done()
 
-    async def done(self) -> "Following":
-        """Wait for the end of the answer."""
+    async def done(self) -> "Stream":
+        """Wait for the end of the response."""
         await asyncio.wait_for(self.task, SOON)
         return self
 
     @property
     def status(self) -> int:
-        """The status of the answer."""
+        """The status of the response."""
         status: int = self.messages[0]["status"]
         return status
 
     @property
     def headers(self) -> dict[bytes, bytes]:
-        """The headers of the answer."""
+        """The headers of the response."""
         return dict(self.messages[0]["headers"])
 
     @property
     def text(self) -> str:
-        """What was sent so far."""
-        return b"".join(it.get("body", b"") for it in self.messages[1:]).decode()
+        """The body so far."""
+        return b"".join(message.get("body", b"") for message in self.messages[1:]).decode()
 
     @property
     def events(self) -> list[Event]:
         """The events so far."""
-        return [event_of(it) for it in self.text.split("\n\n") if it and it != ":"]
+        return [event_of(part) for part in self.text.split("\n\n") if part and part != ":"]
 
-    async def until(self, holds: Callable[["Following"], Any]) -> None:
-        """Wait until something holds."""
+    async def until(self, holds: Callable[["Stream"], Any]) -> None:
+        """Wait until a condition holds."""
         async with asyncio.timeout(SOON):
             while not holds(self):
                 assert not self.task.done() or holds(self), self.text
                 await asyncio.sleep(0.005)
 
     async def ended(self) -> list[Event]:
-        """Wait for the end of the answer, and return its events."""
+        """Wait for the end of the response, and return its events."""
         await self.done()
         assert not self.messages[-1].get("more_body")
         return self.events
@@ -123,17 +128,17 @@ class World:
         self.catalog = catalog
 
     def publish(self, *snapshots: Snapshot) -> list[RevisionInfo]:
-        """Publish, as an import of another process does."""
-        return [it.revision for it in self.catalog.publish(snapshots)]
+        """Publish, as an import in another process does."""
+        return [snapshot.revision for snapshot in self.catalog.publish(snapshots)]
 
     @property
     def drain(self) -> Any:
-        """What ends all subscriptions."""
+        """The function that ends all subscriptions."""
         return self.app.drain
 
     @property
     def publications(self) -> Any:
-        """What announces revisions within the application."""
+        """The announcements of revisions within the application."""
         return self.drain.__self__
 
     @property
@@ -145,44 +150,44 @@ class World:
 
     @property
     def events(self) -> Any:
-        """What makes the events of all subscriptions."""
+        """The events that subscriptions share."""
         return self._streams.events
 
     @property
     def outgoing(self) -> Any:
-        """The room of large responses on their way."""
+        """The capacity for large responses in transit."""
         return self._streams.outgoing
 
-    async def known(self, revision: RevisionInfo) -> None:
+    async def announced(self, revision: RevisionInfo) -> None:
         """Wait until the application has announced a revision."""
         async with asyncio.timeout(SOON):
             while self.publications._order[-1:] != [revision]:
                 await asyncio.sleep(0.005)
 
-    def ask(
+    def request(
         self, query: str = SUBSCRIPTION, method: str = "POST", accept: str = EVENTS, **headers: str
-    ) -> Following:
+    ) -> Stream:
         """Begin a request."""
-        named = {name.replace("_", "-"): it for name, it in headers.items()}
-        given = {"accept": accept, "content-type": "application/json", **named}
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named_headers = {"accept": accept, "content-type": "application/json", **named}
         scope = {
             "type": "http",
             "method": method,
             "path": "/graphql",
             "query_string": b"",
             "client": ("127.0.0.1", 9),
-            "headers": [(name.encode(), it.encode()) for name, it in given.items()],
+            "headers": [(name.encode(), value.encode()) for name, value in named_headers.items()],
         }
         if method != "POST":
-            quoted = "".join(f"%{it:02x}" for it in query.encode())
+            quoted = "".join(f"%{byte:02x}" for byte in query.encode())
             scope["query_string"] = b"query=" + quoted.encode()
-        return Following(self.app, scope, orjson.dumps({"query": query}))
+        return Stream(self.app, scope, orjson.dumps({"query": query}))
 
-    async def follow(self, *arguments: str, **headers: str) -> Following:
-        """Begin a subscription, and wait until the server follows."""
-        following = self.ask(*arguments, **headers)
-        await following.until(lambda it: it.text.startswith(":\n\n"))
-        return following
+    async def follow(self, *arguments: str, **headers: str) -> Stream:
+        """Begin a subscription, and wait until the server has registered it."""
+        stream = self.request(*arguments, **headers)
+        await stream.until(lambda stream: stream.text.startswith(":\n\n"))
+        return stream
 
 
 @asynccontextmanager
@@ -197,9 +202,9 @@ async def running(folder: Path, **settings: Any) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of the oldest of the made-up revisions."""
+    """Return a catalog of the oldest demo revision."""
     folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(MADE_UP[:1])
+    Catalog(str(folder)).publish(DEMO[:1])
     return folder
 
 
@@ -235,39 +240,39 @@ def shown(revision: RevisionInfo) -> Event:
 END = Event("complete", None, None)
 
 
-async def test_revisions_are_sent_when_they_are_published(world: World) -> None:
-    """To every subscriber until they hang up; what was there before is not sent."""
+async def test_published_revisions_are_sent(world: World) -> None:
+    """To every subscriber until it disconnects; earlier revisions are not sent."""
     first, second = await world.follow(), await world.follow(SUBSCRIPTION, "GET")
     assert first.status == 200
     assert first.headers[b"content-type"] == b"text/event-stream; charset=utf-8"
     assert first.headers[b"cache-control"] == b"no-store"
-    (one,) = world.publish(MADE_UP[1])
-    for following in (first, second):
-        await following.until(lambda it: it.events)
-        assert following.events == [shown(one)]
+    (revision,) = world.publish(DEMO[1])
+    for stream in (first, second):
+        await stream.until(lambda stream: stream.events)
+        assert stream.events == [shown(revision)]
     await first.hang_up()
-    two, three = world.publish(*MADE_UP[2:])
-    await second.until(lambda it: len(it.events) == 3)
-    assert second.events == [shown(one), shown(two), shown(three)]
-    assert first.events == [shown(one)]
+    two, three = world.publish(*DEMO[2:])
+    await second.until(lambda stream: len(stream.events) == 3)
+    assert second.events == [shown(revision), shown(two), shown(three)]
+    assert first.events == [shown(revision)]
 
 
-async def test_a_subscription_resumes_after_the_last_event(world: World) -> None:
-    """Whose id is Last-Event-ID, as browsers send it; the order is that of publication."""
-    seen, *missed = world.publish(*MADE_UP[1:])
-    await world.known(missed[-1])
-    following = await world.follow(last_event_id=shown(seen).name or "")
-    await following.until(lambda it: len(it.events) == 2)
-    assert following.events == [*map(shown, missed)]
+async def test_subscription_resumes_after_the_last_event(world: World) -> None:
+    """Given by Last-Event-ID, as browsers send it; in the order of publication."""
+    seen, *missed = world.publish(*DEMO[1:])
+    await world.announced(missed[-1])
+    stream = await world.follow(last_event_id=shown(seen).name or "")
+    await stream.until(lambda stream: len(stream.events) == 2)
+    assert stream.events == [*map(shown, missed)]
     unknown = node_id("Revision", "0" * 64, "0" * 18)
     for name in ("", unknown, shown(missed[-1]).name or ""):
         assert (await world.follow(last_event_id=name)).events == []
 
 
 @pytest.mark.parametrize("name", ["nope", "\xff", "VGFnOmRldmVsb3A=", "UmV2aXNpb24="])
-async def test_an_invalid_last_event_is_an_error(unchanging: World, name: str) -> None:
+async def test_invalid_last_event_is_an_error(unchanging: World, name: str) -> None:
     """And the stream ends."""
-    first, end = await unchanging.ask(last_event_id=name).ended()
+    first, end = await unchanging.request(last_event_id=name).ended()
     assert end == END
     (error,) = first.data["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -283,19 +288,17 @@ async def test_an_invalid_last_event_is_an_error(unchanging: World, name: str) -
         ("subscription { __typename }", "GRAPHQL_VALIDATION_FAILED"),
     ],
 )
-async def test_a_single_result_is_one_event(
-    unchanging: World, query: str, code: str | None
-) -> None:
-    """Of a query, and of a document with errors: with status 200, each time."""
+async def test_single_result_is_one_event(unchanging: World, query: str, code: str | None) -> None:
+    """For a query, and for a document with errors: always with status 200."""
     for _ in range(2):
-        following = unchanging.ask(query)
-        first, end = await following.ended()
-        assert (following.status, end) == (200, END)
+        stream = unchanging.request(query)
+        first, end = await stream.ended()
+        assert (stream.status, end) == (200, END)
         assert (first.kind, first.name) == ("next", None)
         if code is None:
-            assert first.data == {"data": {"tags": [{"name": MADE_UP[0].tag}]}}
+            assert first.data == {"data": {"tags": [{"name": DEMO[0].tag}]}}
         else:
-            assert [it["extensions"]["code"] for it in first.data["errors"]] == [code]
+            assert [error["extensions"]["code"] for error in first.data["errors"]] == [code]
 
 
 @pytest.mark.parametrize(
@@ -310,70 +313,70 @@ async def test_a_single_result_is_one_event(
         ("*/*", "application/json"),
     ],
 )
-async def test_a_query_is_answered_in_the_preferred_media_type(
+async def test_query_is_answered_in_the_preferred_media_type(
     unchanging: World, accept: str, kind: str
 ) -> None:
-    """JSON for clients that take both, such as urql; answers in cache are of one media type."""
+    """JSON for clients that accept both, such as urql; each media type is cached separately."""
     for other in (EVENTS, "application/json", accept):
-        following = await unchanging.ask("{ tags { name } }", accept=other).done()
-    assert following.headers[b"content-type"].decode() == f"{kind}; charset=utf-8"
-    assert following.text.startswith("event: " if kind == EVENTS else '{"data"')
+        stream = await unchanging.request("{ tags { name } }", accept=other).done()
+    assert stream.headers[b"content-type"].decode() == f"{kind}; charset=utf-8"
+    assert stream.text.startswith("event: " if kind == EVENTS else '{"data"')
 
 
 @pytest.mark.parametrize(
     "accept", ["application/json, text/event-stream, multipart/mixed", "*/*, text/event-stream"]
 )
-async def test_a_subscription_is_answered_by_events(unchanging: World, accept: str) -> None:
-    """Wherever the client takes them."""
-    following = await unchanging.follow(SUBSCRIPTION, "POST", accept)
-    assert following.headers[b"content-type"].startswith(EVENTS.encode())
-    await following.hang_up()
+async def test_subscription_is_answered_by_events(unchanging: World, accept: str) -> None:
+    """If the client accepts them at all."""
+    stream = await unchanging.follow(SUBSCRIPTION, "POST", accept)
+    assert stream.headers[b"content-type"].startswith(EVENTS.encode())
+    await stream.hang_up()
 
 
 @pytest.mark.parametrize("accept", ["application/json", "", "text/event-stream;q=0, */*"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_subscription_without_events_is_refused(
+async def test_subscription_without_events_is_not_acceptable(
     unchanging: World, accept: str, method: str
 ) -> None:
-    """With the media type that is needed, each time."""
+    """The error names the required media type, each time."""
     for _ in range(2):
-        following = await unchanging.ask(SUBSCRIPTION, method, accept).done()
-        assert following.status == 406
-        assert "text/event-stream" in following.text
+        stream = await unchanging.request(SUBSCRIPTION, method, accept).done()
+        assert stream.status == 406
+        assert "text/event-stream" in stream.text
 
 
-async def test_head_has_the_headers_alone(unchanging: World) -> None:
+async def test_head_has_only_headers(unchanging: World) -> None:
     """No subscription begins."""
-    following = await unchanging.ask(SUBSCRIPTION, "HEAD").done()
-    assert following.headers[b"content-type"].startswith(EVENTS.encode())
+    stream = await unchanging.request(SUBSCRIPTION, "HEAD").done()
+    assert stream.headers[b"content-type"].startswith(EVENTS.encode())
 
 
 @with_settings(heartbeat=0.02)
-async def test_heartbeats_break_silence(world: World) -> None:
-    """Comments, which no client takes for events."""
-    following = await world.follow()
-    await following.until(lambda it: it.text.count(":\n\n") > 3)
-    assert following.events == []
+async def test_heartbeats_are_sent(world: World) -> None:
+    """As comments, which clients do not treat as events."""
+    stream = await world.follow()
+    await stream.until(lambda stream: stream.text.count(":\n\n") > 3)
+    assert stream.events == []
 
 
 @with_settings(max_subscriptions=2)
-async def test_one_subscription_too_many_is_refused(world: World) -> None:
-    """With status 503 and a time; queries are answered, and a client that leaves makes room."""
+async def test_number_of_subscriptions_is_limited(world: World) -> None:
+    """503 with Retry-After; queries are answered, and a disconnect frees a slot."""
     first, _ = await world.follow(), await world.follow()
-    refused = await world.ask().done()
+    refused = await world.request().done()
     assert (refused.status, refused.headers[b"retry-after"]) == (503, b"2")
     assert orjson.loads(refused.text)["errors"][0]["extensions"]["code"] == "OVERLOADED"
-    assert (await world.ask("{ tags { name } }").ended())[-1] == END
+    assert (await world.request("{ tags { name } }").ended())[-1] == END
     await first.hang_up()
     assert (await world.follow()).status == 200
 
 
 @with_settings(max_subscriptions=50, max_connections=5)
-async def test_half_of_the_connections_are_left_for_queries(world: World) -> None:
-    """However many subscriptions there may be."""
+async def test_half_of_the_connections_are_reserved_for_queries(world: World) -> None:
+    """Regardless of the limit of subscriptions."""
     for _ in range(2):
         await world.follow()
-    assert (await world.ask().done()).status == 503
+    assert (await world.request().done()).status == 503
 
 
 async def test_equal_events_are_executed_once(
@@ -391,137 +394,168 @@ async def test_equal_events_are_executed_once(
     other = SUBSCRIPTION.replace("tag", "tag digest")
     many = [await world.follow() for _ in range(20)] + [await world.follow(other)]
     monkeypatch.setattr(API, "execute", counted)
-    world.publish(MADE_UP[1])
-    for following in many:
-        await following.until(lambda it: it.events)
+    world.publish(DEMO[1])
+    for stream in many:
+        await stream.until(lambda stream: stream.events)
     assert sorted(executed) == sorted([SUBSCRIPTION, other])
 
 
-async def test_an_event_without_subscribers_is_not_made(world: World) -> None:
-    """A client that hangs up takes the event from no other."""
+async def test_event_without_subscribers_is_not_executed(world: World) -> None:
+    """A client that disconnects does not affect the events of others."""
     async with world.events._free:
         leaving, staying = await world.follow(), await world.follow()
         alone = await world.follow(SUBSCRIPTION.replace("tag", "digest"))
-        world.publish(MADE_UP[1])
+        world.publish(DEMO[1])
         await staying.until(lambda _: len(world.events._flights._flights) == 2)
-        for following in (leaving, alone):
-            await following.hang_up()
+        for stream in (leaving, alone):
+            await stream.hang_up()
         assert len(world.events._flights._flights) == 1
-    await staying.until(lambda it: it.events)
+    await staying.until(lambda stream: stream.events)
     assert not world.events._flights._flights
 
 
 @with_settings(heartbeat=0.02)
-async def test_an_event_that_takes_long_blocks_nothing(world: World) -> None:
+async def test_slow_event_blocks_nothing(world: World) -> None:
     """Heartbeats are sent meanwhile, and a server that stops does not wait for the event."""
     async with world.events._free:
-        following = await world.follow()
-        world.publish(MADE_UP[1])
-        await following.until(lambda _: world.events._flights._flights)
-        beats = following.text.count(":\n\n")
-        await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
+        stream = await world.follow()
+        world.publish(DEMO[1])
+        await stream.until(lambda _: world.events._flights._flights)
+        beats = stream.text.count(":\n\n")
+        await stream.until(lambda stream: stream.text.count(":\n\n") > beats + 2)
         world.drain()
-        assert await following.ended() == [END]
+        assert await stream.ended() == [END]
         assert not world.events._flights._flights
 
 
-async def test_a_slow_reader_is_ended_with_a_reason(world: World) -> None:
-    """Where more events wait for it than the server keeps."""
-    following = await world.follow()
-    following.may_send.clear()
-    (one,) = world.publish(MADE_UP[1])
-    await following.until(lambda it: it.is_sending)
-    world.publications.tell([one] * (MAX_WAITING + 1), [one])
-    following.may_send.set()
-    first, error, end = await following.ended()
-    assert (first, end) == (shown(one), END)
+async def test_slow_subscriber_is_disconnected_with_an_error(world: World) -> None:
+    """If more events are queued for it than the server allows."""
+    stream = await world.follow()
+    stream.may_send.clear()
+    (revision,) = world.publish(DEMO[1])
+    await stream.until(lambda stream: stream.is_sending)
+    world.publications.tell([revision] * (MAX_WAITING + 1), [revision])
+    stream.may_send.set()
+    first, error, end = await stream.ended()
+    assert (first, end) == (shown(revision), END)
     assert error.data["errors"][0]["extensions"]["code"] == "SUBSCRIBER_TOO_SLOW"
 
 
-async def test_a_large_event_takes_room_of_its_client(
+async def test_large_event_counts_as_a_large_response(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a large response does, so that it can be cut off where others need the room."""
+    """Its client can be disconnected if others need the capacity."""
     monkeypatch.setattr("server.asgi.room._LARGE_ANSWER", 1)
-    following = await world.follow()
-    following.may_send.clear()
-    world.publish(MADE_UP[1])
-    await following.until(lambda it: it.is_sending)
+    stream = await world.follow()
+    stream.may_send.clear()
+    world.publish(DEMO[1])
+    await stream.until(lambda stream: stream.is_sending)
     (place,) = world.outgoing._places
     assert place.client == "127.0.0.1"
 
 
 async def test_subscriptions_end_when_the_server_stops(world: World) -> None:
-    """At once, with a final event; no other begins."""
+    """Immediately, with a final event; no other begins."""
     held = [await world.follow() for _ in range(3)]
     world.drain()
-    for following in held:
-        assert await following.ended() == [END]
-    assert (await world.ask().done()).status == 503
+    for stream in held:
+        assert await stream.ended() == [END]
+    assert (await world.request().done()).status == 503
 
 
-async def test_an_event_that_cannot_be_made_is_an_error(
+async def test_failing_event_is_an_error(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The stream goes on with the next event; the log has the reason."""
+    """The stream continues with the next event; the log has the reason."""
 
     def failing(*_: Any, **__: Any) -> OperationResult:
         raise ZeroDivisionError("inner detail")
 
-    following = await world.follow()
+    stream = await world.follow()
     with monkeypatch.context() as patched:
         patched.setattr(API, "execute", failing)
-        (one,) = world.publish(MADE_UP[1])
-        await following.until(lambda it: it.events)
-    two, three = world.publish(*MADE_UP[2:])
-    await following.until(lambda it: len(it.events) == 3)
-    failed, *others = following.events
-    assert failed.name == shown(one).name
+        (revision,) = world.publish(DEMO[1])
+        await stream.until(lambda stream: stream.events)
+    two, three = world.publish(*DEMO[2:])
+    await stream.until(lambda stream: len(stream.events) == 3)
+    failed, *others = stream.events
+    assert failed.name == shown(revision).name
     assert failed.data["errors"][0]["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
     assert others == [shown(two), shown(three)]
-    assert "inner detail" not in following.text
+    assert "inner detail" not in stream.text
     assert "inner detail" in caplog.text
 
 
-async def test_an_error_is_not_cached(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event is made again for a client that resumes after an earlier one."""
+async def test_error_is_not_cached(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event is executed again for a client that resumes after an earlier one."""
     query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
 
     def failing(*_: Any, **__: Any) -> OperationResult:
         return OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
 
-    one, two = world.publish(*MADE_UP[1:3])
-    await world.known(two)
-    name = shown(one).name or ""
+    revision, two = world.publish(*DEMO[1:3])
+    await world.announced(two)
+    name = shown(revision).name or ""
     with monkeypatch.context() as patched:
         patched.setattr(API, "execute", failing)
-        following = await world.follow(query, last_event_id=name)
-        await following.until(lambda it: it.events)
-        assert following.events[0].data["errors"] == [{"message": "no"}]
-    following = await world.follow(query, last_event_id=name)
-    await following.until(lambda it: it.events)
-    assert following.events == [shown(two)]
+        stream = await world.follow(query, last_event_id=name)
+        await stream.until(lambda stream: stream.events)
+        assert stream.events[0].data["errors"] == [{"message": "no"}]
+    stream = await world.follow(query, last_event_id=name)
+    await stream.until(lambda stream: stream.events)
+    assert stream.events == [shown(two)]
 
 
 @with_settings(cost_per_minute=1)
-async def test_subscriptions_are_charged_as_queries_are(world: World) -> None:
-    """To begin one needs an allowance; one whose next event has none ends."""
-    following = await world.follow()
-    refused = await world.ask().done()
+async def test_subscriptions_are_charged_like_queries(world: World) -> None:
+    """A subscription requires an allowance to begin, and ends if its next event exceeds it."""
+    stream = await world.follow()
+    refused = await world.request().done()
     assert refused.status == 429
     assert b"retry-after" in refused.headers
-    world.publish(MADE_UP[1])
-    event, end = await following.ended()
+    world.publish(DEMO[1])
+    event, end = await stream.ended()
     assert event.data["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
     assert end == END
 
 
 async def test_documents_may_be_persisted(published: Path, tmp_path: Path) -> None:
-    """What is not in the manifest is refused by an event."""
+    """A document that is not in the manifest is refused by an event."""
     manifest = tmp_path / "documents.json"
-    manifest.write_bytes(orjson.dumps({"known": SUBSCRIPTION}))
+    manifest.write_bytes(orjson.dumps({"a": SUBSCRIPTION}))
     async with running(published, documents=str(manifest)) as world:
         assert (await world.follow()).status == 200
-        first, end = await world.ask("subscription { revisionPublished { tag } }").ended()
+        first, end = await world.request("subscription { revisionPublished { tag } }").ended()
         assert first.data["errors"][0]["extensions"]["code"] == "PERSISTED_QUERY_NOT_IN_LIST"
         assert end == END
+
+
+_LONGEST = 64_000
+
+
+class _Execution:
+    """Returns a result immediately."""
+
+    async def execute(self, _request: GraphQLRequest, _weight: Any) -> Executed:
+        return Executed(body=b"{}", tag=b"", started=True, is_good=True, is_permanent=True)
+
+
+def _padded_request(number: int) -> ParsedRequest:
+    """Return a request with a document of the length `_LONGEST`."""
+    text = f"subscription {{ a{number}: revisionPublished {{ id }} }}"
+    request = GraphQLRequest(f"{text:{_LONGEST}}", None, None)
+    return ParsedRequest.of(request, "text/event-stream", 0)
+
+
+async def test_cached_events_are_bounded_with_their_documents() -> None:
+    """Many long documents for one revision do not fill memory."""
+    revision = a_revision("develop", 0)
+    events = SharedEvents(Mock(state=1), cast("Any", _Execution()))
+    requests = [_padded_request(number) for number in range(400)]
+    for request in requests:
+        await events.of(request, revision)
+    cached = [key for key, *_ in events._made]
+    assert 100 < len(cached) <= EVENT_BYTES // _LONGEST
+    assert cached == [request.permanent_key for request in requests[-len(cached) :]]
+    again = [await events.of(requests[-1], revision) for _ in range(2)]
+    assert again[0] is again[1]

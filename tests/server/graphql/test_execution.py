@@ -1,4 +1,4 @@
-"""Where requests are executed: in the event loop what is short, in threads what is not."""
+"""Execution of requests: short ones in the event loop, long ones in threads."""
 
 import asyncio
 import shutil
@@ -35,7 +35,7 @@ WALK = '{ revision { specs(matching: "^zlib") { totalCount } } }'
 
 
 def execution_of(folder: Path, lanes: Lanes) -> Execution:
-    """Return the execution over a catalog of which nothing is in memory."""
+    """Return the execution over a catalog of which nothing is in memory yet."""
     catalog = Catalog(str(folder))
     catalog.refresh()
     return Execution(API(), catalog, Library(catalog), lanes)
@@ -48,9 +48,9 @@ def execution(demo_catalog: Path, lanes: Lanes) -> Execution:
 
 
 @pytest.fixture
-def older(demo_catalog: Path, tmp_path: Path) -> Path:
-    """Return a catalog of which no comparisons are kept."""
-    folder = shutil.copytree(demo_catalog, tmp_path / "older")
+def without_comparisons(demo_catalog: Path, tmp_path: Path) -> Path:
+    """Return a catalog without stored comparisons."""
+    folder = shutil.copytree(demo_catalog, tmp_path / "without_comparisons")
     shutil.rmtree(folder / "comparisons")
     return folder
 
@@ -85,7 +85,7 @@ class Calls:
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return, of each execution that ended, whether it was in the thread of the event loop."""
+    """Return, for each completed execution, whether it ran in the thread of the event loop."""
     ended: list[bool] = []
     execute = API.execute
 
@@ -104,7 +104,7 @@ async def executed(execution: Execution, *queries: str) -> list[Executed]:
 
 
 def begun(execution: Execution, *queries: str) -> list["asyncio.Task[Executed]"]:
-    """Begin to execute queries together."""
+    """Begin to execute queries concurrently."""
     requests = [GraphQLRequest(query, None, None) for query in queries]
     return [
         asyncio.create_task(execution.execute(request, execution.weigh(request)[0]))
@@ -129,29 +129,29 @@ async def test_revisions_are_loaded_in_a_thread(
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
 
-async def test_explanations_hold_up_no_loading(
+async def test_explanations_do_not_delay_loading(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are made in threads of their own."""
+    """They run in separate threads."""
     explaining = Calls(monkeypatch, Library, "_make_explanation")
     explaining.may_go_on.clear()
     execution = execution_of(demo_catalog, lanes)
     newest, *others = execution._catalog.history.digests
-    pairs = [f'compare(base: "{it}", head: "{newest}")' for it in others[:2]]
-    explained = begun(execution, *(f"{{ {it} {{ causes {{ totalCount }} }} }}" for it in pairs))
+    pairs = [f'compare(base: "{other}", head: "{newest}")' for other in others[:2]]
+    explained = begun(execution, *(f"{{ {pair} {{ causes {{ totalCount }} }} }}" for pair in pairs))
     await explaining.begin()
     other = f'{{ revision(ref: "{others[-1]}") {{ specs(first: 1) {{ totalCount }} }} }}'
     (loaded,) = await executed(execution, other)
     assert not any(task.done() for task in explained)
     explaining.may_go_on.set()
-    assert all(it.is_good for it in [loaded, *await asyncio.gather(*explained)])
+    assert all(result.is_good for result in [loaded, *await asyncio.gather(*explained)])
     assert explaining.threads == ["cachelog-explaining"] * 2
 
 
-async def test_an_explanation_is_made_once_for_all_requests(
+async def test_concurrent_requests_share_one_explanation(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that come while it is made wait for it, longer than for a turn."""
+    """Requests that join it wait longer than the patience of the lane."""
     explaining = Calls(monkeypatch, Library, "_make_explanation")
     explaining.may_go_on.clear()
     lanes = Lanes.of(Settings(queue_seconds=0.4))
@@ -163,13 +163,13 @@ async def test_an_explanation_is_made_once_for_all_requests(
     await explaining.begin()
     await asyncio.sleep(1.5 * lanes.explaining.patience)
     explaining.may_go_on.set()
-    assert all(it.is_good for it in await asyncio.gather(*waiting))
+    assert all(result.is_good for result in await asyncio.gather(*waiting))
     assert explaining.arguments == [((base, head),)]
     lanes.close()
 
 
-async def test_histories_are_read_by_loading_and_made_by_explaining(
-    execution: Execution, lanes: Lanes, older: Path, monkeypatch: pytest.MonkeyPatch
+async def test_histories_are_read_while_loading_and_computed_while_explaining(
+    execution: Execution, lanes: Lanes, without_comparisons: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each lane is for work of one duration."""
     making = Calls(monkeypatch, HistoryAnswers, "_make")
@@ -179,17 +179,17 @@ async def test_histories_are_read_by_loading_and_made_by_explaining(
     assert first == second
     assert (first.is_good, first.is_permanent) == (True, False)
     making.threads.clear()
-    (filled,) = await executed(execution_of(older, lanes), text)
+    (filled,) = await executed(execution_of(without_comparisons, lanes), text)
     assert filled.body == first.body
     assert making.threads == ["cachelog-explaining", "cachelog-loading"]
 
 
-async def test_a_request_makes_missing_changes_once(
-    lanes: Lanes, older: Path, monkeypatch: pytest.MonkeyPatch
+async def test_request_computes_missing_changes_once(
+    lanes: Lanes, without_comparisons: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through whatever lanes it goes; the next request makes more of them."""
+    """In any lane; the next request computes more of them."""
     keeping = Calls(monkeypatch, Catalog, "keep")
-    execution = execution_of(older, lanes)
+    execution = execution_of(without_comparisons, lanes)
     monkeypatch.setattr(execution.answers, "_fill_seconds", 0)
     light = '{ series(name: "develop-DATE") { growth { numSpecs } } }'
     heavy = (
@@ -203,7 +203,7 @@ async def test_a_request_makes_missing_changes_once(
         assert [len(changes) for (changes,) in keeping.arguments] == [1]
 
 
-async def test_a_comparison_is_made_once_without_a_cache(
+async def test_comparison_is_computed_once_without_a_cache(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays in memory from loading to execution."""
@@ -232,15 +232,15 @@ async def test_a_comparison_is_made_once_without_a_cache(
 async def test_long_work_is_executed_in_a_thread(
     execution: Execution, threads: list[bool], queries: list[str], are_in_event_loop: list[bool]
 ) -> None:
-    """Also where everything is in memory."""
+    """Even if everything is in memory."""
     await executed(execution, *queries)
     assert threads == are_in_event_loop
 
 
-async def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
+async def test_unreadable_revision_is_an_error_of_its_field(
     execution: Execution, demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it is loaded before the request is executed."""
+    """Although it is loaded before the request is executed."""
 
     def damaged(_reader: ContentReader, digest: str) -> Frame:
         raise CatalogError(str(demo_catalog), f"{digest} is damaged")
@@ -261,20 +261,20 @@ async def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
         ("{ __typename }", True, True, True),
     ],
 )
-async def test_the_facts_of_an_answer(
+async def test_attributes_of_a_result(
     execution: Execution, query: str, started: bool, is_good: bool, is_permanent: bool
 ) -> None:
-    """Whether it was executed at all, has no errors, and stays true for ever."""
+    """Whether it was executed at all, has no errors, and is permanent."""
     (answer,) = await executed(execution, query)
     facts = (answer.started, answer.is_good, answer.is_permanent)
     assert facts == (started, is_good, is_permanent)
     assert ("errors" in orjson.loads(answer.body)) == (not is_good)
 
 
-async def test_a_cancelled_request_ends(
+async def test_cancelled_request_ends(
     execution: Execution, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its budget is cancelled, so that its thread is free for others."""
+    """Its budget is cancelled, which frees its thread."""
     began, budgets = threading.Event(), []
 
     def endless(*_args: Any, context: Context, **_options: Any) -> OperationResult:

@@ -1,4 +1,4 @@
-"""How answers may be kept and packed: ETags, lifetimes and content codings, on real sockets."""
+"""Caching and compression of responses: ETags, lifetimes and content codings, on real sockets."""
 
 import gzip
 from collections.abc import Callable
@@ -18,16 +18,16 @@ VARY = "accept, accept-encoding"
 
 
 class Sent(NamedTuple):
-    """A response whose content is still as it was sent."""
+    """A response with its content as transferred."""
 
     status: int
     headers: httpx.Headers
     content: bytes
 
 
-def ask(client: httpx.Client, query: str, **headers: str) -> Sent:
-    """Ask a question in the address; the names of headers have _ for -."""
-    named = {name.replace("_", "-"): it for name, it in headers.items()}
+def get(client: httpx.Client, query: str, **headers: str) -> Sent:
+    """Send a query by GET; header names have _ instead of -."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
     with client.stream("GET", "/graphql", params={"query": query}, headers=named) as response:
         return Sent(response.status_code, response.headers, b"".join(response.iter_raw()))
 
@@ -51,39 +51,39 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("coding", DECODERS)
-def test_a_packed_answer_is_the_same_answer(client: httpx.Client, coding: str) -> None:
-    """Smaller on the way, equal to the byte at the end; an ETag of its own."""
-    plain = ask(client, LONG, accept_encoding="identity")
-    packed = ask(client, LONG, accept_encoding=coding)
+def test_compressed_response_is_equal(client: httpx.Client, coding: str) -> None:
+    """Smaller, decompressed to the same bytes, and with a different ETag."""
+    plain = get(client, LONG, accept_encoding="identity")
+    compressed = get(client, LONG, accept_encoding=coding)
     assert "content-encoding" not in plain.headers
-    assert packed.headers["content-encoding"] == coding
-    assert len(packed.content) < len(plain.content) / 2
-    assert int(packed.headers["content-length"]) == len(packed.content)
-    assert DECODERS[coding](packed.content) == plain.content
-    assert packed.headers["etag"] != plain.headers["etag"]
-    assert plain.headers["vary"] == packed.headers["vary"] == VARY
+    assert compressed.headers["content-encoding"] == coding
+    assert len(compressed.content) < len(plain.content) / 2
+    assert int(compressed.headers["content-length"]) == len(compressed.content)
+    assert DECODERS[coding](compressed.content) == plain.content
+    assert compressed.headers["etag"] != plain.headers["etag"]
+    assert plain.headers["vary"] == compressed.headers["vary"] == VARY
 
 
-def test_small_answers_are_not_packed(client: httpx.Client) -> None:
-    """It would cost more than it saves."""
-    assert "content-encoding" not in ask(client, TAGS, accept_encoding="gzip, br, zstd").headers
+def test_small_responses_are_not_compressed(client: httpx.Client) -> None:
+    """Compression would cost more than it saves."""
+    assert "content-encoding" not in get(client, TAGS, accept_encoding="gzip, br, zstd").headers
 
 
 # -- conditional requests
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip", "br", "zstd"])
-def test_what_the_client_has_is_not_sent_again(client: httpx.Client, coding: str) -> None:
-    """304 without a body, but with what the client needs to keep the answer further."""
-    first = ask(client, LONG, accept_encoding=coding)
+def test_matching_etag_is_not_modified(client: httpx.Client, coding: str) -> None:
+    """304 without a body, but with the headers that the client needs to store the response."""
+    first = get(client, LONG, accept_encoding=coding)
     etag = first.headers["etag"]
     for shown in (etag, f"W/{etag}", f'"x", {etag}', f'"x" ,W/{etag},"y"', "*"):
-        again = ask(client, LONG, accept_encoding=coding, if_none_match=shown)
+        again = get(client, LONG, accept_encoding=coding, if_none_match=shown)
         assert (again.status, again.content) == (304, b"")
         for name in ("etag", "cache-control", "vary"):
             assert again.headers[name] == first.headers[name]
     for shown in ('"x"', etag.strip('"'), f"{etag}x", ""):
-        assert ask(client, LONG, accept_encoding=coding, if_none_match=shown).status == 200
+        assert get(client, LONG, accept_encoding=coding, if_none_match=shown).status == 200
 
 
 # -- lifetimes
@@ -104,7 +104,7 @@ CHANGING = (
     '{ revision(ref: "%(head)s") { previous { digest } } }',
     '{ compare(base: "develop-2025-01-05", head: "%(head)s") { id } }',
     '{ compare(base: "%(base)s", head: "develop") { id } }',
-    '{ compare(base: "%(base)s", head: "%(head)s") { releaseNotes } }',  # what returned may change
+    '{ compare(base: "%(base)s", head: "%(head)s") { releaseNotes } }',  # RETURNED can change
     '{ revision(ref: "%(head)s") { digest } tags { name } }',
     '{ revision(ref: "%(head)s") { digest } __schema { types { name } } }',
     '{ __type(name: "Spec") { fields { name } } }',
@@ -117,8 +117,8 @@ CHANGING = (
 )
 
 
-def filled(query: str, digests: tuple[str, str]) -> str:
-    """Return the question with the digests in it."""
+def with_digests(query: str, digests: tuple[str, str]) -> str:
+    """Return the query with the digests inserted."""
     base, head = digests
     return query % {"base": base, "head": head, "HEAD": head.upper(), "short": head[:12]}
 
@@ -127,29 +127,29 @@ LIFETIMES = dict.fromkeys(PERMANENT, IMMUTABLE) | dict.fromkeys(CHANGING, "no-ca
 
 
 @pytest.mark.parametrize(("query", "lifetime"), LIFETIMES.items())
-def test_answers_that_name_only_digests_stay_true(
+def test_lifetime_of_responses(
     client: httpx.Client, digests: tuple[str, str], query: str, lifetime: str
 ) -> None:
-    """They may be kept for ever; a tag can get another revision, a prefix become ambiguous."""
+    """Permanent if the query names digests; a tag can move, a prefix become ambiguous."""
     for _ in range(2):
-        sent = ask(client, filled(query, digests))
+        sent = get(client, with_digests(query, digests))
         assert (sent.status, sent.headers["cache-control"]) == (200, lifetime)
 
 
-def test_objects_by_their_ids_stay_true(client: httpx.Client, digests: tuple[str, str]) -> None:
-    """An id names an object for ever; one that names none may be known elsewhere already."""
-    question = filled('{ revision(ref: "%(head)s") { id stacks { id } } }', digests)
-    revision = client.get("/graphql", params={"query": question}).json()["data"]["revision"]
+def test_lifetime_of_nodes(client: httpx.Client, digests: tuple[str, str]) -> None:
+    """An id names an object permanently; an unknown one may exist elsewhere."""
+    query = with_digests('{ revision(ref: "%(head)s") { id stacks { id } } }', digests)
+    revision = client.get("/graphql", params={"query": query}).json()["data"]["revision"]
     for id_ in (revision["id"], revision["stacks"][0]["id"]):
-        sent = ask(client, f'{{ node(id: "{id_}") {{ id }} }}')
+        sent = get(client, f'{{ node(id: "{id_}") {{ id }} }}')
         assert sent.headers["cache-control"] == IMMUTABLE
-    sent = ask(client, '{ node(id: "UmV2aXNpb246YTpi") { id } }')
+    sent = get(client, '{ node(id: "UmV2aXNpb246YTpi") { id } }')
     assert sent.headers["cache-control"] == "no-cache"
 
 
-def test_errors_are_not_kept(client: httpx.Client, digests: tuple[str, str]) -> None:
-    """What is not found today may be published tomorrow."""
-    question = '{ revision(ref: "%(head)s") { tag } other: revision(ref: "nope") { tag } }'
-    assert ask(client, filled(question, digests)).headers["cache-control"] == "no-cache"
-    assert ask(client, "{ nope }").headers["cache-control"] == "no-cache"
-    assert ask(client, "").headers["cache-control"] == "no-store"
+def test_errors_are_not_cached(client: httpx.Client, digests: tuple[str, str]) -> None:
+    """A missing revision may be published later."""
+    query = '{ revision(ref: "%(head)s") { tag } other: revision(ref: "nope") { tag } }'
+    assert get(client, with_digests(query, digests)).headers["cache-control"] == "no-cache"
+    assert get(client, "{ nope }").headers["cache-control"] == "no-cache"
+    assert get(client, "").headers["cache-control"] == "no-store"

@@ -1,4 +1,4 @@
-"""Persisted documents: those of clients are bounded, and those of a manifest are the only ones."""
+"""Persisted documents: those of clients are bounded; with a manifest, no others are executed."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -42,7 +42,7 @@ def written(folder: Path, content: Any) -> Path:
 
 
 def by_hash(name: str) -> dict[str, Any]:
-    """Return the extensions of a client of Apollo."""
+    """Return the extensions that an Apollo client sends."""
     return {"persistedQuery": {"version": 1, "sha256Hash": name}}
 
 
@@ -50,10 +50,8 @@ def by_hash(name: str) -> dict[str, Any]:
     "content", [APOLLO, RELAY, CODEGEN], ids=["apollo", "relay", "code-generator"]
 )
 @pytest.mark.parametrize("prefix", ["", "sha256:"])
-def test_documents_are_asked_by_id_or_by_their_text(
-    tmp_path: Path, content: Any, prefix: str
-) -> None:
-    """Under the names that clients of Apollo and of Relay have for the id."""
+def test_documents_are_found_by_id_or_text(tmp_path: Path, content: Any, prefix: str) -> None:
+    """Under the parameters that Apollo and Relay use for the id."""
     manifest = read_manifest(written(tmp_path, content))
     assert manifest.query_of(None, by_hash(f"{prefix}a1"), None) == TAGS
     assert manifest.query_of(None, None, f"{prefix}b2") == OTHER
@@ -72,10 +70,10 @@ def test_documents_are_asked_by_id_or_by_their_text(
         (TAGS, by_hash("c3"), None, 400),
     ],
 )
-def test_nothing_else_is_executed(
+def test_other_documents_are_refused(
     tmp_path: Path, query: str | None, extensions: Any, document_id: str | None, status: int
 ) -> None:
-    """Neither another text, nor another id, nor a text under the id of another."""
+    """Another text, another id, or a text with the id of another document."""
     manifest = read_manifest(written(tmp_path, APOLLO))
     with pytest.raises(BadRequest) as caught:
         manifest.query_of(query, extensions, document_id)
@@ -101,8 +99,8 @@ def test_nothing_else_is_executed(
         ),
     ],
 )
-def test_a_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: str) -> None:
-    """The message names the setting, the file and the place."""
+def test_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: str) -> None:
+    """The message names the setting, the file and the position."""
     path = written(tmp_path, content)
     with pytest.raises(InvalidArgument, match=reason) as caught:
         read_manifest(path)
@@ -110,15 +108,15 @@ def test_a_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: s
     assert str(path) in str(caught.value)
 
 
-def test_a_manifest_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """As any other file that cannot be read."""
+def test_missing_manifest_is_refused(tmp_path: Path) -> None:
+    """As any other unreadable file."""
     with pytest.raises(InvalidArgument, match="No such file"):
         read_manifest(tmp_path / "nothing")
 
 
 @pytest.fixture(scope="module")
 def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a server that executes a manifest only, with all switches off."""
+    """Return a client of a server that executes only a manifest, with all options off."""
     invalid = {"schema": "{ __schema { queryType { name } } }", "field": "{ tagz { name } }"}
     path = written(tmp_path_factory.mktemp("manifest"), RELAY | invalid)
     settings = Settings(
@@ -140,7 +138,7 @@ def code_of(response: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("name", ["id", "doc_id", "documentId"])
-def test_a_server_of_a_manifest_answers_by_id(strict: httpx.Client, name: str) -> None:
+def test_server_with_a_manifest_answers_by_id(strict: httpx.Client, name: str) -> None:
     """By GET and by POST."""
     posted = strict.post("/graphql", json={name: "a1"})
     got = strict.get("/graphql", params={name: "a1"})
@@ -148,16 +146,16 @@ def test_a_server_of_a_manifest_answers_by_id(strict: httpx.Client, name: str) -
     assert posted.json()["data"]["tags"]
 
 
-def test_a_server_of_a_manifest_registers_nothing(strict: httpx.Client) -> None:
-    """What a client sends with its hash is refused, and is not known by it afterwards."""
-    sent = strict.post("/graphql", json={"query": "{ tags { name } }"})
-    assert (sent.status_code, code_of(sent)) == (403, "PERSISTED_QUERY_NOT_IN_LIST")
-    asked = strict.post("/graphql", json={"extensions": by_hash("0" * 64)})
-    assert (asked.status_code, code_of(asked)) == (400, "PERSISTED_QUERY_NOT_IN_LIST")
+def test_server_with_a_manifest_registers_nothing(strict: httpx.Client) -> None:
+    """A document sent with its hash is refused and not stored."""
+    by_text = strict.post("/graphql", json={"query": "{ tags { name } }"})
+    assert (by_text.status_code, code_of(by_text)) == (403, "PERSISTED_QUERY_NOT_IN_LIST")
+    unknown = strict.post("/graphql", json={"extensions": by_hash("0" * 64)})
+    assert (unknown.status_code, code_of(unknown)) == (400, "PERSISTED_QUERY_NOT_IN_LIST")
 
 
-def test_what_is_switched_off_is_not_there(strict: httpx.Client) -> None:
-    """No page for browsers, no text of the schema, no introspection, no names in errors."""
+def test_disabled_features_are_absent(strict: httpx.Client) -> None:
+    """No page for browsers, no schema, no introspection, no names in errors."""
     browser = strict.get("/graphql", headers={"accept": "text/html"})
     assert browser.status_code == 406
     assert strict.get("/schema.graphql").status_code == 404
@@ -169,7 +167,7 @@ def test_what_is_switched_off_is_not_there(strict: httpx.Client) -> None:
 # -- documents that clients send
 
 
-def sent_once(documents: PersistedDocuments, query: str) -> dict[str, Any]:
+def registered(documents: PersistedDocuments, query: str) -> dict[str, Any]:
     """Send a document with its hash, and return the extensions with the hash."""
     extensions = by_hash(sha256(query.encode()).hexdigest())
     assert documents.query_of(query, extensions, None) == query
@@ -177,13 +175,13 @@ def sent_once(documents: PersistedDocuments, query: str) -> dict[str, Any]:
 
 
 def test_persisted_documents_are_bounded() -> None:
-    """The latest ones stay; a client that sends ever new ones fills no memory."""
+    """The latest are stored; a client that sends ever new documents does not fill memory."""
     documents = PersistedDocuments()
     size = MAX_PERSISTED_BYTES // 4 - 1_000
     queries = [f"{number}".ljust(size) for number in range(6)]
-    hashes = [sent_once(documents, query) for query in queries]
-    hashes.append(sent_once(documents, "x" * (MAX_PERSISTED_BYTES + 1)))
+    hashes = [registered(documents, query) for query in queries]
+    hashes.append(registered(documents, "x" * (MAX_PERSISTED_BYTES + 1)))
     for extensions in (*hashes[:2], hashes[-1]):
         with pytest.raises(BadRequest, match="PersistedQueryNotFound"):
             documents.query_of(None, extensions, None)
-    assert [documents.query_of(None, it, None) for it in hashes[2:6]] == queries[2:]
+    assert [documents.query_of(None, hash_, None) for hash_ in hashes[2:6]] == queries[2:]

@@ -1,4 +1,4 @@
-"""Reading requests: pure functions, which nothing a client sends can surprise."""
+"""Parsing requests: pure functions that accept any input."""
 
 from urllib.parse import urlencode
 
@@ -28,7 +28,7 @@ VALUES = st.recursive(
 
 
 def read(body: bytes | None = None, query_string: bytes = b"") -> GraphQLRequest | BadRequest:
-    """Return the request that a client sends, or why it is none."""
+    """Return the request that a client sends, or the error."""
     try:
         if body is None:
             return from_query_string(query_string, PersistedDocuments())
@@ -39,25 +39,25 @@ def read(body: bytes | None = None, query_string: bytes = b"") -> GraphQLRequest
 
 @given(body=st.binary(max_size=40) | VALUES.map(orjson.dumps))
 @example(body=b'{"query": "{ a }", "variables": {"a": 1e400}}')
-def test_any_body_is_a_request_or_a_bad_one(body: bytes) -> None:
-    """Nothing else comes of it."""
-    found = read(body)
-    if isinstance(found, BadRequest):
-        assert found.status in (200, 400)
-        assert found.message
+def test_any_body_is_a_request_or_an_error(body: bytes) -> None:
+    """No other exception is raised."""
+    result = read(body)
+    if isinstance(result, BadRequest):
+        assert result.status in (200, 400)
+        assert result.message
     else:
-        assert isinstance(found.query, str)
-        assert found.query
-        assert found.variables is None or isinstance(found.variables, dict)
+        assert isinstance(result.query, str)
+        assert result.query
+        assert result.variables is None or isinstance(result.variables, dict)
 
 
-@given(query_string=st.binary(max_size=40) | st.text(max_size=20).map(lambda it: it.encode()))
+@given(query_string=st.binary(max_size=40) | st.text(max_size=20).map(str.encode))
 @example(query_string=b"query=%7B&variables=%5B")
 @example(query_string=b"&" * 2_000 + b"query=x")
-def test_any_query_string_is_a_request_or_a_bad_one(query_string: bytes) -> None:
-    """Nothing else comes of it."""
-    found = read(query_string=query_string)
-    assert found.status == 400 if isinstance(found, BadRequest) else found.query
+def test_any_query_string_is_a_request_or_an_error(query_string: bytes) -> None:
+    """No other exception is raised."""
+    result = read(query_string=query_string)
+    assert result.status == 400 if isinstance(result, BadRequest) else result.query
 
 
 @given(
@@ -65,21 +65,21 @@ def test_any_query_string_is_a_request_or_a_bad_one(query_string: bytes) -> None
     variables=st.none() | st.dictionaries(st.text(max_size=3), VALUES, max_size=3),
     operation_name=st.none() | st.text(min_size=1, max_size=9),
 )
-def test_both_ways_of_asking_say_the_same(
+def test_get_and_post_are_equal(
     query: str, variables: dict[str, object] | None, operation_name: str | None
 ) -> None:
-    """What is written into a body or into an address is read as it was meant."""
-    asked = {"query": query, "variables": variables, "operationName": operation_name}
+    """A body and a query string with the same parts are the same request."""
+    request = {"query": query, "variables": variables, "operationName": operation_name}
     expected = GraphQLRequest(query, variables, operation_name)
-    assert from_body(orjson.dumps(asked), JSON, PersistedDocuments()) == expected
+    assert from_body(orjson.dumps(request), JSON, PersistedDocuments()) == expected
     parts = {"query": query, "operationName": operation_name or ""}
     if variables is not None:
         parts["variables"] = orjson.dumps(variables).decode()
     assert from_query_string(urlencode(parts).encode(), PersistedDocuments()) == expected
 
 
-def test_variables_have_one_text() -> None:
-    """The order in which a client writes their names does not matter."""
+def test_order_of_variables_does_not_matter() -> None:
+    """Their serialized form is sorted."""
     texts = {
         GraphQLRequest("q", variables, None).variables_text()
         for variables in ({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1})

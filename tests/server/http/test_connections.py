@@ -1,4 +1,4 @@
-"""Connections over real sockets: what is too large, too slow or too many is ended, soon."""
+"""Limits of connections: sizes, timeouts, and the number of connections."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ from tests.server.servers import PATIENCE, until
 
 BIG = 30_000_000
 SOON = 5.0
-"""Within how many seconds a client sees what a deadline of fractions of a second does."""
+"""Seconds within which a client sees the effect of a deadline of less than a second."""
 
 LIMITS = ConnectionLimits(
     connections=20,
@@ -35,11 +35,11 @@ LIMITS = ConnectionLimits(
 
 
 MAY_END = threading.Event()
-"""When requests for /held are answered."""
+"""Set to answer requests for /held."""
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the number of bytes that were sent; at /early before they are read."""
+    """Respond with the number of body bytes; at /early before reading them."""
     if scope["type"] != "http":
         return
     size, more = 0, scope["path"] != "/early"
@@ -61,13 +61,13 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-class Answering:
-    """The application, with answers ready to all but its special paths."""
+class DirectApplication:
+    """The application, which responds directly except at its special paths."""
 
     __call__ = staticmethod(application)
 
     def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
-        """Answer as the application does."""
+        """Respond as the application does."""
         if scope["path"] in ("/early", "/held", "/big", "/drop", "/drop-answer"):
             return None
         size = str(len(body)).encode()
@@ -75,7 +75,7 @@ class Answering:
 
 
 class Running(NamedTuple):
-    """A server in a thread, and where it listens."""
+    """A server in a thread, and its address."""
 
     server: DrainingServer
     address: tuple[str, int]
@@ -85,7 +85,7 @@ class Running(NamedTuple):
         return socket.create_connection(self.address, timeout=PATIENCE)
 
     def num_connections(self) -> int:
-        """Return how many connections the server holds."""
+        """Return the number of open connections."""
         return len(self.server.server_state.connections)
 
 
@@ -108,27 +108,27 @@ def running(limits: ConnectionLimits, answering: ASGIApp = application) -> Itera
 
 @pytest.fixture(scope="module")
 def bounded() -> Iterator[Running]:
-    """Serve with small limits."""
-    with running(LIMITS, Answering()) as server:
+    """Serve with low limits."""
+    with running(LIMITS, DirectApplication()) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def by_tasks() -> Iterator[Running]:
-    """Serve an application that answers nothing at once."""
+    """Serve an application that responds only by tasks."""
     with running(LIMITS) as server:
         yield server
 
 
 @pytest.fixture(params=["by_tasks", "bounded"])
 def either(request: pytest.FixtureRequest) -> Running:
-    """Return one of the two, for what depends on how requests are read."""
+    """Return each of the two, for tests of how requests are read."""
     server: Running = request.getfixturevalue(request.param)
     return server
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Return all that comes until the server closes the connection, or breaks it."""
+    """Return all input until the server closes or resets the connection."""
     parts = []
     with suppress(ConnectionError):
         while part := connection.recv(1 << 20):
@@ -136,15 +136,15 @@ def rest(connection: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def said(running: Running, request: bytes) -> bytes:
-    """Send something, and return what is answered until the server closes the connection."""
+def response_to(running: Running, request: bytes) -> bytes:
+    """Send a request, and return the response until the server closes the connection."""
     with running.connect() as connection:
         with suppress(ConnectionError):  # the server does not read to the end
             connection.sendall(request)
         return rest(connection)
 
 
-def ask(path: str = "/", headers: str = "", body: bytes = b"") -> bytes:
+def request_bytes(path: str = "/", headers: str = "", body: bytes = b"") -> bytes:
     """Return a request."""
     method = "POST" if body else "GET"
     length = f"Content-Length: {len(body)}\r\n" if body else ""
@@ -155,19 +155,19 @@ CLOSE = "Connection: close\r\n"
 
 
 def status(answer: bytes) -> int:
-    """Return the status of an answer, 0 where there is none."""
+    """Return the status of a response, 0 if there is none."""
     return int(answer.split()[1]) if answer else 0
 
 
 # -- sizes
 
-REFUSED = {
-    "a line": (ask("/" + "a" * 5_000), 414),
+OVERSIZED = {
+    "a line": (request_bytes("/" + "a" * 5_000), 414),
     "a line without an end": (b"GET /" + b"a" * 3_000_000, 414),
-    "a header": (ask(headers=f"A: {'b' * 5_000}\r\n"), 431),
+    "a header": (request_bytes(headers=f"A: {'b' * 5_000}\r\n"), 431),
     "a header without an end": (b"GET / HTTP/1.1\r\nA: " + b"b" * 3_000_000, 431),
     "a name without an end": (b"GET / HTTP/1.1\r\n" + b"b" * 3_000_000, 431),
-    "small headers": (ask(headers="A: b\r\n" * 101), 431),
+    "small headers": (request_bytes(headers="A: b\r\n" * 101), 431),
     "empty lines without an end": (b"\r\n" * 1_000_000, 431),
     "no request": (b"\x16\x03\x01\x02\x00\x01\x00", 400),
     "chunks with long extensions": (
@@ -183,20 +183,20 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_is_too_large_is_refused(either: Running, what: str) -> None:
-    """With a status that says what, and the connection is closed; megabytes are not read."""
-    request, expected = REFUSED[what]
-    answer = said(either, request)
+@pytest.mark.parametrize("name", OVERSIZED)
+def test_oversized_request_is_refused(either: Running, name: str) -> None:
+    """With a specific status, and the connection is closed without reading megabytes."""
+    request, expected = OVERSIZED[name]
+    answer = response_to(either, request)
     assert status(answer) in (expected, 0 if len(request) > 1_000_000 else expected)
     assert b"200 OK" not in answer
     until(lambda: not either.num_connections(), "the connection is closed", SOON)
 
 
 @pytest.mark.parametrize("pieces", [1, 40])
-def test_what_is_just_within_the_limits_is_answered(either: Running, pieces: int) -> None:
-    """However it is cut into packets."""
-    request = ask("/" + "a" * 1_800, f"A: {'b' * 1_900}\r\n{CLOSE}", b"c" * 10_000)
+def test_request_within_the_limits_is_answered(either: Running, pieces: int) -> None:
+    """Regardless of its division into packets."""
+    request = request_bytes("/" + "a" * 1_800, f"A: {'b' * 1_900}\r\n{CLOSE}", b"c" * 10_000)
     with either.connect() as connection:
         step = -(-len(request) // pieces)
         for start in range(0, len(request), step):
@@ -206,41 +206,36 @@ def test_what_is_just_within_the_limits_is_answered(either: Running, pieces: int
     assert (status(answer), answer[-5:]) == (200, b"10000")
 
 
-def test_requests_in_a_row_are_counted_apart(bounded: Running) -> None:
-    """Many on one connection are more than one may be."""
+def test_limits_apply_to_each_request(bounded: Running) -> None:
+    """Consecutive requests together may exceed them."""
     with bounded.connect() as connection:
         for _ in range(30):
-            connection.sendall(ask(headers=f"A: {'b' * 1_000}\r\n", body=b"c" * 1_000))
+            connection.sendall(request_bytes(headers=f"A: {'b' * 1_000}\r\n", body=b"c" * 1_000))
             assert connection.recv(1_000).endswith(b"1000")
-        connection.sendall(ask(headers=CLOSE))
+        connection.sendall(request_bytes(headers=CLOSE))
         assert rest(connection).endswith(b"0")
 
 
-def test_requests_sent_at_once_are_answered_in_order(either: Running) -> None:
-    """Some; a connection with hundreds in wait is closed after some of them."""
-    few = b"".join(ask(body=b"c" * size) for size in range(1, 20)) + ask(headers=CLOSE)
-    answers = said(either, few).split(b"\r\n\r\n")[1:]
-    assert [it.split(b"HTTP")[0] for it in answers] == [
-        str(it).encode() for it in (*range(1, 20), 0)
-    ]
-    many = said(either, ask() * 1_000)
-    assert 1 <= many.count(b"200 OK") < 100
+def test_pipelining_is_bounded(either: Running) -> None:
+    """A connection with hundreds of waiting requests is closed after some of them."""
+    responses = response_to(either, request_bytes() * 1_000)
+    assert 1 <= responses.count(b"200 OK") < 100
 
 
-def test_an_answer_before_the_end_of_the_body_closes(bounded: Running) -> None:
-    """The client reads it, and what it still sends is not awaited."""
+def test_response_before_the_end_of_the_body_closes(bounded: Running) -> None:
+    """The client receives it; the rest of the body is not awaited."""
     body = b"c" * 1_000_000
     for sent in (1_000, 200_000, len(body)):
         with bounded.connect() as connection:
-            connection.sendall(ask("/early", body=body)[: 100 + sent])
+            connection.sendall(request_bytes("/early", body=body)[: 100 + sent])
             answer = rest(connection)
         assert status(answer) == 200
         assert b"connection: close" in answer
 
 
-def test_a_body_that_comes_in_time_keeps_the_connection(bounded: Running) -> None:
-    """Though it did not come at once."""
-    request = ask(body=b"c" * 3_000)
+def test_delayed_body_keeps_the_connection(bounded: Running) -> None:
+    """If it arrives before the deadline."""
+    request = request_bytes(body=b"c" * 3_000)
     with bounded.connect() as connection:
         for _ in range(2):
             connection.sendall(request[:500])
@@ -267,14 +262,14 @@ LATE = {
     "a line": (b"GET", b" /" + b"a" * 200, 408),
     "a header": (b"GET / HTTP/1.1\r\nA: ", b"b" * 200, 408),
     "empty lines": (b"\r\n", b"\r\n" * 100, 0),
-    "a body": (ask(body=b"c" * 9_000)[:500], b"c" * 200, 408),
-    "a second request": (ask() + b"GET", b" /" + b"a" * 200, 200),
-    "lines after a request": (ask(), b"\r\n" * 100, 200),
+    "a body": (request_bytes(body=b"c" * 9_000)[:500], b"c" * 200, 408),
+    "a second request": (request_bytes() + b"GET", b" /" + b"a" * 200, 200),
+    "lines after a request": (request_bytes(), b"\r\n" * 100, 200),
 }
 
 
 def test_slow_clients_are_refused(either: Running) -> None:
-    """Within the deadline, though they go on sending; those without a request get no answer."""
+    """Within the deadline, although they continue to send; without a request, no response."""
 
     def status_of(at_once: bytes, slowly: bytes) -> int:
         with either.connect() as connection:
@@ -291,33 +286,33 @@ def test_slow_clients_are_refused(either: Running) -> None:
             for name, (at_once, slowly, _) in LATE.items()
         }
         expected = {name: late[-1] for name, late in LATE.items()}
-        assert {name: it.result(PATIENCE) for name, it in statuses.items()} == expected
+        assert {name: statuses[name].result(PATIENCE) for name in statuses} == expected
 
 
-def test_a_slow_answer_is_not_a_slow_client(bounded: Running) -> None:
-    """The deadlines are the client's alone."""
+def test_slow_response_has_no_deadline(bounded: Running) -> None:
+    """The deadlines apply only to the client."""
     MAY_END.clear()
     with bounded.connect() as connection:
-        connection.sendall(ask("/held", CLOSE, b"c" * 100))
+        connection.sendall(request_bytes("/held", CLOSE, b"c" * 100))
         time.sleep(1.2 * LIMITS.send_seconds)
         MAY_END.set()
         assert rest(connection).endswith(b"100")
 
 
 def test_clients_that_do_not_read_are_dropped(bounded: Running) -> None:
-    """With the rest of the answer, also where it is complete on the server's side."""
-    with bounded.connect() as kept, bounded.connect() as closed:
-        kept.sendall(ask("/big"))
-        closed.sendall(ask("/big", CLOSE))
+    """With the rest of the response, also if the server has already sent all of it."""
+    with bounded.connect() as kept_alive, bounded.connect() as closed:
+        kept_alive.sendall(request_bytes("/big"))
+        closed.sendall(request_bytes("/big", CLOSE))
         until(lambda: bounded.num_connections() == 2, "they are connected", SOON)
         until(lambda: not bounded.num_connections(), "they are dropped", SOON)
-        assert all(len(rest(connection)) < BIG for connection in (kept, closed))
+        assert all(len(rest(connection)) < BIG for connection in (kept_alive, closed))
 
 
-def test_a_client_that_reads_slowly_gets_all(bounded: Running) -> None:
-    """The system takes megabytes of an answer, and more only when a good part of them is gone."""
+def test_slow_reader_gets_the_complete_response(bounded: Running) -> None:
+    """The kernel buffers megabytes, and accepts more only when much of it was read."""
     with bounded.connect() as connection:
-        connection.sendall(ask("/big", CLOSE))
+        connection.sendall(request_bytes("/big", CLOSE))
         size, slow_until = 0, time.monotonic() + 3 * LIMITS.send_seconds
         while time.monotonic() < slow_until:
             size += len(connection.recv(20_000))
@@ -329,55 +324,55 @@ def test_a_client_that_reads_slowly_gets_all(bounded: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "left_out", "expected"), [("/drop", 10, 503), ("/drop", 0, 0), ("/drop-answer", 0, 0)]
 )
-def test_a_request_that_gives_way_is_ended(
+def test_dropped_request_is_aborted(
     bounded: Running, path: str, left_out: int, expected: int
 ) -> None:
-    """With 503 and the time to come again where the client is still sending it; others go on."""
-    request = ask(path, body=b"c" * 1_000)
-    answer = said(bounded, request[: len(request) - left_out])
+    """With 503 and Retry-After if the client is still sending; others continue."""
+    request = request_bytes(path, body=b"c" * 1_000)
+    answer = response_to(bounded, request[: len(request) - left_out])
     assert status(answer) == expected
     assert (b"retry-after: 1\r\n" in answer) == (expected == 503)
     until(lambda: not bounded.server.server_state.tasks, "its task has ended", SOON)
 
 
-def test_an_incomplete_request_is_refused_when_the_server_stops(
+def test_incomplete_request_is_refused_at_shutdown(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After as long as requests may take, with 503, and without an error in the log."""
+    """After the time limit of requests, with 503, and without an error in the log."""
     monkeypatch.setattr("server.http.servers.GRACE_SECONDS", 0.3)
     app = create_app(Settings(catalog=str(demo_catalog)))
     with ExitStack() as opened:
         with running(ConnectionLimits(), app) as server:
             connection = opened.enter_context(server.connect())
-            connection.sendall(ask("/check", body=b"c" * 100_000)[:-100])
+            connection.sendall(request_bytes("/check", body=b"c" * 100_000)[:-100])
             until(lambda: server.server.server_state.tasks, "it is being read")
         assert status(rest(connection)) == 503
-    assert not [it for it in caplog.records if it.exc_info]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 # -- connections
 
 
-def test_the_connection_that_waits_longest_makes_room(either: Running) -> None:
-    """However many a client opens, another one is served, and the number stays either."""
+def test_longest_waiting_connection_is_closed(either: Running) -> None:
+    """A client with many connections does not exclude others, and their number is bounded."""
     with ExitStack() as opened:
         for number in range(60):
             slow = opened.enter_context(either.connect())
-            slow.sendall(ask(body=b"c" * 100)[: (0, 10, 70)[number % 3]])
-        assert said(either, ask(headers=CLOSE)).endswith(b"0")
+            slow.sendall(request_bytes(body=b"c" * 100)[: (0, 10, 70)[number % 3]])
+        assert response_to(either, request_bytes(headers=CLOSE)).endswith(b"0")
         assert either.num_connections() <= LIMITS.connections
     until(lambda: not either.num_connections(), "all are closed", SOON)
 
 
-def test_a_busy_server_takes_no_more_connections(bounded: Running) -> None:
-    """503 with the time to come again; the requests under way are answered."""
+def test_busy_server_refuses_connections(bounded: Running) -> None:
+    """503 with Retry-After; the requests in progress are answered."""
     MAY_END.clear()
     with ExitStack() as opened:
         busy = [opened.enter_context(bounded.connect()) for _ in range(LIMITS.connections)]
         for connection in busy:
-            connection.sendall(ask("/held", CLOSE))
+            connection.sendall(request_bytes("/held", CLOSE))
         until(lambda: len(bounded.server.server_state.tasks) == len(busy), "all are asked", SOON)
-        refused = said(bounded, ask())
+        refused = response_to(bounded, request_bytes())
         assert status(refused) == 503
         assert b"retry-after: 1\r\n" in refused
         MAY_END.set()

@@ -1,0 +1,261 @@
+"""Cached responses that the connection writes directly, which equal those by ASGI."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock, Mock, create_autospec
+
+import httpx
+import orjson
+import pytest
+from msgspec.structs import replace
+from starlette.types import Message
+
+from server.app import create_app
+from server.asgi.allowances import Allowances
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import RequestIds, SecurityHeaders
+from server.asgi.lanes import Lanes
+from server.asgi.responses import Response
+from server.asgi.room import Incoming, Outgoing
+from server.graphql.answers import Answer, Answers
+from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, proxy_reader
+from server.graphql.event_streams import EventStreams
+from server.http.cycles import ReadyAnswer
+from server.settings import Settings
+from tests.server.metrics.test_page import counted
+from tests.server.servers import Server, application, serving, until
+
+SMALL = "query Small { tags { name } }"
+LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
+LARGE = "{ revision { specs(first: 1000) { nodes { hash name version variants stacks } } } }"
+
+
+@pytest.fixture(scope="module")
+def by_asgi(demo_catalog: Path) -> Iterator[httpx.Client]:
+    """Return a client of a server that uses only ASGI."""
+    with application(Settings(catalog=str(demo_catalog), access_log=False)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Return a server behind a local proxy, with an allowance for each client."""
+    log = tmp_path_factory.mktemp("behind") / "log"
+    limits = {"requests_per_minute": 5, "trusted_proxies": "127.0.0.1"}
+    with serving(demo_catalog, log, **limits) as server:
+        yield server
+
+
+def lines_of(server: Server, ids: list[str]) -> list[list[str]]:
+    """Return the words of the log lines with these request ids, once all are written."""
+
+    def lines() -> list[list[str]]:
+        words = [line.split() for line in server.log.read_text().splitlines()]
+        return [line for line in words if line[-1:] and line[-1] in ids]
+
+    until(lambda: len(lines()) >= len(ids), "all are in the log")
+    return lines()
+
+
+REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "post": ("POST", SMALL, {}),
+    "post, named type": ("POST", SMALL, {"accept": "application/graphql-response+json"}),
+    "post, cost": ("POST", SMALL, {"x-cachelog-cost": "1"}),
+    "get": ("GET", SMALL, {}),
+    "head": ("HEAD", SMALL, {}),
+    "page": ("GET", SMALL, {"accept": "text/html"}),
+    "not acceptable": ("GET", SMALL, {"accept": "text/csv"}),
+    "bad": ("POST", "{ nope }", {}),
+    "compressed": ("GET", LONG, {"accept-encoding": "br"}),
+    "plain": ("GET", LONG, {"accept-encoding": "identity"}),
+    "large": ("POST", LARGE, {"accept-encoding": "identity"}),
+    "etag matches": ("GET", SMALL, {"if-none-match": "*"}),
+    "etag differs": ("GET", SMALL, {"if-none-match": '"other"'}),
+    "etag of a post": ("POST", SMALL, {"if-none-match": "*"}),
+    "put": ("PUT", SMALL, {}),
+}
+
+
+def response_to(client: httpx.Client, name: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and content of a response, except the id and date."""
+    method, query, headers = REQUESTS[name]
+    if method == "POST":
+        response = client.post("/graphql", json={"query": query}, headers=headers)
+    else:
+        response = client.request(method, "/graphql", params={"query": query}, headers=headers)
+    shared = dict(response.headers)
+    assert shared.pop("x-request-id")
+    shared.pop("date")
+    return response.status_code, shared, response.content
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_direct_responses_equal_those_of_asgi(
+    name: str, client: httpx.Client, by_asgi: httpx.Client
+) -> None:
+    """The first, second and third time, with every header."""
+    expected = [response_to(by_asgi, name) for _ in range(3)]
+    assert expected[0] == expected[2]
+    assert [response_to(client, name) for _ in range(3)] == expected
+
+
+def test_direct_responses_are_counted_and_logged(demo_server: Server) -> None:
+    """Each has its own id, its line in the log and its place in the metrics."""
+    body = {"query": "query Logged { tags { name } }", "operationName": "Logged"}
+    with httpx.Client(base_url=demo_server.url) as client:
+        before = counted(client)
+        ids = [client.post("/graphql", json=body).headers["x-request-id"] for _ in range(5)]
+        after = counted(client)
+    increases = {name: after[name] - before.get(name, 0) for name in after}
+    assert increases["cachelog_request_seconds_count", "Logged"] == 5
+    assert increases["cachelog_response_cache_hits_total", ""] == 4
+    assert increases["cachelog_requests_total", "200"] >= 5
+    lines = lines_of(demo_server, ids)
+    assert [line[-1] for line in lines] == ids
+    assert len(set(ids)) == 5
+    assert {tuple(line[2:5]) for line in lines} == {("POST", "/graphql", "200")}
+
+
+def scope(**headers: str) -> dict[str, Any]:
+    """Return the scope of a request, as a server creates it."""
+    named = {"content-type": "application/json", **headers}
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/graphql",
+        "query_string": b"",
+        "client": ("192.0.2.1", 5),
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
+
+
+def direct_response(settings: Settings, **changes: Any) -> ReadyAnswer | None:
+    """Return the direct response to a request that was answered by ASGI before, if there is one.
+
+    `changes` are the differences between the scopes of the two requests.
+    """
+    app = create_app(settings)
+    body = orjson.dumps({"query": SMALL})
+    parts: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        parts.append(message)
+
+    async def run() -> ReadyAnswer | None:
+        async with app.router.lifespan_context(app):
+            await app(scope(), receive, send)
+            assert parts[0]["status"] == 200
+            ready = app.at_once(scope() | changes, body) if app.at_once else None
+            return ready if isinstance(ready, ReadyAnswer) else None
+
+    return asyncio.run(run())
+
+
+def test_cached_response_is_written_directly(demo_catalog: Path) -> None:
+    """Only at its own path."""
+    settings = Settings(catalog=str(demo_catalog), access_log=False)
+    ready = direct_response(settings)
+    assert ready is not None
+    assert b'"develop"' in ready.body
+    assert direct_response(settings, path="/metrics") is None
+
+
+def test_cross_origin_requests_use_asgi(demo_catalog: Path) -> None:
+    """Which adds the CORS headers; all other requests are answered directly."""
+    settings = Settings(catalog=str(demo_catalog), cors_origins=("https://a.example",))
+    assert direct_response(settings) is not None
+    other = scope(origin="https://a.example")["headers"]
+    assert direct_response(settings, headers=other) is None
+
+
+def test_direct_responses_count_as_requests(behind_proxy: Server) -> None:
+    """Each client behind a proxy has its own allowance."""
+    for client in ("203.0.113.1", "203.0.113.2"):
+        headers = {"x-forwarded-for": client}
+        responses = [
+            httpx.post(behind_proxy.graphql, json={"query": SMALL}, headers=headers)
+            for _ in range(8)
+        ]
+        assert [response.status_code for response in responses] == [200] * 5 + [429] * 3
+        assert int(responses[-1].headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_client_behind_a_trusted_proxy_is_logged(
+    trusted: bool, demo_server: Server, behind_proxy: Server
+) -> None:
+    """With the proxy's id, each time; other clients can set neither."""
+    headers = {"x-forwarded-for": "203.0.113.9", "x-request-id": "theirs"}
+    server = behind_proxy if trusted else demo_server
+    body = {"query": "{ tags { name } }"}
+    answers = [httpx.post(server.graphql, json=body, headers=headers) for _ in range(3)]
+    lines = lines_of(server, [answer.headers["x-request-id"] for answer in answers])
+    assert len(lines) == 3
+    assert {line[1] for line in lines} == {"203.0.113.9" if trusted else "127.0.0.1"}
+    assert {line[-1] == "theirs" for line in lines} == {trusted}
+
+
+def test_tracing_uses_asgi(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spans belong to the ASGI application."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    settings = Settings(catalog=str(demo_catalog), access_log=False, tracing=True)
+    assert direct_response(settings) is None
+
+
+def test_quick_query_is_executed_directly(demo_catalog: Path) -> None:
+    """Without a response cache; with an allowance of cost, it uses ASGI."""
+    settings = Settings(catalog=str(demo_catalog), access_log=False, response_cache=0)
+    ready = direct_response(settings)
+    assert ready is not None
+    assert b'"develop"' in ready.body
+    assert direct_response(replace(settings, cost_per_minute=1_000_000)) is None
+
+
+def test_refused_response_counts_as_one_request() -> None:
+    """A cached response that is too large to write directly is refused by ASGI."""
+    large = Response(200, bytes(1 << 20), b"text/plain", b"no-store")
+    allowances = Allowances(requests=2, cost=0)
+    outgoing = Outgoing(1 << 20)
+    outgoing.begin(large, scope() | {"client": ("10.0.0.2", 1)})
+    cached = Answer(large, None)
+    cached.response.encoded("identity")
+    answers = create_autospec(Answers, instance=True)
+    answers.responses = Mock(num_hits=0)
+    answers.known.return_value = cached
+    direct = DirectAnswers(
+        answers,
+        "/graphql",
+        allowances=allowances,
+        outgoing=outgoing,
+        ids=RequestIds(None),
+        headers=SecurityHeaders(needs_cdn=False),
+        observers=(),
+        behind_proxies=proxy_reader(()),
+        has_cors=False,
+    )
+    endpoint = GraphQLEndpoint(
+        answers,
+        create_autospec(Lanes, instance=True),
+        page=None,
+        incoming=Incoming(1_000, 1_000),
+        outgoing=outgoing,
+        allowances=allowances,
+        streams=create_autospec(EventStreams, instance=True),
+    )
+    request = scope() | {"method": "GET", "query_string": b"query={a}"}
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    assert direct(request, b"") is None
+    asyncio.run(endpoint(request, AsyncMock(), send))
+    assert sent[0]["status"] == 503
+    allowances.count_request(request)
+    with pytest.raises(BadRequest, match="requests"):
+        allowances.count_request(request)
