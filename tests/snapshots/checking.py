@@ -1,6 +1,6 @@
-"""The rules that the facts of a spec declare, asked of a whole record.
+"""Checks of whole records: the rules that the facts of a spec declare.
 
-Readers follow them value by value, to say where a text stands.
+Readers apply the same rules value by value, so that an error can name the position of a text.
 """
 
 from snapshots.models import SPEC_FACTS, Dependency, Spec
@@ -8,7 +8,7 @@ from snapshots.spack.names import checked_hash, checked_items, checked_name
 
 
 def check_facts(spec: Spec) -> None:
-    """Raise ValueError, naming the fact, where a spec holds a text that it must not hold."""
+    """Raise ValueError, with the name of the fact, if a spec contains an invalid text."""
     for name, fact in SPEC_FACTS.items():
         value = getattr(spec, name)
         if fact.check is None or value is None:
@@ -23,7 +23,7 @@ def check_facts(spec: Spec) -> None:
 
 
 def check_dependency(edge: Dependency) -> None:
-    """Raise ValueError where an edge holds a text that it must not hold."""
+    """Raise ValueError if an edge contains an invalid text."""
     checked_name(edge.name)
     checked_hash(edge.hash)
     checked_items(edge.types, checked_name)

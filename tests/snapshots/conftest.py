@@ -1,4 +1,4 @@
-"""How hypothesis runs (a slow machine, or a late import, is no failure), and shared fixtures."""
+"""The hypothesis profile (without deadlines, as machines may be slow), and shared fixtures."""
 
 import os
 
@@ -11,7 +11,7 @@ settings.load_profile("cachelog")
 
 @pytest.fixture
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let neither proxies nor the settings of the user's git stand between tests and servers."""
+    """Remove the effect of proxies and of the user's git settings on tests."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)

@@ -1,4 +1,4 @@
-"""Small builders of records, and the hypothesis strategies that tests of the domain share."""
+"""Small factories of records, and the hypothesis strategies that tests of the domain share."""
 
 from base64 import b32encode
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from snapshots.models import Dependency, RevisionInfo, Source, Spec
 Drawn = TypeVar("Drawn")
 
 START = datetime(2025, 1, 5, tzinfo=UTC)
-"""The moment that days are counted from."""
+"""The moment from which days are counted."""
 
 SOURCE = Source(kind="pages", location="_cache", importer="cachelog 1")
 
@@ -31,12 +31,12 @@ STACKS = ("e4s", "gpu-tests", "hep", "root")
 
 
 def day(number: int) -> datetime:
-    """Return a moment that many days after START."""
+    """Return the moment ``number`` days after START."""
     return START + timedelta(days=number)
 
 
 def shuffled(items: Sequence[Drawn]) -> list[Drawn]:
-    """Return the items in another order, always the same."""
+    """Return the items in another order, the same in each run."""
     return Random(1).sample(items, len(items))
 
 
@@ -46,12 +46,12 @@ def hash_of(label: str) -> str:
 
 
 def digest_of(label: str) -> str:
-    """Return a digest of a content that nobody made, the same for the same label."""
+    """Return a digest that belongs to no content, the same for the same label."""
     return sha256(label.encode()).hexdigest()
 
 
 def a_spec(label: str = "a", **facts: Any) -> Spec:
-    """Return a record whose hash is that of the label; ``facts`` replace the others."""
+    """Return a spec whose hash is that of the label; ``facts`` override the defaults."""
     spec = Spec(
         hash=hash_of(label),
         name="hdf5",
@@ -67,7 +67,7 @@ def a_spec(label: str = "a", **facts: Any) -> Spec:
 
 
 def full_spec(label: str = "a", **facts: Any) -> Spec:
-    """Return a record of which every fact is known."""
+    """Return a spec that states every fact."""
     return a_spec(
         label,
         **{
@@ -95,14 +95,14 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
 def a_snapshot(
     specs: Iterable[Spec], tag: str = "develop", taken_at: datetime | None = None
 ) -> Snapshot:
-    """Return a state of a tag that is ready to be published."""
+    """Return a snapshot that can be published."""
     return Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=taken_at)
 
 
 def a_revision(
     tag: str, taken: int, content: str = "a", published: int | None = None
 ) -> RevisionInfo:
-    """Return a line of a catalog; ``taken`` and ``published`` count days from START."""
+    """Return a revision; ``taken`` and ``published`` are days after START."""
     return RevisionInfo(
         tag=tag,
         digest=digest_of(content),
@@ -117,12 +117,12 @@ def a_revision(
 
 
 def seeded(make: Callable[[Random], Drawn]) -> st.SearchStrategy[Drawn]:
-    """Draw what ``make`` returns for some seed: a single draw, however much is made of it."""
+    """Draw the results of ``make`` for random seeds: a single draw, regardless of their size."""
     return st.integers(0, (1 << 32) - 1).map(lambda seed: make(Random(seed)))
 
 
 def some_of(random: Random, items: Sequence[str]) -> tuple[str, ...]:
-    """Return some of the items, sorted if they are."""
+    """Return a random subsequence of the items."""
     return tuple(item for item in items if random.random() < 0.5)
 
 
@@ -137,7 +137,7 @@ def random_dependency(random: Random) -> Dependency:
 
 
 def random_facts(random: Random) -> dict[str, Any]:
-    """Return facts of few values each, so that two records often have some in common."""
+    """Return facts with few possible values each, so that records often share some."""
     edges = [random_dependency(random) for _ in range(random.randrange(3))]
     return {
         "name": random.choice(NAMES),
@@ -169,4 +169,4 @@ SPECS = st.lists(
     max_size=8,
     unique_by=lambda spec: spec.hash,
 )
-"""What a revision can hold: no hash appears in it twice."""
+"""Specs of a revision: their hashes are distinct."""

@@ -1,4 +1,4 @@
-"""The server that forks processes for tests: what they need is imported once, not in each."""
+"""A fork server for tests, which imports the modules that they need once."""
 
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerContext
@@ -17,7 +17,7 @@ MODULES = [
 
 
 def begin_anew() -> ForkServerContext:
-    """Start the one server that a process has; another test may have started it with less."""
+    """Restart the fork server of this process, which may have been started with fewer modules."""
     server: Any = forkserver
     server._forkserver._stop()
     context = get_context("forkserver")

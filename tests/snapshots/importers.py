@@ -1,4 +1,4 @@
-"""Imports that run in processes of their own, to race each other and to be killed."""
+"""Imports that run in separate processes, to race each other and to be killed."""
 
 from itertools import count
 from multiprocessing.connection import Connection
@@ -11,21 +11,21 @@ from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 TAGS = ("develop", "main")
-"""The tags that each import publishes together."""
+"""The tags that each import publishes at once."""
 
 
 def specs_of(number: int) -> list[Spec]:
-    """Return the content of the state with a number: ten specs more than the number."""
+    """Return the specs of a numbered state: ``number`` + 10."""
     return [a_spec(f"{number} {row}", name=f"package-{row % 7}") for row in range(number + 10)]
 
 
 def publish_state(catalog: Catalog, number: int) -> None:
-    """Publish the state with a number under all tags at once."""
+    """Publish a numbered state under all tags at once."""
     catalog.publish([a_snapshot(specs_of(number), tag, day(number)) for tag in TAGS])
 
 
 def publish_for_ever(location: str, first: int, started: Connection) -> None:
-    """Publish one state after the other; send None as soon as the first is about to begin."""
+    """Publish one state after another; send None just before the first."""
     catalog = Catalog(location)
     started.send(None)
     for number in count(first):
@@ -33,7 +33,7 @@ def publish_for_ever(location: str, first: int, started: Connection) -> None:
 
 
 def publish_together(location: str, number: int, barrier: Barrier, result: Connection) -> None:
-    """Publish one state at the same moment as others do; send the error, or None."""
+    """Publish a state at the same time as other processes; send the error, or None."""
     catalog = Catalog(location)
     catalog.refresh(missing_ok=True)
     barrier.wait()
@@ -46,7 +46,7 @@ def publish_together(location: str, number: int, barrier: Barrier, result: Conne
 
 
 def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:
-    """Publish states, and merge the files of the table of revisions after each few of them."""
+    """Publish states, and merge the files of the table of revisions every few states."""
     whole_table._MAX_FILES = 3
     delta._CHECKPOINT_EVERY = 4
     barrier.wait()

@@ -1,4 +1,4 @@
-"""What tests of keeping and forgetting share: small catalogs, clocks set back, what is stored."""
+"""What tests of removal share: small catalogs, clocks set back, and the stored files."""
 
 import os
 from collections.abc import Iterator
@@ -24,20 +24,20 @@ HOUR = timedelta(hours=1)
 
 
 def publish(catalog: Catalog, state: int, taken: int, tag: str = "develop") -> str:
-    """Publish the state with a number as of a day; return its digest."""
+    """Publish a numbered state taken on a day; return its digest."""
     (made,) = catalog.publish([a_snapshot(specs_of(state), tag, day(taken))])
     return made.revision.digest
 
 
 def publish_killed(catalog: Catalog, state: int, owner: type, method: str) -> None:
-    """Publish a state by an import that is killed as it calls a method."""
+    """Publish a state by an import that is killed when it calls a method."""
     killed = mock.patch.object(owner, method, side_effect=KeyboardInterrupt)
     with killed, pytest.raises(KeyboardInterrupt):
         publish(catalog, state, state)
 
 
 def published(folder: Path, states: int) -> Path:
-    """Publish so many states of develop, a day apart, in a folder; return the folder."""
+    """Publish states of develop, one per day, in a folder; return the folder."""
     made = Catalog(str(folder))
     for number in range(states):
         publish(made, number, number)
@@ -51,7 +51,7 @@ def drop(catalog: Catalog, *refs: str) -> Removal:
 
 
 def clean(catalog: Catalog, older_than: timedelta = HOUR) -> Vacuumed:
-    """Clean the catalog."""
+    """Vacuum the catalog."""
     return vacuum(catalog, older_than=older_than)
 
 
@@ -59,31 +59,32 @@ def rows(catalog: Catalog) -> set[tuple[str, int, str]]:
     """Return all rows that another process reads: tag, day and digest."""
     read = Catalog(catalog.location)
     read.refresh()
-    return {(it.tag, (it.taken_at - day(0)).days, it.digest) for it in read.history.by_key.values()}
+    every = read.history.by_key.values()
+    return {(row.tag, (row.taken_at - day(0)).days, row.digest) for row in every}
 
 
 def loaded(catalog: Catalog) -> dict[str, int]:
-    """Load all contents as another process does; return how many specs each has."""
+    """Load all contents as another process does; return the number of specs of each."""
     read = Catalog(catalog.location)
     read.refresh()
     return {digest: len(read.load(digest)) for digest in read.history.digests}
 
 
 def listed(catalog: Catalog) -> set[str]:
-    """Return the contents that other tools find in the table ``specs``."""
+    """Return the contents that the log of the table ``specs`` lists for other tools."""
     table = DeltaTable(f"{catalog.location}/specs")
-    return {it["digest"] for it in table.partitions()}
+    return {partition["digest"] for partition in table.partitions()}
 
 
 def stored(catalog: Catalog, table: str = "specs") -> set[str]:
-    """Return the files that a table's folder holds, its log left out."""
+    """Return the files in a table's folder, without its log."""
     folder = Path(catalog.location, table)
-    found = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
-    return {str(file) for file in found if file.parts[0] != "_delta_log"}
+    files = (file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    return {str(file) for file in files if file.parts[0] != "_delta_log"}
 
 
 def grow_old(catalog: Catalog, hours: float = 2) -> None:
-    """Let all files of the catalog have been written some hours earlier."""
+    """Set the modification times of all files of the catalog some hours back."""
     for file in Path(catalog.location).rglob("*"):
         if file.is_file():
             written = file.stat().st_mtime - hours * 3_600
@@ -92,19 +93,19 @@ def grow_old(catalog: Catalog, hours: float = 2) -> None:
 
 @contextmanager
 def hours_ago(hours: float = 2) -> Iterator[None]:
-    """Let what is committed within have been committed some hours earlier."""
+    """Date commits within the context some hours back."""
     with mock.patch.object(delta, "time", return_value=time() - hours * 3_600):
         yield
 
 
 def facts(revisions: list[RevisionInfo]) -> list[tuple[str, int]]:
-    """Return tags and days."""
-    return [(it.tag, (it.taken_at - day(0)).days) for it in revisions]
+    """Return the tag and day of each revision."""
+    return [(revision.tag, (revision.taken_at - day(0)).days) for revision in revisions]
 
 
 @contextmanager
 def file_size_limit(num_bytes: int) -> Iterator[None]:
-    """Let no file grow beyond a size; to delete is possible, as where a disk is full."""
+    """Limit the size of files, which can still be deleted, as on a full disk."""
     soft, hard = getrlimit(RLIMIT_FSIZE)
     setrlimit(RLIMIT_FSIZE, (num_bytes, hard))
     try:

@@ -1,26 +1,26 @@
-"""How much memory things take, as Python's own tracing of allocations measures it."""
+"""Memory usage, measured by Python's own tracing of allocations."""
 
 import gc
 import tracemalloc
 from collections.abc import Callable
 from typing import TypeVar
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def measured(make: Callable[[], Made], use: Callable[[Made], object]) -> tuple[Made, int]:
-    """Return what ``make`` returns, and the bytes that it holds once it was used.
+def measured(make: Callable[[], Result], use: Callable[[Result], object]) -> tuple[Result, int]:
+    """Return the result of ``make``, and the number of bytes that it holds after its use.
 
-    numpy's arrays count, Arrow's do not: of those Python knows nothing.
+    Arrays of numpy are counted. Those of Arrow are not, as Python does not allocate them.
     """
-    use(make())  # what is imported or kept for all is not counted
+    use(make())  # so that imports and shared caches are not counted
     gc.collect()
     tracemalloc.start()
     try:
-        made = make()
-        use(made)
+        result = make()
+        use(result)
         gc.collect()
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return made, held
+    return result, held

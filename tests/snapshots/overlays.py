@@ -1,4 +1,4 @@
-"""Small contents that are laid over one another, as large ones are."""
+"""Overlays of small contents."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from snapshots.catalog import overlays
 
 @contextmanager
 def laid_always() -> Iterator[None]:
-    """Lay every content within over another one that can be, however small."""
+    """Store every content as an overlay if possible, regardless of its size."""
     with (
         mock.patch.object(overlays, "LEAST_BYTES", 0),
         mock.patch.object(overlays, "most_bytes", return_value=1 << 30),

@@ -1,4 +1,4 @@
-"""Plain ways over records to what the frames of ``snapshots`` answer by columns."""
+"""Naive equivalents, over records, of what the frames of ``snapshots`` compute by columns."""
 
 from collections.abc import Sequence
 
@@ -12,19 +12,19 @@ from snapshots.tables import SPECS
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:
-    """Build a frame of records that no catalog holds."""
+    """Return a frame of records that no catalog contains."""
     content = Content.of(specs)
     return Frame(content.table(), content.digest)
 
 
 def with_digest(content: Content) -> pa.Table:
-    """Return the rows of a content as other tools write them, with the one that they belong to."""
+    """Return the rows of a content with the column ``digest``, as other tools write them."""
     rows = content.table()
     return rows.append_column(SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
 
 def has_facts(constraint: SpecConstraint, spec: Spec) -> bool:
-    """Tell whether a spec meets all conditions on its own facts, those of dependencies left out."""
+    """Return whether a spec meets all conditions on its own facts, without dependencies."""
     return (
         constraint.name in (None, spec.name)
         and constraint.namespace in (None, spec.namespace)
@@ -33,5 +33,5 @@ def has_facts(constraint: SpecConstraint, spec: Spec) -> bool:
         and constraint.platform in (None, "*", spec.platform)
         and constraint.operating_system in (None, "*", spec.operating_system)
         and (constraint.targets is None or constraint.targets.includes(spec.target))
-        and all(it.propagate or it.matches(spec.variants) for it in constraint.variants)
+        and all(each.propagate or each.matches(spec.variants) for each in constraint.variants)
     )

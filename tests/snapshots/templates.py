@@ -1,4 +1,4 @@
-"""Catalogs that many tests begin with: published once, and copied for each of them."""
+"""Catalogs that many tests start from: published once, and copied for each test."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ from snapshots.catalog.catalog import Catalog
 
 
 def copied(template: Path, folder: Path) -> Catalog:
-    """Copy a catalog into a folder, and return it as whoever opens it there has it."""
+    """Copy a catalog to a folder, and return it opened there."""
     shutil.copytree(template, folder, dirs_exist_ok=True)
     catalog = Catalog(str(folder))
     catalog.refresh()

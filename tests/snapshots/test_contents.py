@@ -1,9 +1,9 @@
-"""The digest of a content, and the rows that a store gets of it."""
+"""The digest of a content, and its rows."""
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,23 +26,23 @@ NEWER_FACTS = dict.fromkeys(
         "installed_at",
     )
 )
-"""Facts that the first release did not have, as not known."""
+"""The facts that the first release did not have, with unknown values."""
 
 
 def digest(*specs: Spec) -> str:
-    """Return the digest of the content that the records are."""
+    """Return the digest of the content of some specs."""
     return Content.of(specs).digest
 
 
 @given(SPECS, st.randoms())
 def test_digest_does_not_depend_on_order(specs: list[Spec], random: Random) -> None:
-    """The same specs in any order are the same content."""
+    """The order of the specs does not change the digest."""
     assert digest(*sorted(specs, key=lambda _: random.random())) == digest(*specs)
 
 
 @pytest.mark.parametrize("fact", SPEC_FACTS.values(), ids=SPEC_FACTS)
 def test_digest_changes_with_every_fact(fact: Fact) -> None:
-    """No fact of a spec can change without the content becoming another."""
+    """The digest covers every fact of a spec."""
     assert digest(replace(full_spec(), **{fact.name: fact.value_type()})) != digest(full_spec())
 
 
@@ -56,19 +56,19 @@ def test_digest_changes_with_every_fact(fact: Fact) -> None:
     ],
 )
 def test_digest_changes_with_every_fact_of_a_dependency(edge: Dependency) -> None:
-    """Edges count with their types and virtuals."""
+    """The digest covers the types and virtuals of edges."""
     zlib = Dependency("zlib", hash_of("zlib"), ("build",), ("c",))
     assert digest(a_spec(dependencies=(edge,))) != digest(a_spec(dependencies=(zlib,)))
 
 
-@pytest.mark.parametrize("fact", [it for it in SPEC_FACTS.values() if it.may_be_unknown])
-def test_unknown_facts_are_left_out(fact: Fact) -> None:
-    """A fact that becomes known makes another content, even one that is zero or empty."""
+@pytest.mark.parametrize("fact", [fact for fact in SPEC_FACTS.values() if fact.may_be_unknown])
+def test_digest_distinguishes_unknown_facts_from_empty_ones(fact: Fact) -> None:
+    """An unknown fact differs from one that is zero or empty."""
     assert digest(a_spec(**{fact.name: fact.value_type()})) != digest(a_spec())
 
 
-def test_digests_stay_what_they_are() -> None:
-    """Digests name contents for ever: these were made by the first release."""
+def test_digests_are_stable() -> None:
+    """Digests identify contents permanently: these are from the first release."""
     assert digest() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert digest(a_spec()) == "63e8fdfd7262b9921851aa8d436d21a2d56394244c9e93a03589d2fc66e201e2"
     assert (
@@ -79,7 +79,7 @@ def test_digests_stay_what_they_are() -> None:
 
 @given(SPECS)
 def test_facts_of_a_content(specs: list[Spec]) -> None:
-    """Counts, stacks and sizes are those of the records, which come by package and hash."""
+    """Counts, stacks and sizes are those of the specs, which are sorted by package and hash."""
     content = Content.of(specs)
     assert len(content) == len(specs)
     assert list(content.specs()) == sorted(specs, key=lambda spec: (spec.name, spec.hash))
@@ -89,8 +89,8 @@ def test_facts_of_a_content(specs: list[Spec]) -> None:
     assert content.total_size() == (sum(sizes) if sizes else None)
 
 
-def test_sizes_can_be_added_up() -> None:
-    """Thousands of the largest packages together have a size that JavaScript knows exactly."""
+def test_total_size_is_exact_in_javascript() -> None:
+    """The total size of thousands of the largest packages is less than 2**53 bytes."""
     largest = [a_spec(str(number), size=SIZE_MAX) for number in range(2_000)]
     total = Content.of(largest).total_size()
     assert total == 2_000 * SIZE_MAX
@@ -98,33 +98,19 @@ def test_sizes_can_be_added_up() -> None:
 
 
 def test_packages_without_specs_are_left_out() -> None:
-    """A page that lists nothing adds no package."""
+    """A page without specs adds no package."""
     hdf5 = PackageContent([a_spec()])
     assert list(Content({"zlib": PackageContent([]), "hdf5": hdf5}).packages) == ["hdf5"]
 
 
-def plain(spec: Spec) -> dict[str, Any]:
-    """Return a record as Arrow gives it back."""
-
-    def texts(value: Any) -> Any:
-        return list(map(texts, value)) if isinstance(value, tuple) else value
-
-    facts = {name: texts(getattr(spec, name)) for name in spec.__struct_fields__}
-    if spec.dependencies is not None:
-        facts["dependencies"] = [
-            {name: texts(getattr(edge, name)) for name in edge.__struct_fields__}
-            for edge in spec.dependencies
-        ]
-    return facts
-
-
 @given(SPECS)
 def test_table(specs: list[Spec]) -> None:
-    """A store gets every fact of every record, by package and hash."""
+    """The table has every fact of every spec, sorted by package and hash."""
     content = Content.of(specs)
     table = content.table()
     assert table.schema == SPEC_ROWS
-    assert table.to_pylist() == [{**plain(spec), "in_cache": True} for spec in content.specs()]
+    specs = [msgspec.json.decode(msgspec.json.encode(spec)) for spec in content.specs()]
+    assert table.to_pylist() == [{**spec, "in_cache": True} for spec in specs]
 
 
 OUTSIDE = [
@@ -133,8 +119,8 @@ OUTSIDE = [
 ]
 
 
-def test_specs_outside_the_cache_count_nowhere() -> None:
-    """They are not packages, specs, stacks or sizes of the content."""
+def test_specs_outside_the_cache_are_not_counted() -> None:
+    """They add no package, spec, stack or size to the content."""
     content = Content.of([a_spec()], [full_spec("gcc", name="gcc", stacks=("outside",))])
     assert len(content) == 1
     assert list(content.specs()) == [a_spec()]
@@ -143,8 +129,8 @@ def test_specs_outside_the_cache_count_nowhere() -> None:
     assert content.total_size() is None
 
 
-def test_specs_outside_the_cache_count_in_the_digest() -> None:
-    """Their facts do, their order does not, and to be outside is not to be inside."""
+def test_digest_covers_specs_outside_the_cache() -> None:
+    """It covers their facts, not their order, and differs from that of the same specs inside."""
     digest_of_both = Content.of([a_spec()], OUTSIDE).digest
     assert Content.of([a_spec()], OUTSIDE[::-1]).digest == digest_of_both
     others = [
@@ -157,45 +143,28 @@ def test_specs_outside_the_cache_count_in_the_digest() -> None:
     assert digest_of_both == "52f7b78228fecd4c770c509324ebaf563fe6db279dcede18f2cffc2eac7b2194"
 
 
-# -- the tables of contents that follow one another are those of each content alone
+# -- successive contents
 
 
-_SPEC = Spec(
-    hash="a" * 32,
-    name="zlib",
-    version="1.3",
-    compiler=None,
-    operating_system="ubuntu24.04",
-    platform="linux",
-    target="x86_64_v3",
-    variants=("+pic", "~shared"),
-    stacks=("root",),
-    dependencies=(Dependency("gmake", "b" * 32, ("build",)),),
-)
+def package_of(name: str, number: int) -> PackageContent:
+    """Return a package of ``number`` specs."""
+    return PackageContent(
+        [a_spec(hash=f"{name}{number}{size}", name=name, size=size) for size in range(number)]
+    )
 
 
-def _package(name: str, number: int) -> PackageContent:
-    specs = [
-        replace(_SPEC, name=name, hash=f"{name}{number}{place}", size=place or None)
-        for place in range(number)
-    ]
-    return PackageContent(specs)
+PACKAGES = {name: [package_of(name, number) for number in range(4)] for name in "abcdef"}
 
-
-POOL = {name: [_package(name, number) for number in range(4)] for name in "abcdef"}
-
-states = st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 3))
+states = st.dictionaries(st.sampled_from(sorted(PACKAGES)), st.integers(0, 3))
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 2)), max_size=6))
-def test_successive_tables(
-    history: Sequence[tuple[dict[str, int], int]],
-) -> None:
-    """Whatever packages come, stay, change and go, each table is that of its content alone."""
+def test_successive_tables(history: Sequence[tuple[dict[str, int], int]]) -> None:
+    """Each table equals that of its content alone, whichever packages changed before."""
     tables = SuccessiveTables()
     for state, num_outside in history:
-        packages = {name: POOL[name][number] for name, number in state.items()}
-        outside = [replace(_SPEC, name="gcc", hash=f"gcc{place}") for place in range(num_outside)]
+        packages = {name: PACKAGES[name][number] for name, number in state.items()}
+        outside = [a_spec(hash=f"gcc{place}", name="gcc") for place in range(num_outside)]
         content = Content(packages, outside)
         table = tables.rows(content).table
         assert table.equals(content.table())

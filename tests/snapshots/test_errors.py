@@ -1,4 +1,4 @@
-"""Errors: their texts are complete, and their data stand in attributes."""
+"""Errors: complete messages, and their data in attributes."""
 
 import pytest
 
@@ -56,14 +56,14 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("error", "text"), TEXTS.values(), ids=TEXTS)
-def test_texts(error: CachelogError, text: str) -> None:
-    """One sentence that says what is wrong, and what to do where anything can be done."""
+def test_messages(error: CachelogError, text: str) -> None:
+    """A message states what is wrong, and what to do if there is a remedy."""
     assert str(error) == text
 
 
 HOSTILE = "\x1b[2J\u202e\n" + "x" * 5_000
 
-REPEATING = {
+QUOTING = {
     "an argument": InvalidArgument("--tag", HOSTILE),
     "a query": ConstraintSyntaxError(HOSTILE, 3, HOSTILE),
     "a revision": RevisionNotFound(HOSTILE, "there is none"),
@@ -72,9 +72,9 @@ REPEATING = {
 }
 
 
-@pytest.mark.parametrize("error", REPEATING.values(), ids=REPEATING)
-def test_what_they_repeat(error: CachelogError) -> None:
-    """It is bounded, and nothing of it acts on a terminal; only a caret has a line of its own."""
+@pytest.mark.parametrize("error", QUOTING.values(), ids=QUOTING)
+def test_quoted_input_is_bounded(error: CachelogError) -> None:
+    """Input in messages is bounded and has no control characters; only a caret has its own line."""
     first, *caret = str(error).split("\n")
     assert first.isprintable()
     assert len(first) < 3_000

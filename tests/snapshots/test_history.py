@@ -1,5 +1,6 @@
-"""The order of revisions, their series, and the finding of one by a ref."""
+"""The order of revisions, their series, and the resolution of refs."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
@@ -40,7 +41,7 @@ MANY = st.lists(
 
 
 def test_revisions_are_newest_first() -> None:
-    """Revisions are listed by the time they were taken, over all tags or of one."""
+    """Revisions are sorted by the time when they were taken, in total and within a tag."""
     days = [(line.taken_at - day(0)).days for line in HISTORY.revisions]
     assert days == [9, 7, 6, 5, 4, 3, 2, 1, 0]
     assert [line.digest for line in HISTORY.of_tag("develop")] == list(map(digest_of, "aba"))
@@ -59,8 +60,8 @@ def test_tags_are_in_natural_order() -> None:
     ]
 
 
-def test_keys_find_their_revisions() -> None:
-    """Every revision has a key of its own, also where a content comes back under one digest."""
+def test_revisions_by_key() -> None:
+    """Every revision has its own key, even if several have one digest."""
     assert HISTORY.digests == sorted(map(digest_of, "abcdefg"))
     assert len(HISTORY.by_key) == len(LINES)
     assert all(HISTORY.by_key[line.key] is line for line in LINES)
@@ -68,7 +69,7 @@ def test_keys_find_their_revisions() -> None:
 
 
 @given(MANY, st.randoms())
-def test_order_of_lines_does_not_matter(lines: list[RevisionInfo], random: Random) -> None:
+def test_order_of_rows_does_not_matter(lines: list[RevisionInfo], random: Random) -> None:
     """The store may return its rows in any order: the history is the same."""
     shuffled = sorted(lines, key=lambda _: random.random())
     one, other = History(lines), History(shuffled)
@@ -77,23 +78,23 @@ def test_order_of_lines_does_not_matter(lines: list[RevisionInfo], random: Rando
 
 
 @given(MANY)
-def test_only_changes_count(lines: list[RevisionInfo]) -> None:
-    """Lines of a tag with the same content one after the other are one revision, the first."""
+def test_equal_successive_rows_are_one_revision(lines: list[RevisionInfo]) -> None:
+    """Successive rows of a tag with one content are one revision, the first."""
     history = History(lines)
     for tag in history.tags:
-        kept = list(reversed(history.of_tag(tag)))
-        assert all(older.digest != newer.digest for older, newer in pairwise(kept))
+        revisions = list(reversed(history.of_tag(tag)))
+        assert all(older.digest != newer.digest for older, newer in pairwise(revisions))
         every = sorted(
             (line for line in lines if line.tag == tag),
             key=lambda line: (line.taken_at, line.published_at),
         )
         changes = every[:1] + [b for a, b in pairwise(every) if a.digest != b.digest]
-        assert kept == changes
+        assert revisions == changes
 
 
 @given(MANY)
-def test_what_stood_earlier_in_a_series(lines: list[RevisionInfo]) -> None:
-    """All that ``previous`` leads to, the nearest first, also from a line that only confirms."""
+def test_earlier_revisions_of_a_series(lines: list[RevisionInfo]) -> None:
+    """They are those that repeated ``previous`` returns, also for a row that only confirms."""
     history = History(lines)
     for line in lines:
         earlier = []
@@ -105,8 +106,8 @@ def test_what_stood_earlier_in_a_series(lines: list[RevisionInfo]) -> None:
     assert History().earlier(lines[0] if lines else LINES[0]) == []
 
 
-def test_series_goes_by_tag_then_by_time() -> None:
-    """A release made later stands after its predecessor, however late that one was imported."""
+def test_series_are_ordered_by_tag_then_by_time() -> None:
+    """A release follows its predecessor, however late that one was imported."""
     old, first, second = LINES[5:8]
     assert HISTORY.previous(first) == old
     assert HISTORY.next(first) == second
@@ -117,42 +118,61 @@ def test_series_goes_by_tag_then_by_time() -> None:
     assert (HISTORY.previous(unknown), HISTORY.next(unknown)) == (None, None)
 
 
-def test_at_a_moment() -> None:
-    """The newest revision at or before a moment counts, and none does before the first."""
+def test_revision_at_a_moment() -> None:
+    """The newest revision at or before the moment; None before the first."""
     assert HISTORY.at("develop", day(1)) == LINES[0]
     assert HISTORY.at("develop", day(8)) == LINES[1]
     assert HISTORY.at("develop", day(0)) is None
     assert HISTORY.at("main", day(8)) is None
 
 
+SHARED_LINES = (
+    a_revision("v0.9", 0, "z", published=0),
+    a_revision("develop", 1, "a", published=3),
+    a_revision("v1.0", 2, "a", published=2),
+    a_revision("develop-2025-01-12", 7, "a", published=4),
+    a_revision("develop", 8, "b", published=5),
+)
+
+
 @pytest.mark.parametrize(
-    ("ref", "line"),
+    ("lines", "ref", "line"),
     [
-        ("develop", 2),
-        ("develop~0", 2),
-        ("develop~1", 1),
-        ("develop~2", 0),
-        ("develop@2025-01-07", 1),
-        ("develop@2025-01-13~1", 0),
-        ("develop@2025-01-06", 0),
-        ("develop@2025-01-06T00:00:00Z", 0),
-        ("develop-2025-01-12~1", 3),
-        ("v0.22.0~2", 5),
-        (digest_of("b"), 1),
-        (digest_of("b")[:6], 1),
-        (digest_of("b")[:20].upper(), 1),
-        (digest_of("b") + "~1", 0),
-        (digest_of("a"), 0),
-        (digest_of("g"), 8),
+        (LINES, "develop", 2),
+        (LINES, "develop~0", 2),
+        (LINES, "develop~1", 1),
+        (LINES, "develop~2", 0),
+        (LINES, "develop@2025-01-07", 1),
+        (LINES, "develop@2025-01-13~1", 0),
+        (LINES, "develop@2025-01-06", 0),
+        (LINES, "develop@2025-01-06T00:00:00Z", 0),
+        (LINES, "develop-2025-01-12~1", 3),
+        (LINES, "v0.22.0~2", 5),
+        (LINES, digest_of("b"), 1),
+        (LINES, digest_of("b")[:6], 1),
+        (LINES, digest_of("b")[:20].upper(), 1),
+        (LINES, digest_of("b") + "~1", 0),
+        (LINES, digest_of("a"), 0),
+        (LINES, digest_of("g"), 8),
+        (SHARED_LINES, "v1.0", 2),
+        (SHARED_LINES, "develop~1", 1),
+        (SHARED_LINES, "develop@2025-01-06", 1),
+        (SHARED_LINES, "develop-2025-01-12", 3),
+        (SHARED_LINES, "v1.0~1", 0),
+        (SHARED_LINES, digest_of("a"), 2),
+        (SHARED_LINES, digest_of("a")[:12] + "~1", 0),
     ],
 )
-def test_resolve(ref: str, line: int) -> None:
-    """A ref names one revision; a content that several have, the one published first."""
-    assert HISTORY.resolve(ref) == LINES[line]
+def test_resolve(lines: Sequence[RevisionInfo], ref: str, line: int) -> None:
+    """A ref with a tag names a revision of it; a digest alone, the first one published.
+
+    So a digest resolves to the same revision, however many tags share the content later.
+    """
+    assert History(lines).resolve(ref) == lines[line]
 
 
-def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
-    """A tag's name counts before a digest that begins so."""
+def test_tags_take_precedence_over_digests() -> None:
+    """The name of a tag takes precedence over a digest with the same prefix."""
     line = a_revision(digest_of("b")[:8], 1, "z")
     assert History([*LINES, line]).resolve(digest_of("b")[:8]) == line
 
@@ -191,17 +211,17 @@ def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
     ],
 )
 def test_unknown_refs_name_the_nearest(ref: str, message: str) -> None:
-    """A ref that names nothing is answered with the reason and with refs that do."""
+    """The error states the reason and the nearest refs, which exist."""
     with pytest.raises(RevisionNotFound) as caught:
         HISTORY.resolve(ref)
     assert str(caught.value).startswith(message)
     assert caught.value.ref == ref
-    for known in caught.value.nearest:
-        assert HISTORY.resolve(known)
+    for nearest in caught.value.nearest:
+        assert HISTORY.resolve(nearest)
 
 
 def test_ambiguous_digest() -> None:
-    """A prefix of several digests names none of them, and they are listed."""
+    """A prefix of several digests is refused, and they are listed."""
     digests = ["abcdef" + "0" * 58, "abcdef" + "1" * 58, "abcde0" + "1" * 58]
     lines = [
         replace(a_revision("develop", number), digest=digest)
@@ -217,83 +237,50 @@ def test_ambiguous_digest() -> None:
 
 
 @given(MANY, MANY)
-def test_rows_that_come_and_go(rows: list[RevisionInfo], others: list[RevisionInfo]) -> None:
-    """A history with more rows, or fewer, is that which is made of what is there then."""
+def test_added_and_removed_rows(rows: list[RevisionInfo], others: list[RevisionInfo]) -> None:
+    """The history after additions and removals is that of the remaining rows."""
     every = [*rows, *others]
-    came, gone = History(rows).with_rows(others), {row.key for row in others}
-    left = came.without_rows(gone)
-    for found, expected in [(came, every), (left, [it for it in every if it.key not in gone])]:
-        made = History(expected)
-        assert found.revisions == made.revisions
-        assert found.by_key.keys() == made.by_key.keys()
-        assert found.pairs == made.pairs
+    extended, keys = History(rows).with_rows(others), {row.key for row in others}
+    reduced = extended.without_rows(keys)
+    remaining = [row for row in every if row.key not in keys]
+    for history, expected in [(extended, History(every)), (reduced, History(remaining))]:
+        assert history.revisions == expected.revisions
+        assert history.by_key.keys() == expected.by_key.keys()
+        assert history.pairs == expected.pairs
 
 
 def test_empty_history() -> None:
-    """A catalog without revisions has no tags, and every ref is unknown in it."""
+    """A catalog without revisions has no tags, and every ref is unknown."""
     history = History()
     assert (history.revisions, history.tags, history.digests) == ([], [], [])
     with pytest.raises(RevisionNotFound, match=r"there is no tag develop$"):
         history.resolve("develop")
 
 
-def test_lines_that_no_longer_count_stay_reachable() -> None:
-    """A state found to be older than was known hides a line, but not its key and its digest."""
-    known, older = a_revision("develop", 5, "a"), a_revision("develop", 3, "a")
-    older = replace(older, published_at=day(9))
+def test_hidden_revisions_stay_reachable() -> None:
+    """A state that turns out to be older hides a revision, but not its key and digest."""
+    hidden, older = a_revision("develop", 5, "a"), a_revision("develop", 3, "a", published=9)
     first = a_revision("develop", 1, "b")
-    history = History([first, known, older])
+    history = History([first, hidden, older])
     assert history.revisions == [older, first]
-    assert history.by_key[known.key] == known
-    assert history.resolve(known.digest) == known
-    assert history.previous(known) == first
-    assert history.resolve(f"{known.digest}~1") == first
+    assert history.by_key[hidden.key] == hidden
+    assert history.resolve(hidden.digest) == hidden
+    assert history.previous(hidden) == first
+    assert history.resolve(f"{hidden.digest}~1") == first
 
 
-SHARED = History(
-    [
-        a_revision("v0.9", 0, "z", published=0),
-        a_revision("develop", 1, "a", published=3),
-        a_revision("v1.0", 2, "a", published=2),
-        a_revision("develop-2025-01-12", 7, "a", published=4),
-        a_revision("develop", 8, "b", published=5),
-    ]
-)
-
-
-@pytest.mark.parametrize(
-    ("ref", "tag", "taken"),
-    [
-        ("v1.0", "v1.0", 2),
-        ("develop~1", "develop", 1),
-        ("develop@2025-01-06", "develop", 1),
-        ("develop-2025-01-12", "develop-2025-01-12", 7),
-        ("v1.0~1", "v0.9", 0),
-        (digest_of("a"), "v1.0", 2),
-        (digest_of("a")[:12] + "~1", "v0.9", 0),
-    ],
-)
-def test_a_content_that_tags_share(ref: str, tag: str, taken: int) -> None:
-    """A ref with a tag names that tag; a digest alone means the tag that had it published first.
-
-    So the answer to a digest stays the same, however many tags share the content later.
-    """
-    found = SHARED.resolve(ref)
-    assert (found.tag, found.taken_at) == (tag, day(taken))
-
-
-def test_when_a_revision_was_last_confirmed() -> None:
-    """A revision has been seen until its last row before another state."""
-    rows = [a_revision("develop", *it) for it in ((1, "a"), (3, "a"), (4, "b"), (6, "a"))]
+def test_last_confirmation_of_a_revision() -> None:
+    """It is the last row of the revision before another state."""
+    rows = [a_revision("develop", *row) for row in ((1, "a"), (3, "a"), (4, "b"), (6, "a"))]
     history = History(rows)
-    confirmed = {it.taken_at: history.confirmed_at(it) for it in history.revisions}
+    confirmed = {each.taken_at: history.confirmed_at(each) for each in history.revisions}
     assert confirmed == {day(1): day(3), day(4): day(4), day(6): day(6)}
     assert history.confirmed_at(rows[1]) == day(3)
     assert list(history.rows_of("develop")) == rows
     assert not history.rows_of("main")
 
 
-def test_series_are_in_the_order_of_the_catalog() -> None:
+def test_order_of_series() -> None:
     """develop, releases, dated snapshots, then the others; each lists its revisions."""
     assert HISTORY.series_names == ["develop", "vX.Y.Z", "develop-DATE", "e4s-24.11"]
     releases = [LINES[7], LINES[6], LINES[5]]
@@ -312,8 +299,8 @@ def test_series_are_in_the_order_of_the_catalog() -> None:
         ([], None),
     ],
 )
-def test_the_series_that_is_meant_where_none_is_named(tags: list[str], main: str | None) -> None:
-    """It is develop, else the one with most revisions, whatever was published last."""
+def test_main_series(tags: list[str], main: str | None) -> None:
+    """It is develop, or else the series with most revisions, whichever was published last."""
     history = History(a_revision(tag, number) for number, tag in enumerate(tags))
     assert history.main_series == main
     latest = history.latest
@@ -321,7 +308,7 @@ def test_the_series_that_is_meant_where_none_is_named(tags: list[str], main: str
 
 
 def test_neighbours_of_a_series() -> None:
-    """The first of a series is a change from nothing, each other one from that before it."""
+    """The first of a series is compared with nothing, each other one with its predecessor."""
     first, second, third = LINES[:3]
     neighbours = HISTORY.neighbours("develop")
     assert neighbours == [
@@ -331,14 +318,14 @@ def test_neighbours_of_a_series() -> None:
     ]
     a, b = first.digest, second.digest
     expected = [Pair(NOTHING, a), Pair(a, b), Pair(b, a)]
-    assert [it.pair for it in neighbours] == expected
+    assert [step.pair for step in neighbours] == expected
     assert HISTORY.neighbours("main") == []
     assert HISTORY.pairs_of("develop") == expected
     assert HISTORY.pairs_of("main") == []
 
 
 def test_pairs_are_listed_once_and_newest_first() -> None:
-    """Pairs that two series share are one; neighbours with one content are not pair."""
+    """Series can share pairs; neighbours with one content are no pair."""
     lines = [
         a_revision("develop", 1, "a"),
         a_revision("develop", 2, "b"),
@@ -354,7 +341,7 @@ def test_pairs_are_listed_once_and_newest_first() -> None:
 
 @given(MANY)
 def test_neighbours_agree_with_previous(lines: list[RevisionInfo]) -> None:
-    """Each revision is in one series once, beside those of ``previous`` and ``next``."""
+    """Each revision is in one series once, between those of ``previous`` and ``next``."""
     history = History(lines)
     every = [both for name in history.series_names for both in history.neighbours(name)]
     assert {both.head for both in every} == set(history.revisions)

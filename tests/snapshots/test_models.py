@@ -29,7 +29,7 @@ from tests.snapshots.factories import a_revision, a_spec, day, digest_of
 
 
 def test_short_form() -> None:
-    """A record has a short form."""
+    """A spec has a short form."""
     assert a_spec().short == "hdf5@1.14.5+mpi~cxx arch=linux-ubuntu22.04-x86_64_v3 %gcc@13.2.0"
 
 
@@ -42,12 +42,12 @@ def test_short_form() -> None:
     ],
 )
 def test_utc(moment: datetime) -> None:
-    """A moment is the same in UTC, and is in UTC already where it names no zone."""
+    """A moment is converted to UTC; one without a zone is in UTC already."""
     assert utc(moment).isoformat() == "2025-03-30T12:00:00+00:00"
 
 
 def test_keys_of_revisions() -> None:
-    """A key follows from tag, time and content alone: an import made later changes none."""
+    """A key depends on tag, time and content alone, not on the import."""
     line = a_revision("develop", 1, "a")
     assert replace(line, published_at=day(9), num_specs=7).key == line.key
     others = [
@@ -59,7 +59,7 @@ def test_keys_of_revisions() -> None:
     assert line.key == "aa7d17f726b42812fe"
 
 
-# -- the declarations of facts, and what follows from them
+# -- facts
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -70,8 +70,8 @@ class Record(msgspec.Struct, kw_only=True):
     count: Annotated[int | None, Fact("A number.", sort_key=abs, is_compared=False)] = None
 
 
-def test_a_fact_knows_its_field() -> None:
-    """Name, type, and what None means are those of the field; the rest is as declared."""
+def test_facts_describe_their_fields() -> None:
+    """Name, type and whether None is allowed are those of the field; the rest is as declared."""
     assert list(facts_of(Record).values()) == [
         Fact("A name.", kept=Kept.PLAIN, name="name", value_type=str),
         Fact("Flags.", name="flags", value_type=tuple[bool, ...], is_optional=True),
@@ -88,19 +88,19 @@ def test_a_fact_knows_its_field() -> None:
 
 
 def test_every_field_of_a_spec_is_a_fact() -> None:
-    """Each has a description that is a sentence, and they stand in the order of the record."""
+    """Each has a description that is a sentence, and their order is that of the record."""
     assert tuple(SPEC_FACTS) == Spec.__struct_fields__
     assert all(fact.description.endswith((".", "...")) for fact in SPEC_FACTS.values())
 
 
-def test_known_facts_stand_before_those_that_may_be_unknown() -> None:
-    """The digest names the latter alone, so a new fact changes none where it is unknown."""
+def test_facts_that_may_be_unknown_come_last() -> None:
+    """The digest includes the names of these facts alone: a new unknown fact changes no digest."""
     unknown = [fact.may_be_unknown for fact in SPEC_FACTS.values()]
     assert unknown == sorted(unknown)
 
 
 def test_columns_of_the_store() -> None:
-    """Texts, numbers, lists and records become what Arrow has for them."""
+    """Texts, numbers, lists and records have the corresponding types of Arrow."""
     texts = pa.list_(pa.string())
     edge = [("name", pa.string()), ("hash", pa.string()), ("types", texts), ("virtuals", texts)]
     assert SPECS.field("compiler").type == pa.string()
@@ -110,8 +110,8 @@ def test_columns_of_the_store() -> None:
     assert SPECS.field("in_cache").type == pa.bool_()
 
 
-def test_what_a_frame_declares_is_there() -> None:
-    """The columns that a frame declares for type checkers are those that facts give it."""
+def test_declared_columns_of_a_frame_exist() -> None:
+    """The columns that a frame declares for type checkers are those of the facts."""
     table = SPECS.empty_table()
     frame = Frame(table, "")
     for name, declared in get_type_hints(Frame).items():
@@ -119,8 +119,8 @@ def test_what_a_frame_declares_is_there() -> None:
     assert set(frame.columns) == set(SPEC_FACTS) - {"dependencies"}
 
 
-def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
-    """Its content and its key name the revision and the stack; the revision is as it was."""
+def test_stack_of_a_revision() -> None:
+    """Its content and key name the revision and the stack; the revision is unchanged."""
     revision = a_revision("develop", 1)
     stack = StackInfo.uncounted(revision, "e4s")
     assert (stack.name, revision.name) == ("develop:e4s", "develop")
@@ -152,5 +152,5 @@ def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
     ],
 )
 def test_local_paths_are_not_public(location: str, public: str) -> None:
-    """Of a path of the operator's machine only the last part is public; URLs are."""
+    """Only the last part of a local path is public; URLs are public."""
     assert Source(kind="index", location=location, importer="x").public_location == public

@@ -43,7 +43,7 @@ NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
     ],
 )
 def test_ref(text: str, ref: Ref) -> None:
-    """A ref is a name, then perhaps a date, then perhaps a number of steps back."""
+    """A ref is a name, an optional date, and an optional number of steps back."""
     assert parse_ref(text) == ref
 
 
@@ -67,7 +67,7 @@ def test_ref(text: str, ref: Ref) -> None:
     ],
 )
 def test_refused_ref(text: str, name: str) -> None:
-    """What has another form is refused, with what is wrong: the ref or the time in it."""
+    """Other forms are refused; the error names the invalid part: the ref or the time in it."""
     with pytest.raises(InvalidArgument) as caught:
         parse_ref(text)
     assert caught.value.name == name
@@ -76,7 +76,7 @@ def test_refused_ref(text: str, name: str) -> None:
 
 @given(st.text(max_size=30) | st.text("@~develop0123-", max_size=20))
 def test_any_text_is_a_ref_or_refused(text: str) -> None:
-    """No text ends in another error than InvalidArgument; what is a ref keeps its name."""
+    """No text raises an error other than InvalidArgument; a ref keeps its name."""
     try:
         ref = parse_ref(text)
     except InvalidArgument:
@@ -98,20 +98,20 @@ def test_any_text_is_a_ref_or_refused(text: str) -> None:
     ],
 )
 def test_digest_in_a_ref(text: str, *, is_digest: bool) -> None:
-    """Six to 64 hexadecimal digits without a date can begin a digest."""
+    """Six to 64 hexadecimal digits without a date can be the prefix of a digest."""
     assert parse_ref(text).is_digest is is_digest
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("0a" * 32, True), ("0a" * 31, False), ("0g" * 32, False)]
 )
-def test_whole_digest(text: str, *, expected: bool) -> None:
-    """Only 64 hexadecimal digits name one content for ever."""
+def test_full_digest(text: str, *, expected: bool) -> None:
+    """Only 64 hexadecimal digits identify one content permanently."""
     assert is_whole_digest(text) is expected
 
 
 def test_a_date_alone_is_its_first_or_last_moment() -> None:
-    """A day is a span of time: which end of it counts is up to the caller."""
+    """A day is a span of time: the caller chooses its beginning or its end."""
     first = parse_moment("2025-03-30")
     assert first == datetime(2025, 3, 30, tzinfo=UTC)
     last = parse_moment("2025-03-30", end_of_day=True)
@@ -119,8 +119,8 @@ def test_a_date_alone_is_its_first_or_last_moment() -> None:
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_moments_are_read_as_they_are_written(moment: datetime) -> None:
-    """Every moment in RFC 3339 is read, to the microsecond."""
+def test_moments_in_rfc_3339(moment: datetime) -> None:
+    """Every moment in RFC 3339 is parsed, to the microsecond."""
     assert parse_moment(moment.isoformat()) == moment
 
 
@@ -128,7 +128,7 @@ def test_moments_are_read_as_they_are_written(moment: datetime) -> None:
     "tag", ["develop", "v0.22.0", "develop-2025-03-30", "a+b", "_x", "0" * 200]
 )
 def test_tag(tag: str) -> None:
-    """A tag is returned as it is."""
+    """A valid tag is returned unchanged."""
     assert check_tag(tag) == tag
 
 
@@ -137,7 +137,7 @@ def test_tag(tag: str) -> None:
     ["", ".", "..", "../x", "a/b", "a\\b", "-x", "a b", "a@b", "a~1", "a\n", "a\0", "é", "0" * 201],
 )
 def test_refused_tag(tag: str) -> None:
-    """A tag that could leave its folder or be taken for another ref is refused."""
+    """A tag that could leave its folder or be parsed as another ref is refused."""
     with pytest.raises(InvalidArgument, match=r"^tag: .* is not a tag"):
         check_tag(tag)
 
@@ -159,19 +159,19 @@ def test_refused_tag(tag: str) -> None:
     ],
 )
 def test_series(tag: str, family: str, date: datetime | None) -> None:
-    """Releases are one series, the dated snapshots of a name another, any other tag is alone."""
+    """Releases are one series, the dated snapshots of a name another; any other tag is its own."""
     assert series(tag) == family
     assert tag_date(tag) == date
 
 
-def test_a_revision_has_a_title() -> None:
-    """Its tag, its day in UTC and as much of its digest as makes it unique."""
+def test_title_of_a_revision() -> None:
+    """It has the tag, the day in UTC, and a prefix of the digest."""
     revision = a_revision("develop", 19)
     day = revision.taken_at.date()
     assert title(revision) == f"develop of {day} ({revision.digest[:12]})"
 
 
-A_PATH = [
+PATHS = [
     "/",
     "/opt/spack/.spack-db",
     "./spack.lock",
@@ -183,13 +183,13 @@ A_PATH = [
     "a:b.json",
     "/66d2kqr",
 ]
-NO_PATH = ["develop", "develop-json", "develop~1", ".json", "..", ".spack-db", "a/b", "~/spack"]
+NO_PATHS = ["develop", "develop-json", "develop~1", ".json", "..", ".spack-db", "a/b", "~/spack"]
 
 
-@pytest.mark.parametrize("text", [*A_PATH, *NO_PATH])
-def test_paths_have_a_beginning_or_an_end_of_their_own(text: str) -> None:
-    """It begins with /, ./ or ../, or ends in .json or .lock."""
-    assert parse_side(text) == SideWords(text, is_path=text in A_PATH)
+@pytest.mark.parametrize("text", [*PATHS, *NO_PATHS])
+def test_paths_are_recognized(text: str) -> None:
+    """They begin with /, ./ or ../, or end in .json or .lock."""
+    assert parse_side(text) == SideWords(text, is_path=text in PATHS)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_paths_have_a_beginning_or_an_end_of_their_own(text: str) -> None:
         ("develop:a:b", "develop:a:b", None),
     ],
 )
-def test_a_stack_follows_its_revision(text: str, ref: str, stack: str | None) -> None:
-    """Colons of a time are no such sign; what is neither is left to who resolves refs."""
+def test_stack_after_a_revision(text: str, ref: str, stack: str | None) -> None:
+    """A colon within a time separates no stack; invalid refs are left to their resolution."""
     assert parse_side(text) == SideWords(ref, stack)
 
 
 @pytest.mark.parametrize(
-    ("text", "both"),
+    ("text", "sides"),
     [
         ("a..b", ("a", "b")),
         ("develop~1:e4s..develop:e4s", ("develop~1:e4s", "develop:e4s")),
@@ -247,12 +247,12 @@ def test_a_stack_follows_its_revision(text: str, ref: str, stack: str | None) ->
         ("a.b", None),
     ],
 )
-def test_two_sides_with_dots_between(text: str, both: tuple[str, str] | None) -> None:
-    """Two or three; two that name a folder in a path are part of it."""
-    assert split_range(text) == both
+def test_ranges(text: str, sides: tuple[str, str] | None) -> None:
+    """Two or three dots separate the sides, unless they are a folder in a path."""
+    assert split_range(text) == sides
 
 
 @given(st.lists(st.sampled_from(["..", "a", "b.lock", "."]), max_size=4).map("/".join))
 def test_a_path_alone_is_no_range(path: str) -> None:
-    """Whatever folders it leads through."""
+    """Regardless of the folders in it."""
     assert split_range(path) is None

@@ -1,4 +1,4 @@
-"""How numbers, days, digests, names and texts from outside are put into words."""
+"""Texts for numbers, days, digests, names and external input."""
 
 from datetime import UTC, datetime
 
@@ -33,7 +33,7 @@ MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
     ("count", "text"), [(0, "0 specs"), (1, "1 spec"), (2, "2 specs"), (58_000, "58,000 specs")]
 )
 def test_numbers_with_their_noun(count: int, text: str) -> None:
-    """One is singular; thousands are parted."""
+    """The noun of one is singular; thousands are separated."""
     assert counted(count, "spec") == text
 
 
@@ -41,7 +41,7 @@ def test_numbers_with_their_noun(count: int, text: str) -> None:
     ("num_names", "text"), [(0, ""), (2, "a, b"), (3, "a, b, c"), (1_004, "a, b, c and 1,001 more")]
 )
 def test_few_of_many_names(num_names: int, text: str) -> None:
-    """The first are listed, the others counted."""
+    """The first names are listed, the others counted."""
     assert few(["a", "b", "c", *"d" * num_names][:num_names], 3) == text
 
 
@@ -49,12 +49,12 @@ def test_few_of_many_names(num_names: int, text: str) -> None:
     ("fact", "text"), [(True, "yes"), (False, "no"), (1, "1"), (None, "None"), ("a", "a")]
 )
 def test_single_values(fact: object, text: str) -> None:
-    """What is so or not is yes or no."""
+    """Booleans are yes or no."""
     assert single_value(fact) == text
 
 
 def test_days_and_pairs() -> None:
-    """A day is its date alone, and a pair as much of two digests as people need."""
+    """A day is its date alone, and a pair has a prefix of either digest."""
     digest = digest_of("a")
     assert day(MOMENT) == "2025-01-20"
     assert short_pair(digest, digest[::-1]) == f"{digest[:12]}..{digest[:-13:-1]}"
@@ -70,11 +70,11 @@ def test_days_and_pairs() -> None:
     ],
 )
 def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
-    """To as much as tells it from others; what is not a commit stands as it is."""
+    """A commit is shortened to its usual prefix; other versions are unchanged."""
     assert short_version(whole) == short
 
 
-# -- texts from outside in messages
+# -- external texts in messages
 
 
 @pytest.mark.parametrize(
@@ -89,21 +89,21 @@ def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
         ("\ud800", r"\ud800"),
     ],
 )
-def test_what_is_not_seen_is_written_out(text: str, shown: str) -> None:
-    """The rest stays as it is."""
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
+    """Other characters are unchanged."""
     assert visible(text) == shown
 
 
 @given(st.text())
 def test_visible_texts_are_plain(text: str) -> None:
-    """Nothing that acts on a terminal is left, and it can be encoded."""
+    """The text has no characters that control a terminal, and can be encoded."""
     assert is_plain(visible(text))
     visible(text).encode()
 
 
 @given(st.text(min_size=1, max_size=300))
 def test_quotes(text: str) -> None:
-    """A quote is short and plain, however long and odd the text is."""
+    """A quotation is short and plain, regardless of the text."""
     assert is_plain(quoted(text))
     assert len(quoted(text)) <= 80 * 10 + 2
 
@@ -117,7 +117,7 @@ def test_shortened(text: str, longest: int) -> None:
 
 
 def test_errors_and_warnings_are_plain() -> None:
-    """What an input says does not reach the terminal as it is, be it in a place or in a reason."""
+    """External texts are escaped in messages, both in locations and in reasons."""
     error = SourceError("a\x1b[2J", "b\nforged: line", key="c\u202e" + "d" * 1_000)
     assert is_plain(str(error))
     assert len(str(error)) < 700
@@ -127,7 +127,7 @@ def test_errors_and_warnings_are_plain() -> None:
     assert len(report.warnings[0]) <= 2_000
 
 
-# -- how much of digests people are shown
+# -- prefixes of digests
 
 
 A = "ab" * 32
@@ -142,16 +142,16 @@ A = "ab" * 32
         (["c" * 64, "cd" * 32], ["c" * 12, "cd" * 6]),
     ],
 )
-def test_several_that_begin_alike(digests: list[str], shown: list[str]) -> None:
-    """They are shown in their order, and as far as it takes to tell one from another."""
+def test_distinct_prefixes(digests: list[str], shown: list[str]) -> None:
+    """Prefixes are in the order of the digests, and as long as needed to be distinct."""
     assert distinct_prefixes(digests) == shown
 
 
-# -- the names that resemble one that nothing has
+# -- names that resemble an unknown one
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "nearest"),
+    ("name", "names", "nearest"),
     [
         ("zlb", ["hdf5", "zlib", "zlib-ng", "zlib"], ["zlib", "zlib-ng"]),
         ("hdf", ["hdf5", "hdf4", "hdfeos", "hdf6"], ["hdf6", "hdf5", "hdf4"]),
@@ -161,31 +161,32 @@ def test_several_that_begin_alike(digests: list[str], shown: list[str]) -> None:
         ("zlib", [], []),
     ],
 )
-def test_nearest_names(name: str, known: list[str], nearest: list[str]) -> None:
-    """At most three, each once, best first; a long name is as near as its beginning."""
-    assert nearest_names(name, known) == nearest
-    assert nearest_names(name, known, most=1) == nearest[:1]
+def test_nearest_names(name: str, names: list[str], nearest: list[str]) -> None:
+    """At most three distinct names, best first; only the beginning of a long name counts."""
+    assert nearest_names(name, names) == nearest
+    assert nearest_names(name, names, most=1) == nearest[:1]
 
 
 def test_nearest_hint() -> None:
-    """It goes behind a message, and is nothing where nothing is near."""
+    """It is appended to a message, and empty if no name is similar."""
     assert nearest_hint(["zlib", "zlib-ng"]) == "; nearest: zlib, zlib-ng"
     assert nearest_hint([]) == ""
 
 
 @given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))
 def test_shares_add_up(counts: list[int]) -> None:
-    """To all of it, each no more than a tenth of one per cent from what it is."""
-    found = shares(counts)
-    assert [it == "0.0 %" for it in found] == [count == 0 for count in counts]
-    tenths = [0 if it == "<0.1 %" else round(10 * float(it.removesuffix(" %"))) for it in found]
+    """They add up to 100 %, each within a tenth of one per cent of its exact value."""
+    result = shares(counts)
+    assert [share == "0.0 %" for share in result] == [count == 0 for count in counts]
+    texts = ["0" if share == "<0.1 %" else share.removesuffix(" %") for share in result]
+    tenths = [round(10 * float(text)) for text in texts]
     assert sum(tenths) == (1_000 if any(counts) else 0)
     for tenth, count in zip(tenths, counts, strict=True):
         assert abs(tenth - 1_000 * count / (sum(counts) or 1)) <= 1
 
 
 def test_shares_of_equal_parts() -> None:
-    """The first get what is missing."""
+    """The first parts are rounded up."""
     assert shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
     assert shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
     assert shares([]) == []
