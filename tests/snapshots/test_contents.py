@@ -109,8 +109,8 @@ def test_table(specs: list[Spec]) -> None:
     content = Content.of(specs)
     table = content.table()
     assert table.schema == SPEC_ROWS
-    specs = [msgspec.json.decode(msgspec.json.encode(spec)) for spec in content.specs()]
-    assert table.to_pylist() == [{**spec, "in_cache": True} for spec in specs]
+    rows = [msgspec.json.decode(msgspec.json.encode(spec)) for spec in content.specs()]
+    assert table.to_pylist() == [{**row, "in_cache": True} for row in rows]
 
 
 OUTSIDE = [

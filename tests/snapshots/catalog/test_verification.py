@@ -1,12 +1,14 @@
-"""Verification of a catalog: no findings without damage, and each kind of damage is named."""
+"""Verification: a sound catalog has no findings, and each kind of damage has one."""
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
@@ -15,19 +17,20 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.catalog.verification import Verified, verify
+from snapshots.catalog.verification import ToRead, Verified, content_of, read_content, verify
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.kept_changes import (
     KeptCause,
     KeptChanges,
     keep_changes,
 )
-from snapshots.contents import ContentRows
+from snapshots.contents import Content, ContentRows
 from snapshots.errors import NoCatalog
+from snapshots.models import NOTHING, Spec
 from snapshots.tables import CHANGES, revisions_table
 from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
-from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.factories import SPECS, a_revision, a_snapshot, a_spec, day, digest_of
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, publish, stored
 from tests.snapshots.templates import copied
@@ -39,10 +42,10 @@ STATES = 4
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish the states once for all tests."""
     folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
+    computed = Catalog(str(folder))
     for number in range(STATES):
-        publish(made, number, number)
-    publish(made, 1, 9, "v1.0")
+        publish(computed, number, number)
+    publish(computed, 1, 9, "v1.0")
     return folder
 
 
@@ -54,7 +57,10 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 def findings(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
     """Return whether each finding is damage, and its text."""
-    return [(it.is_damage, str(it)) for it in verify(catalog.location, deep=deep).findings]
+    return [
+        (finding.is_damage, str(finding))
+        for finding in verify(catalog.location, deep=deep).findings
+    ]
 
 
 def storage_of(catalog: Catalog) -> Storage:
@@ -63,22 +69,24 @@ def storage_of(catalog: Catalog) -> Storage:
 
 
 def test_no_catalog(tmp_path: Path) -> None:
-    """There is nothing to verify."""
+    """A location without a catalog is refused."""
     with pytest.raises(NoCatalog):
         verify(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(("jobs", "deep"), [(1, False), (2, True)])
-def test_a_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
-    """Nothing is found, and what was read is counted."""
+def test_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
+    """It has no findings, and all that was read is counted."""
     publish(catalog, 2, 20)
     catalog.publish([a_snapshot([], "empty", day(3))])
     steps: list[tuple[str, int, int | None]] = []
-    verified = verify(catalog.location, deep=deep, jobs=jobs, progress=lambda *it: steps.append(it))
+    verified = verify(
+        catalog.location, deep=deep, jobs=jobs, progress=lambda *arguments: steps.append(arguments)
+    )
     assert verified == Verified(
         num_revisions=STATES + 3,
         num_contents=STATES + 1,
-        num_specs=sum(len(specs_of(it)) for it in range(STATES)),
+        num_specs=sum(len(specs_of(number)) for number in range(STATES)),
         num_pairs=6,
         findings=(),
     )
@@ -86,14 +94,14 @@ def test_a_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
     assert ("reading contents", STATES + 1, STATES + 1) in steps
 
 
-def test_an_empty_catalog(catalog: Catalog) -> None:
-    """All revisions were removed: that is no damage."""
+def test_empty_catalog(catalog: Catalog) -> None:
+    """A catalog whose revisions were all removed is sound."""
     drop(catalog, "v1.0", *(f"develop~{number}" for number in range(STATES)))
     assert verify(catalog.location).is_sound
 
 
-def test_what_a_vacuum_is_for_is_no_damage(catalog: Catalog) -> None:
-    """It is a finding until the vacuum has run."""
+def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
+    """They are a finding until a vacuum has run."""
     with hours_ago():
         drop(catalog, "develop")
     Path(catalog.location, "specs", ".1.tmp").write_bytes(b"half")
@@ -106,8 +114,8 @@ def test_what_a_vacuum_is_for_is_no_damage(catalog: Catalog) -> None:
     assert findings(catalog) == []
 
 
-def test_contents_that_no_row_names(catalog: Catalog) -> None:
-    """A killed import left them."""
+def test_contents_without_a_row_are_no_damage(catalog: Catalog) -> None:
+    """A killed import leaves them behind."""
     content = a_snapshot(specs_of(30)).content
     SpecsTable(storage_of(catalog)).write([ContentRows(content.digest, content.table())], {})
     ((damaged, text),) = findings(catalog)
@@ -115,8 +123,8 @@ def test_contents_that_no_row_names(catalog: Catalog) -> None:
     assert "1 file of contents that no row names" in text
 
 
-def test_contents_that_the_log_lacks(catalog: Catalog) -> None:
-    """Cachelog finds them, other tools do not; a vacuum lists them again."""
+def test_contents_missing_in_the_log_are_no_damage(catalog: Catalog) -> None:
+    """Only cachelog finds such contents; a vacuum lists them again."""
     digest = catalog.history.resolve("v1.0").digest
     table(catalog, "specs").delete(f"digest = '{digest}'")
     ((damaged, text),) = findings(catalog)
@@ -126,8 +134,8 @@ def test_contents_that_the_log_lacks(catalog: Catalog) -> None:
     assert findings(catalog) == []
 
 
-def test_a_catalog_of_before(catalog: Catalog) -> None:
-    """It has no history tables, and no files in its rows."""
+def test_catalog_without_history_tables(catalog: Catalog) -> None:
+    """An older catalog has no history tables, and no files in its rows."""
     forget(catalog, *TABLES)
     ((damaged, text),) = findings(catalog)
     assert not damaged
@@ -135,7 +143,7 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
 
 
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
-    """Add a row that contradicts the row of the same content that it confirms."""
+    """Add a row that contradicts an earlier row of the same content."""
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
     rows = RevisionsTable(storage_of(catalog))
     rows.refresh()
@@ -143,7 +151,7 @@ def rewrite_row(catalog: Catalog, **facts: object) -> None:
 
 
 def write_other_content(catalog: Catalog) -> None:
-    """Write the rows of one content as another content, with valid checksums."""
+    """Write the rows of one content under the digest of another, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
     specs = SpecsTable(storage_of(catalog))
@@ -157,7 +165,7 @@ def write_other_content(catalog: Catalog) -> None:
 def content_file(catalog: Catalog) -> Path:
     """Return the file of the newest content of develop."""
     digest = catalog.history.resolve("develop").digest
-    (name,) = (it for it in stored(catalog) if digest in it)
+    (name,) = (name for name in stored(catalog) if digest in name)
     return Path(catalog.location, "specs", name)
 
 
@@ -173,6 +181,35 @@ def flip(file: Path) -> None:
     file.write_bytes(data)
 
 
+def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:
+    """Publish a content whose rows are not checked."""
+    specs = SpecsTable(storage_of(catalog))
+    files = specs.write([ContentRows(digest, rows)], {})
+    row = replace(a_revision("main", 60), digest=digest, num_specs=len(rows), num_stacks=1)
+    RevisionsTable(storage_of(catalog)).append(revisions_table([row], files))
+
+
+def write_nulls(catalog: Catalog, fact: str) -> None:
+    """Publish a content whose specs lack a fact that every spec has."""
+    rows = Content.of([a_spec("x"), a_spec("y")]).table()
+    nulls = pa.array([None, "x" * 32], pa.string())
+    rows = rows.set_column(rows.schema.get_field_index(fact), fact, nulls)
+    write_rows(catalog, rows, digest_of("nulls"))
+
+
+def write_twice(catalog: Catalog) -> None:
+    """Publish a content that contains a spec twice."""
+    content = Content.of([a_spec("x"), a_spec("x"), a_spec("y")])
+    write_rows(catalog, content.table(), content.digest)
+
+
+def replace_by_folder(catalog: Catalog) -> None:
+    """Replace the file of a content by a folder."""
+    file = content_file(catalog)
+    file.unlink()
+    file.mkdir()
+
+
 def lose_changes(catalog: Catalog) -> None:
     """Remove all changes of one pair in a valid commit."""
     base = catalog.history.resolve("develop~1").digest
@@ -182,39 +219,39 @@ def lose_changes(catalog: Catalog) -> None:
 OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 
-def made_again(catalog: Catalog) -> KeptChanges:
+def computed_changes(catalog: Catalog) -> KeptChanges:
     """Return the computed changes of a pair with removed specs."""
     pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
     return keep_changes(*map(catalog.load_side, pair))
 
 
 def change_a_reason(catalog: Catalog) -> None:
-    """Replace a reason of changes by another, with the same counts."""
-    made = made_again(catalog)
+    """Replace the reason of the stored changes, with unchanged counts."""
+    computed = computed_changes(catalog)
     for name in TABLES:
         table(catalog, name).delete()
-    reasons = pa.array(["returned"] * len(made.rows), pa.string())
+    reasons = pa.array(["returned"] * len(computed.rows), pa.string())
     place = CHANGES.get_field_index("reason")
-    rows = made.rows.set_column(place, "reason", reasons).cast(CHANGES)
+    rows = computed.rows.set_column(place, "reason", reasons).cast(CHANGES)
     catalog.refresh()
-    catalog.keep([replace(made, rows=rows)])
+    catalog.keep([replace(computed, rows=rows)])
 
 
 def change_a_package(catalog: Catalog) -> None:
-    """Remove a package from a row of comparisons, with the same counts."""
-    made = made_again(catalog)
-    catalog.keep([replace(made, packages=made.packages[1:])])
+    """Remove a package from a row of comparisons, with unchanged counts."""
+    computed = computed_changes(catalog)
+    catalog.keep([replace(computed, packages=computed.packages[1:])])
 
 
 def change_a_cause(catalog: Catalog) -> None:
     """Store a pair again, with a wrong cause."""
-    made = made_again(catalog)
+    computed = computed_changes(catalog)
     cause = KeptCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
-    catalog.keep([replace(made, causes=(*(made.causes or ()), cause))])
+    catalog.keep([replace(computed, causes=(*(computed.causes or ()), cause))])
 
 
-def empty_log(catalog: Catalog) -> None:
-    """Truncate the last commit of the table of contents."""
+def break_log(catalog: Catalog) -> None:
+    """Replace the last commit of the table of contents by invalid JSON."""
     commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
     commits[-1].write_bytes(b"[1, 2]")
 
@@ -230,6 +267,10 @@ def empty_log(catalog: Catalog) -> None:
             lambda it: content_file(it).unlink(),
             "content [0-9a-f]{12}: is damaged.*import the same again",
         ),
+        (replace_by_folder, "content [0-9a-f]{12}: .* is not a file; try again"),
+        (partial(write_nulls, fact="hash"), "its rows are not specs: .*import the same again"),
+        (partial(write_nulls, fact="name"), "its rows are not specs: .*import the same again"),
+        (write_twice, "1 hashes appear in it twice; remove its revisions"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
             lambda it: rewrite_row(it, num_specs=7),
@@ -253,7 +294,7 @@ def empty_log(catalog: Catalog) -> None:
             "history: 1 hashes that changes has are missing in hashes",
         ),
         (
-            empty_log,
+            break_log,
             r"log of specs: .*\d+.json is not a commit of a Delta table; .* else restore it",
         ),
         (
@@ -263,41 +304,32 @@ def empty_log(catalog: Catalog) -> None:
     ],
 )
 def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: str) -> None:
-    """It is named, with what to do about it."""
+    """The finding describes the damage, and its remedy."""
     damage(catalog)
     verified = verify(catalog.location)
     assert not verified.is_sound
     texts = [str(it) for it in verified.findings if it.is_damage]
-    matching = [text for text in texts if re.search(pattern, text)]
-    assert matching, texts
-    # No line tells the same advice twice.
+    assert any(re.search(pattern, text) for text in texts), texts
     assert all(text.count("; remove the tables") <= 1 for text in texts)
 
 
-def test_changed_facts_that_are_missing(catalog: Catalog) -> None:
-    """A pair in which nothing came or went has changes all the same."""
+def test_missing_changes_of_facts(catalog: Catalog) -> None:
+    """A pair without added and removed specs has changes, too."""
     specs = [replace(it, target="m1") for it in specs_of(STATES - 1)]
     catalog.publish([a_snapshot(specs, "develop", day(90))])
     digest = catalog.history.resolve("develop").digest
-    assert [damaged for damaged, _ in findings(catalog)] == []
+    assert findings(catalog) == []
     table(catalog, "changes").delete(f"head = '{digest}'")
-    texts = [text for damaged, text in findings(catalog) if damaged]
-    assert len(texts) == 1
-    assert "its changes are missing" in texts[0]
+    (text,) = (text for damaged, text in findings(catalog) if damaged)
+    assert "its changes are missing" in text
 
 
-def test_runs_that_another_tool_joined(catalog: Catalog) -> None:
-    """What two importers kept may stand in one file then, and counts once."""
-    sides = [catalog.load_side(it) for it in catalog.history.pairs[0]]
-    catalog.keep([keep_changes(*sides)])
-    table(catalog, "changes").optimize.compact()
-    assert verify(catalog.location, deep=True).is_sound
-
-
-def test_changes_of_an_import_that_was_killed(catalog: Catalog) -> None:
-    """Rows of a pair that comparisons does not list are never read: that is no damage."""
+def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
+    """Pairs that comparisons does not list are not read; compacted duplicate rows count once."""
     changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
     changes.append(keep_changes(side_of([]), side_of([a_spec("of no revision")])).rows)
+    catalog.keep([keep_changes(*map(catalog.load_side, catalog.history.pairs[0]))])
+    table(catalog, "changes").optimize.compact()
     assert verify(catalog.location, deep=True).is_sound
 
 
@@ -309,13 +341,13 @@ def test_changes_of_an_import_that_was_killed(catalog: Catalog) -> None:
         (change_a_package, [], None),
     ],
 )
-def test_other_results_of_a_comparison(
+def test_stored_results_of_comparisons(
     catalog: Catalog,
     change: Callable[[Catalog], None],
     shallow: list[bool],
     difference: str | None,
 ) -> None:
-    """Only ``deep`` compares again: the rest of what is kept agrees with itself."""
+    """Only ``deep`` computes comparisons again: the stored rows are consistent."""
     change(catalog)
     assert [damaged for damaged, _ in findings(catalog)] == shallow
     (text,) = (text for damaged, text in findings(catalog, deep=True) if damaged)
@@ -323,8 +355,8 @@ def test_other_results_of_a_comparison(
     assert f"a comparison {reason}" in text
 
 
-def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
-    """What cannot be replaced is removed, and imported again."""
+def test_advice_repairs_the_damage(catalog: Catalog) -> None:
+    """The revisions of a wrong content are removed, and imported again."""
     write_other_content(catalog)
     digest = catalog.history.resolve("develop").digest
     catalog.refresh()
@@ -334,12 +366,35 @@ def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_much_damage_is_told_in_few_lines(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some pairs, and how many more."""
+def test_number_of_findings_is_limited(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first pairs are reported, and the number of the others."""
     monkeypatch.setattr("snapshots.catalog.verification._SHOWN", 2)
     table(catalog, "changes").delete()
-    texts = [text for _, text in findings(catalog)]
-    assert len([text for text in texts if "its changes are missing" in text]) == 2
-    assert any("3 pairs more" in text for text in texts)
+    texts = "\n".join(text for _, text in findings(catalog))
+    assert texts.count("its changes are missing") == 2
+    assert "3 pairs more" in texts
+
+
+# -- one content
+
+
+def test_missing_content(catalog: Catalog) -> None:
+    """Only the content without specs is read without a file."""
+    specs = SpecsTable(storage_of(catalog))
+    for digest, is_found in ((NOTHING, True), (digest_of("missing"), False)):
+        read = read_content(specs, ToRead(digest, None, (), "restore it"))
+        assert (read.digest, read.num_specs, read.hashes is not None) == (digest, 0, is_found)
+        texts = [] if is_found else [f"content {digest[:12]}: is missing; restore it"]
+        assert [str(finding) for finding in read.findings] == texts
+
+
+@given(inside=SPECS, outside=SPECS)
+def test_content_of_stored_rows(inside: list[Spec], outside: list[Spec]) -> None:
+    """Specs and digest are those that were written, in any order of rows."""
+    content = Content.of(inside, outside)
+    rows = content.table()
+    middle = len(rows) // 2
+    read = content_of(pa.concat_tables([rows.slice(middle), rows.slice(0, middle)]))
+    assert list(read.specs()) == list(content.specs())
+    assert read.outside.specs == content.outside.specs
+    assert read.digest == content.digest
