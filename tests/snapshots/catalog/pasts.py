@@ -26,18 +26,20 @@ def snapshots_of(past: Past) -> list[Snapshot]:
     """Return the snapshots of a generated past."""
     return [
         Snapshot(
-            tag=it.tag,
-            content=Content.of(past.specs_of(it).values()),
+            tag=revision.tag,
+            content=Content.of(past.specs_of(revision).values()),
             source=SOURCE,
-            taken_at=it.taken_at,
+            taken_at=revision.taken_at,
         )
-        for it in past.history.revisions
+        for revision in past.history.revisions
     ]
 
 
 def past_of(catalog: Catalog, past: Past) -> Past:
-    """Return the past of the catalog's own revisions, to which a generated one was published."""
-    return Past(catalog.history, {it: list(all_.values()) for it, all_ in past.contents.items()})
+    """Return the past of a catalog's revisions, to which a generated past was published."""
+    return Past(
+        catalog.history, {digest: list(all_.values()) for digest, all_ in past.contents.items()}
+    )
 
 
 def check(catalog: Catalog, past: Past) -> None:
@@ -51,18 +53,20 @@ def check(catalog: Catalog, past: Past) -> None:
         assert library.past.hash_history(history, text) == past.hash_history(text)
     packages = {text: spec.name for all_ in past.contents.values() for text, spec in all_.items()}
     histories = library.past.hash_histories(history, packages)
-    assert histories == {it: found for it in packages if (found := past.hash_history(it))}
+    assert histories == {
+        text: history_of_hash for text in packages if (history_of_hash := past.hash_history(text))
+    }
     assert library.past.all_packages(history) == past.all_packages()
     for series in history.series_names:
         for name in NAMES:
             timeline = library.past.package_timeline(history, series, name)
             assert timeline == past.package_timeline(name, series)
         grown = library.past.growth(history, series)
-        assert [it.revision for it in grown] == list(history.of_series(series))[::-1]
+        assert [each.revision for each in grown] == list(history.of_series(series))[::-1]
         assert library.past.holding(history, HASHES[:2], series) == past.holding(HASHES[:2], series)
         steps = history.neighbours(series)
         returned = library.past.count_returned(history, series, {step.pair for step in steps})
-        assert {revision: sum(it.values()) for revision, it in returned.items()} == {
+        assert {revision: sum(returned.values()) for revision, returned in returned.items()} == {
             step.head: count
             for step in steps
             if step.pair.base != step.pair.head
@@ -97,12 +101,14 @@ def forget_stories(location: str) -> None:
 def states(*labels: str) -> list[Snapshot]:
     """Return one state per day, with one spec per letter; each letter has a separate package."""
     return [
-        a_snapshot([a_spec(it, name=f"package-{it}") for it in state], "develop", day(number))
+        a_snapshot(
+            [a_spec(label, name=f"package-{label}") for label in state], "develop", day(number)
+        )
         for number, state in enumerate(labels)
     ]
 
 
 def pairs(snapshots: Sequence[Snapshot]) -> list[Pair]:
     """Return the pairs of consecutive states."""
-    digests = [NOTHING, *(it.content.digest for it in snapshots)]
+    digests = [NOTHING, *(snapshot.content.digest for snapshot in snapshots)]
     return list(starmap(Pair, pairwise(digests)))

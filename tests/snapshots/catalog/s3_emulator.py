@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 FAILING, UNCONDITIONAL = "/-/failing", "/-/unconditional"
 
 
-class KeepingHandler(MotoRequestHandler):
-    """Keeps connections open, like S3: each has a thread, and there are many."""
+class PersistentHandler(MotoRequestHandler):
+    """Keeps connections open, like S3; each has a thread."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # a response is sent at once, not one header at a time
@@ -51,7 +51,7 @@ class Faulty:
 def main(port: int) -> None:
     """Serve on 127.0.0.1 until the process is terminated."""
     app = Faulty(create_backend_app("s3"))
-    run_simple("127.0.0.1", port, app, threaded=True, request_handler=KeepingHandler)
+    run_simple("127.0.0.1", port, app, threaded=True, request_handler=PersistentHandler)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Messages about failures of a store, as users read them."""
+"""Messages about failures of a store."""
 
 import pytest
 
@@ -18,8 +18,8 @@ def outage(seconds: str) -> OSError:
     )
 
 
-def test_an_outage_is_told_in_the_same_words_each_time() -> None:
-    """The cause is in the text; how long it took and terminal codes are not."""
+def test_message_of_an_outage() -> None:
+    """It contains the cause, but no durations and terminal codes: it is the same each time."""
     text = reason_of(outage("2.671420252s"))
     assert text == reason_of(outage("301.5ms"))
     assert text == (
@@ -30,8 +30,8 @@ def test_an_outage_is_told_in_the_same_words_each_time() -> None:
 
 
 @pytest.mark.parametrize("request_id", ["3k89yDkz", "Zn286"])
-def test_an_answer_in_xml(request_id: str) -> None:
-    """Of an object store's own error its code and message are shown, not the request's id."""
+def test_error_in_xml(request_id: str) -> None:
+    """The code and message of an object store's error are shown, but not the id of the request."""
     error = OSError(
         f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://s3/nobucket?list"
         f"-type=2&prefix=c%2F in 8.4ms - Server returned non-2xx status code{_ARROW}404 Not Found"
@@ -44,16 +44,16 @@ def test_an_answer_in_xml(request_id: str) -> None:
     )
 
 
-def test_a_long_text_keeps_its_cause() -> None:
-    """What is cut from a long text is its middle: the cause stands at the end."""
+def test_long_message_is_shortened() -> None:
+    """The middle is removed: the cause is at the end."""
     text = reason_of(OSError(f"at the start {'x' * 5_000} the cause"))
     assert len(text) < 500
     assert text.startswith("at the start")
     assert text.endswith("the cause")
 
 
-def test_an_error_without_a_text() -> None:
-    """An error that says nothing is named by its kind."""
+def test_error_without_a_message() -> None:
+    """An error without a message is named by its class."""
     with pytest.raises(CatalogError) as caught, translated("s3://b/c"):
         raise TimeoutError
     assert str(caught.value) == "catalog s3://b/c: TimeoutError"
@@ -99,5 +99,5 @@ def test_an_error_without_a_text() -> None:
     ],
 )
 def test_reasons(error: OSError, text: str) -> None:
-    """They are the file and the cause, without codes and backtraces, and a missing variable."""
+    """They contain the file and the cause, without codes and backtraces, and a missing variable."""
     assert reason_of(error) == text

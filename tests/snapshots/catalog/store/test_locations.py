@@ -43,13 +43,13 @@ def test_folders(text: str, root: str, tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_object_storage(text: str, root: str) -> None:
-    """The kinds of object storage are named by their schemes."""
+    """Kinds of object storage are named by their schemes."""
     location = parse_location(text)
     assert (location.uri("specs"), location.is_folder) == (f"{root}/specs", False)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    """Publishing raises before anything is read or made up."""
+def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    """Publishing fails before any snapshot is read."""
 
     def never() -> Iterator[Snapshot]:
         pytest.fail("something was read")
@@ -64,10 +64,10 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["", "deep/c"])
-def test_a_folder_that_cannot_be_written(
+def test_folder_that_cannot_be_written(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is named: that of the catalog, or that in which it would be made."""
+    """The error names the folder of the catalog, or the one in which it would be created."""
     modes = []
 
     def refused(path: Path, mode: int) -> bool:
@@ -101,8 +101,8 @@ def test_a_folder_that_cannot_be_written(
         ("cata\0log", "names nothing"),
     ],
 )
-def test_what_is_no_location(text: str, reason: str) -> None:
-    """Opening a catalog somewhere else is refused, and the error says what is allowed."""
+def test_invalid_locations(text: str, reason: str) -> None:
+    """They are refused, and the error states what is allowed."""
     with pytest.raises(InvalidArgument, match=reason) as caught:
         Catalog(text)
     assert "A catalog is a folder, or a URL that begins with file://, s3://" in str(caught.value)
@@ -122,7 +122,7 @@ def test_what_is_no_location(text: str, reason: str) -> None:
 def test_credentials_of_s3(
     variables: dict[str, str], missing: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without any no request is sent, not even for metadata; the error names the variables."""
+    """Without credentials no request is sent; the error names the variables."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in variables.items():
@@ -138,10 +138,10 @@ def test_credentials_of_s3(
 @pytest.mark.parametrize(
     "name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
 )
-def test_credentials_that_cannot_be_sent(
+def test_credentials_with_invalid_characters(
     name: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable is named, and not what it holds."""
+    """The error names the variable, but not its value."""
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(variable, "hidden")
     monkeypatch.setenv(name, f"hidden{end}")
@@ -151,7 +151,7 @@ def test_credentials_that_cannot_be_sent(
 
 
 def test_other_stores_need_no_keys_of_s3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has variables of its own."""
+    """Each kind of store has its own variables."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     parse_location("gs://bucket/catalog").require_credentials()
     parse_location("/data").require_credentials()

@@ -1,4 +1,4 @@
-"""Files of a catalog in a folder: written atomically, and read unchanged."""
+"""Files of a catalog: written atomically, and read unchanged."""
 
 from os import mkfifo
 from pathlib import Path
@@ -20,55 +20,63 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(parse_location(str(tmp_path)))
 
 
-def test_what_is_written_is_read(storage: Storage) -> None:
-    """Byte by byte, in folders that are made for it; another time it is replaced."""
-    for data in (b"one", b"and two"):
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize("location", ["folder", "s3://bucket/store"])
+def test_files(location: str, tmp_path: Path) -> None:
+    """A file is replaced by the next write; its end is read alone, in its position."""
+    root = location if "://" in location else str(tmp_path / location)
+    storage = Storage(parse_location(root))
+    for data in (b"one", b"0123456789"):
         storage.write("some/folder/file", pa.py_buffer(data))
         assert bytes(storage.read("some/folder/file")) == data
         assert storage.sizes("some/folder") == {"file": len(data)}
-    assert storage.read_all({"some/folder/file": 7})[0].to_pybytes() == b"and two"
+    assert storage.read_all({"some/folder/file": 10})[0].to_pybytes() == b"0123456789"
+    for size in (10, 12):
+        assert storage.read("some/folder/file", size, 6).slice(6).to_pybytes() == b"6789"
     assert storage.exists("some/folder/file")
     assert not storage.exists("some/folder")
+    with pytest.raises(FileNotFoundError):
+        storage.read("some/nothing", 10, 6)
     storage.remove("some/folder/file")
     storage.remove("some/folder/file")
-    storage.sync(["some/folder/file"])  # of which there is nothing to keep
+    storage.sync(["some/folder/file"])  # which does nothing for a missing file
     assert storage.sizes("some/folder") == storage.sizes("nothing") == {}
 
 
-def test_the_end_of_a_file(storage: Storage) -> None:
-    """It stands where it does in the file; of one that is shorter there is what there is."""
-    storage.write("file", pa.py_buffer(b"0123456789"))
-    for size in (10, 12):
-        found = storage.read("file", size, 6)
-        assert (found.size, found.slice(6).to_pybytes()) == (10, b"6789")
-    assert storage.read("file", 1_000, 11).size == 11
+@pytest.mark.usefixtures("bucket")
+def test_objects_of_other_sizes() -> None:
+    """An object of another size than expected is named."""
+    storage = Storage(parse_location("s3://bucket/objects"))
+    storage.write("table/empty", pa.py_buffer(b""))
+    with pytest.raises(pa.ArrowInvalid, match="table/empty has 0 bytes instead of 12"):
+        storage.read("table/empty", 12)
     with pytest.raises(FileNotFoundError):
-        storage.read("nothing", 10, 6)
+        storage.read("table/none")
 
 
 @pytest.mark.parametrize(
-    ("taken", "path", "reason"),
+    ("existing", "path", "reason"),
     [("taken/inside/", "taken", "directory"), ("taken", "taken/file", r"exists|directory")],
     ids=["a folder", "a file where a folder should be"],
 )
-def test_no_part_of_a_file_is_left(
-    storage: Storage, tmp_path: Path, taken: str, path: str, reason: str
+def test_failed_write(
+    storage: Storage, tmp_path: Path, existing: str, path: str, reason: str
 ) -> None:
-    """Where a file cannot be put into its place, the error names that, and nothing stays."""
-    if taken.endswith("/"):
-        (tmp_path / taken).mkdir(parents=True)
+    """The error names the file, and no part of it is left."""
+    if existing.endswith("/"):
+        (tmp_path / existing).mkdir(parents=True)
     else:
-        (tmp_path / taken).touch()
+        (tmp_path / existing).touch()
     with pytest.raises(OSError, match=reason) as caught:
         storage.write(path, pa.py_buffer(b"data"))
     assert caught.value.filename == str(tmp_path / path)
     assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
 
 
-def test_an_interruption_leaves_nothing(
+def test_interrupted_write(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl+C is raised as it is, and no half of a file is left."""
+    """Ctrl+C is raised unchanged, and no part of the file is left."""
 
     def interrupt(_file: Path, _data: object) -> int:
         raise KeyboardInterrupt
@@ -80,7 +88,7 @@ def test_an_interruption_leaves_nothing(
 
 
 def test_columns_of_a_parquet_file() -> None:
-    """Those that are named and there; all of them where none are named."""
+    """The requested columns that exist are read; all of them by default."""
     data = to_parquet(TABLE)
     file = named_by_bytes("prefix-", data)
     assert (file.size, file.checksum) == (data.size, checksum(data))
@@ -89,14 +97,14 @@ def test_columns_of_a_parquet_file() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
-def test_a_file_of_another_tool_that_is_damaged(data: bytes) -> None:
-    """Its name says no checksum; the error names it."""
+def test_damaged_file_of_another_tool(data: bytes) -> None:
+    """Its name has no checksum; the error names the file."""
     with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is not a readable Parquet"):
         from_parquet("specs/part-0.parquet", pa.py_buffer(data))
 
 
-def test_other_bytes_than_the_name_says() -> None:
-    """They are not read, though they are a Parquet file."""
+def test_checksum_in_the_name() -> None:
+    """A file with other bytes is refused, even if it is a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(TABLE.slice(1), sink)
     path = named_by_bytes("", to_parquet(TABLE)).path
@@ -104,8 +112,8 @@ def test_other_bytes_than_the_name_says() -> None:
         from_parquet(path, sink.getvalue())
 
 
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    """Nothing is read from what nobody writes to."""
+def test_pipes_are_refused(tmp_path: Path) -> None:
+    """Reading a pipe without a writer would block."""
     mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="is not a file"):
         Storage(parse_location(str(tmp_path))).read("pipe")
