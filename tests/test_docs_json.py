@@ -10,7 +10,7 @@ import pytest
 from server.terminal.printing.questions import FORMAT
 from snapshots.models import SPEC_FACTS
 from tests.server.commands import cachelog
-from tests.server.remembered import HDF5, ZLIB, remembered
+from tests.server.known_catalogs import HDF5, ZLIB, known_catalog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.test_docs import DOCUMENTS, section
 
@@ -75,7 +75,7 @@ def test_keys_of_sides(demo_catalog: Path) -> None:
 @pytest.fixture(scope="module")
 def past(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the location of a catalog that has a past; tests only read it."""
-    return remembered(tmp_path_factory.mktemp("past")).catalog.location
+    return known_catalog(tmp_path_factory.mktemp("past")).catalog.location
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Cache pages for imports, and what a catalog holds afterwards."""
+"""Cache pages to import, and the history that a catalog has afterwards."""
 
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,15 @@ HASHES = ["a" * 32, "b" * 32]
 
 
 def demo_pages(folder: Path) -> list[Snapshot]:
-    """Write three revisions of a small history as pages, and return them."""
+    """Write three revisions of a small history as pages; return the revisions."""
     snapshots = list(history(revisions=3, packages=4, specs=12))
     for snapshot in snapshots:
         write_pages(snapshot, folder)
     return snapshots
 
 
-def as_pages_tell(content: Content) -> Content:
-    """Return a content without the facts that no page has."""
+def without_facts_beside_pages(content: Content) -> Content:
+    """Return a content without the facts that no page states."""
     return Content.of(
         replace(spec, size=None, namespace=None, package_hash=None, dependencies=None)
         for spec in content.specs()
@@ -31,14 +31,14 @@ def as_pages_tell(content: Content) -> Content:
 
 
 def history_of(catalog: Path) -> History:
-    """Return what is published in a catalog."""
+    """Return the history of a catalog."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
     return opened.history
 
 
 def page(name: str = "zlib", **facts: Any) -> bytes:
-    """Return a cache page with two specs; facts replace or add to its front matter."""
+    """Return a cache page with two specs; ``facts`` replace or extend its front matter."""
     matter = {
         "title": name,
         "layout": "cache",
@@ -50,7 +50,7 @@ def page(name: str = "zlib", **facts: Any) -> bytes:
 
 
 def detail(hash_: str, **facts: Any) -> dict[str, Any]:
-    """Return a spec as a page has it."""
+    """Return a spec in the form that it has in a page."""
     spec = {
         "hash": hash_,
         "compiler": "gcc@=13.2.0",
@@ -65,8 +65,8 @@ def detail(hash_: str, **facts: Any) -> dict[str, Any]:
     return spec | facts
 
 
-def written(folder: Path, content: bytes, path: str = "develop/zlib/specs.md") -> Path:
-    """Write a page into a tree of pages, and return it."""
+def write_page(folder: Path, content: bytes, path: str = "develop/zlib/specs.md") -> Path:
+    """Write a page into a folder of pages; return the file."""
     file = folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)

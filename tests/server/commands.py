@@ -1,4 +1,4 @@
-"""The command line in this very process, where a command takes milliseconds."""
+"""Run commands of the command-line interface in the current process, which takes milliseconds."""
 
 import io
 import os
@@ -15,8 +15,8 @@ from snapshots.catalog.catalog import Catalog
 from tests.server.servers import environ
 
 
-class Done(NamedTuple):
-    """What became of a command: its exit code and what it printed."""
+class CommandResult(NamedTuple):
+    """The outcome of a command: its exit code, standard output and standard error."""
 
     code: int
     out: str
@@ -24,28 +24,28 @@ class Done(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the result."""
+        """The lines of the standard output."""
         return self.out.splitlines()
 
     @property
     def json(self) -> Any:
-        """The result as a program reads it."""
+        """The standard output parsed as JSON."""
         return orjson.loads(self.out)
 
 
 class _Stream(io.TextIOWrapper):
-    """What a command writes to; some of click writes bytes."""
+    """An output stream of a command in memory; click writes bytes to some of it."""
 
     def __init__(self, *, is_terminal: bool) -> None:
         super().__init__(io.BytesIO(), "utf-8", write_through=True)
         self._is_terminal = is_terminal
 
     def isatty(self) -> bool:
-        """Tell whether somebody reads it."""
+        """Return whether the stream is a terminal."""
         return self._is_terminal
 
-    def written(self) -> str:
-        """Return all that was written."""
+    def content(self) -> str:
+        """Return all content written so far."""
         self.seek(0)
         return self.read()
 
@@ -56,10 +56,11 @@ def cachelog(
     variables: Mapping[str, str] | None = None,
     output: io.TextIOWrapper | None = None,
     **settings: object,
-) -> Done:
-    """Run a command as a shell does; the settings become CACHELOG_* variables.
+) -> CommandResult:
+    """Run a command as a shell does; ``settings`` become CACHELOG_* variables.
 
-    With ``terminal`` the result goes to one of so many columns, with ``output`` to that stream.
+    ``terminal`` is the width in columns of a terminal as standard output; ``output`` replaces the
+    standard output.
     """
     out, err = _Stream(is_terminal=terminal is not None), _Stream(is_terminal=False)
     shape = {"COLUMNS": str(terminal), "TERM": "xterm", "NO_COLOR": ""}
@@ -74,29 +75,29 @@ def cachelog(
             main()
         except SystemExit as end:
             code = end.code
-    return Done(code or 0, out.written(), err.written())
+    return CommandResult(code or 0, out.content(), err.content())
 
 
-def succeed(*arguments: object, **options: Any) -> Done:
-    """Run a command that succeeds and prints nothing but its result."""
-    done = cachelog(*arguments, **options)
-    assert (done.code, done.err) == (0, ""), done.err
-    return done
+def succeed(*arguments: object, **options: Any) -> CommandResult:
+    """Run a command that must exit with 0 and write nothing to standard error."""
+    result = cachelog(*arguments, **options)
+    assert (result.code, result.err) == (0, ""), result.err
+    return result
 
 
-class World(Protocol):
-    """A catalog of which a test knows what is in it."""
+class HasCatalog(Protocol):
+    """An object with a catalog."""
 
     @property
     def catalog(self) -> Catalog:
         """The catalog."""
 
 
-def ask(world: World, *arguments: object, terminal: int | None = None) -> Done:
-    """Run a command on the catalog."""
+def run_in(world: HasCatalog, *arguments: object, terminal: int | None = None) -> CommandResult:
+    """Run a command on the catalog of a world."""
     return cachelog(*arguments, catalog=world.catalog.location, terminal=terminal)
 
 
-def good(world: World, *arguments: object, terminal: int | None = None) -> Done:
-    """Run a command that must succeed without a word beside its result."""
+def succeed_in(world: HasCatalog, *arguments: object, terminal: int | None = None) -> CommandResult:
+    """Run a command on the catalog of a world; it must succeed without messages."""
     return succeed(*arguments, catalog=world.catalog.location, terminal=terminal)

@@ -69,8 +69,8 @@ def exchanged(
         messages.append(message)
 
     async def run() -> None:
-        for it in scopes:
-            await exchanges(it, receive, send)
+        for scope in scopes:
+            await exchanges(scope, receive, send)
         await asyncio.sleep(wait)
 
     asyncio.run(run())

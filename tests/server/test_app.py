@@ -30,7 +30,7 @@ def published(folder: Path, revisions: int = 1) -> Path:
 
 def tags(client: httpx.Client) -> list[str]:
     """Return the tags that the server knows."""
-    return [it["name"] for it in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
+    return [tag["name"] for tag in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
 
 
 # -- health
@@ -121,7 +121,9 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
         for thread in threads:
             thread.join(10)
         counts = {
-            count["totalCount"] for it in answers for count in it["data"]["revision"].values()
+            count["totalCount"]
+            for answer in answers
+            for count in answer["data"]["revision"].values()
         }
         assert (len(answers), counts, len(loads)) == (3, {9}, 1)
 
@@ -272,7 +274,9 @@ def test_a_fault_of_the_server_shows_an_id_alone(
     assert response.status_code == 500
     assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
     assert "secret" not in response.text
-    logged = [it for it in caplog.records if error["extensions"]["id"] in it.getMessage()]
+    logged = [
+        record for record in caplog.records if error["extensions"]["id"] in record.getMessage()
+    ]
     assert "the secret of the house" in logged[0].getMessage()
 
 

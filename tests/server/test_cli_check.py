@@ -1,4 +1,4 @@
-"""``cachelog check``: what of a lock file is in a build cache."""
+"""``cachelog check``: which specs of a lock file are in a build cache."""
 
 import io
 import shutil
@@ -11,7 +11,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
-from tests.server.commands import Done, cachelog
+from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -20,29 +20,31 @@ TEXT = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
 
 
-def built(label: str, **facts: Any) -> Spec:
+def a_built_spec(label: str, **facts: Any) -> Spec:
     """Return a spec of the catalog."""
     return a_spec(label, compiler=None, variants=("+mpi",), **facts)
 
 
-def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
-    """Return a spec of a lock file that is the same as ``built``."""
+def a_locked_spec(
+    label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any
+) -> dict[str, Any]:
+    """Return a node of a lock file that describes the same spec as ``a_built_spec``."""
     facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
     return node(name, hash_of(label), version, **facts | more)
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of two states of develop and two releases; tests only read it."""
+    """Return a catalog of two revisions of develop and two releases; tests only read it."""
     folder = tmp_path_factory.mktemp("catalog")
-    made = Catalog(str(folder))
-    zlib = built("zlib", name="zlib", version="1.3")
-    made.publish(
+    opened = Catalog(str(folder))
+    zlib = a_built_spec("zlib", name="zlib", version="1.3")
+    opened.publish(
         [
-            a_snapshot([built("old"), zlib], "develop", day(1)),
-            a_snapshot([built("new", version="1.14.6"), zlib], "develop", day(2)),
-            a_snapshot([built("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
-            a_snapshot([built("old"), zlib, built("x")], "v0.9.0", day(0)),
+            a_snapshot([a_built_spec("old"), zlib], "develop", day(1)),
+            a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "develop", day(2)),
+            a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
+            a_snapshot([a_built_spec("old"), zlib, a_built_spec("x")], "v0.9.0", day(0)),
         ]
     )
     return folder
@@ -50,28 +52,28 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """Write a lock file: two roots, one of which never was, a dependency, and an external one."""
+    """Write a lock file: two roots, one in no revision, a dependency, and an external spec."""
     specs = [
-        locked("old"),
-        locked("never", "lua", "5.4"),
-        locked("zlib", "zlib", "1.3"),
-        locked("gcc", "gcc", "13.2.0", external={"path": "/usr"}),
+        a_locked_spec("old"),
+        a_locked_spec("never", "lua", "5.4"),
+        a_locked_spec("zlib", "zlib", "1.3"),
+        a_locked_spec("gcc", "gcc", "13.2.0", external={"path": "/usr"}),
     ]
     file = tmp_path / "spack.lock"
     file.write_bytes(as_bytes(lock_file(specs, [hash_of("old"), hash_of("never")])))
     return file
 
 
-def check(catalog: Path, *arguments: object) -> Done:
-    """Run the command in a catalog."""
+def check(catalog: Path, *arguments: object) -> CommandResult:
+    """Run the command on a catalog."""
     return cachelog("check", *arguments, catalog=catalog)
 
 
-def test_what_is_there_and_what_is_missing(catalog: Path, lock: Path) -> None:
-    """In the newest revision of develop: counts, what is left out, and each that is missing."""
-    done = check(catalog, lock)
-    assert (done.code, done.err) == (0, "")
-    assert [line for line in done.lines if "(" not in line or line.startswith("Left")] == [
+def test_counts_and_missing_specs(catalog: Path, lock: Path) -> None:
+    """For the newest revision of develop: counts, excluded specs, and each missing spec."""
+    result = check(catalog, lock)
+    assert (result.code, result.err) == (0, "")
+    assert [line for line in result.lines if "(" not in line or line.startswith("Left")] == [
         "  roots         0 of 2    0.0 %",
         "  dependencies  1 of 1  100.0 %",
         "  all           1 of 3   33.3 %",
@@ -83,17 +85,21 @@ def test_what_is_there_and_what_is_missing(catalog: Path, lock: Path) -> None:
         "    never seen in this catalog",
         "    no other spec of the package is there",
     ]
-    assert done.lines[0].startswith("Looked in develop of 2025-01-07 (")
-    (seen,) = (line for line in done.lines if "last in" in line)
+    assert result.lines[0].startswith("Looked in develop of 2025-01-07 (")
+    (seen,) = (line for line in result.lines if "last in" in line)
     assert seen.startswith("    last in develop of 2025-01-06 (")
     assert ", gone in develop of 2025-01-07 (" in seen
     assert seen.endswith("): replaced")
 
 
-def test_who_wrote_it_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None:
-    """The Spack that wrote the file is named; each group of roots is counted."""
+def test_writer_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None:
+    """The version of Spack that wrote the file is printed, and each group of roots is counted."""
     writer = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}
-    specs = [locked("old"), locked("zlib", "zlib", "1.3"), locked("gcc", "gcc", external={})]
+    specs = [
+        a_locked_spec("old"),
+        a_locked_spec("zlib", "zlib", "1.3"),
+        a_locked_spec("gcc", "gcc", external={}),
+    ]
     value = lock_file(specs, [], 8, spack=writer)
     value["roots"] = [
         {"hash": hash_of(label), "spec": "any", "group": group}
@@ -111,42 +117,39 @@ def test_who_wrote_it_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None
         "  dependencies  0 of 0  100.0 %",
         "  all           1 of 2   50.0 %",
     ]
-    document = check(catalog, file, "--json").json
-    assert document["spack"] == writer
-    groups = [tuple(it.values()) for it in document["groups"]]
+    report = check(catalog, file, "--json").json
+    assert report["spack"] == writer
+    groups = [tuple(group.values()) for group in report["groups"]]
     assert groups == [("apps", 2, 1), ("libs", 1, 1), ("none", 0, 0)]
-    assert all(f"`{key}`" in TEXT for key in (*document["spack"], *document["groups"][0]))
+    assert all(f"`{key}`" in TEXT for key in (*report["spack"], *report["groups"][0]))
 
 
-def test_one_revision(catalog: Path, lock: Path) -> None:
-    """A ref names it; a hash that is still in a newer one is said to be there."""
-    done = check(catalog, lock, "--in", "develop~1")
-    assert "  roots         1 of 2   50.0 %" in done.lines
-    done = check(catalog, lock, "--in", "nope")
-    assert done.code == 1
-    assert done.err.startswith("cachelog: no revision 'nope'")
+def test_in_selects_a_revision(catalog: Path, lock: Path) -> None:
+    """``--in`` takes a ref."""
+    result = check(catalog, lock, "--in", "develop~1")
+    assert "  roots         1 of 2   50.0 %" in result.lines
 
 
-def test_the_best(catalog: Path, lock: Path) -> None:
-    """The newest of each tag, or all of a series; then all of the best."""
-    done = check(catalog, lock, "--best")
-    assert [line.split()[0] for line in done.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
-    assert done.lines[1].endswith("2 of 3  1 of 2")
-    assert done.lines[5].startswith("Looked in v0.9.0 of 2025-01-05 (")
+def test_best(catalog: Path, lock: Path) -> None:
+    """The newest revision of each tag, or all revisions of a series, the best one first."""
+    result = check(catalog, lock, "--best")
+    assert [line.split()[0] for line in result.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
+    assert result.lines[1].endswith("2 of 3  1 of 2")
+    assert result.lines[5].startswith("Looked in v0.9.0 of 2025-01-05 (")
     of_series = check(catalog, lock, "--best", "--series", "develop", "--json").json
-    assert [it["num_found"] for it in of_series["best"]] == [2, 1]
+    assert [revision["num_found"] for revision in of_series["best"]] == [2, 1]
     assert of_series["revision"] == of_series["best"][0]["revision"]
 
 
 def test_json(catalog: Path, lock: Path) -> None:
-    """The same for programs; docs/lock-files.md names each key."""
-    document = check(catalog, lock, "--json").json
-    assert document["format"] == 1
-    assert document["revision"]["tag"] == "develop"
-    names = ("num_wanted", "num_found", "num_roots_wanted", "num_roots_found")
-    assert [document[name] for name in names] == [3, 1, 2, 0]
-    assert document["found"] == [hash_of("zlib")]
-    (gcc,) = document["left_out"]
+    """It contains the same data; docs/lock-files.md describes each key."""
+    report = check(catalog, lock, "--json").json
+    assert report["format"] == 1
+    assert report["revision"]["tag"] == "develop"
+    keys = ("num_wanted", "num_found", "num_roots_wanted", "num_roots_found")
+    assert [report[name] for name in keys] == [3, 1, 2, 0]
+    assert report["found"] == [hash_of("zlib")]
+    (gcc,) = report["left_out"]
     assert gcc == {
         "hash": hash_of("gcc"),
         "name": "gcc",
@@ -154,13 +157,13 @@ def test_json(catalog: Path, lock: Path) -> None:
         "why": "external",
         "is_root": False,
     }
-    old, never = document["missing"]
+    old, unknown = report["missing"]
     assert (old["hash"], old["reason"], old["is_root"]) == (hash_of("old"), "replaced", True)
     assert old["nearest"]["hash"] == hash_of("new")
     assert old["differences"] == [{"path": "version", "before": "1.14.5", "after": "1.14.6"}]
-    assert (never["last_seen"], never["reason"], never["gone_in"]) == (None, None, None)
-    assert never["nearest"] is None
-    for key in (*document, *gcc, *old, *old["differences"][0], "best"):
+    assert (unknown["last_seen"], unknown["reason"], unknown["gone_in"]) == (None, None, None)
+    assert unknown["nearest"] is None
+    for key in (*report, *gcc, *old, *old["differences"][0], "best"):
         assert f"`{key}`" in TEXT, key
 
 
@@ -174,41 +177,41 @@ def test_json(catalog: Path, lock: Path) -> None:
     ],
 )
 def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: int) -> None:
-    """1 for less than so much of all specs; 2 for what is not a share."""
-    done = check(catalog, lock, *options)
-    assert done.code == code
-    assert bool(done.out) == (code < 2)
-    assert ("That is less than" in done.err) == (code == 1)
+    """1 below the share of ``--fail-under``; 2 if that is no valid share."""
+    result = check(catalog, lock, *options)
+    assert result.code == code
+    assert bool(result.out) == (code < 2)
+    assert ("That is less than" in result.err) == (code == 1)
 
 
 def test_standard_input(catalog: Path, lock: Path) -> None:
-    """A dash reads it."""
+    """A dash stands for it."""
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
-        done = check(catalog, "-", "--json")
-    assert done.json == check(catalog, lock, "--json").json
+        result = check(catalog, "-", "--json")
+    assert result.json == check(catalog, lock, "--json").json
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))):
-        done = check(catalog, "-")
-    assert (done.code, done.err) == (
+        result = check(catalog, "-")
+    assert (result.code, result.err) == (
         1,
         "cachelog: standard input, line 1: is not valid JSON: Expecting property name enclosed in "
         "double quotes\n",
     )
 
 
-def test_a_folder_is_its_environment(catalog: Path, lock: Path) -> None:
-    """As Spack names one."""
+def test_folder_of_an_environment(catalog: Path, lock: Path) -> None:
+    """It stands for the lock file in it."""
     assert check(catalog, lock.parent).out == check(catalog, lock).out
-    lock.write_bytes(as_bytes(lock_file([locked("zlib", "zlib", "1.3")], [])))
+    lock.write_bytes(as_bytes(lock_file([a_locked_spec("zlib", "zlib", "1.3")], [])))
     assert check(catalog, lock.parent, "--fail-under", "100").lines[-1].endswith("1 of 1  100.0 %")
 
 
-def test_an_unreadable_history(catalog: Path, lock: Path, tmp_path: Path) -> None:
-    """All the rest is printed, and a remark says why."""
+def test_unreadable_history(catalog: Path, lock: Path, tmp_path: Path) -> None:
+    """All other parts are printed, with a message."""
     catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
     for file in (catalog / "changes").rglob("*.parquet"):
         file.write_bytes(b"")
-    done = check(catalog, lock, "--json")
-    assert done.code == 0
-    assert done.err.startswith("It is unknown when they were last there: ")
-    assert done.json["is_history_known"] is False
-    assert done.json["missing"][0]["nearest"]["hash"] == hash_of("new")
+    result = check(catalog, lock, "--json")
+    assert result.code == 0
+    assert result.err.startswith("It is unknown when they were last there: ")
+    assert result.json["is_history_known"] is False
+    assert result.json["missing"][0]["nearest"]["hash"] == hash_of("new")

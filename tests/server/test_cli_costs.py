@@ -1,4 +1,4 @@
-"""``cachelog costs import``, and the outputs that have costs afterwards: on a real week."""
+"""``cachelog costs import``, and the outputs that include costs afterwards, on a real week."""
 
 import csv
 import re
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.commands import Done, cachelog
+from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.templates import copied
 
 RANGE = "develop-2026-06-20..develop-2026-06-27"
 
 
-SHOWN = re.compile("build(ing the|ing them| time)", re.I)
+BUILD_TIME = re.compile("build(ing the|ing them| time)", re.I)
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "why": ("why", RANGE),
@@ -24,8 +24,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Printed:
-    """What commands print of two states of the stack e4s without costs, and with them."""
+class Outputs:
+    """The outputs of commands on two revisions of the stack e4s, without costs and with them."""
 
     def __init__(self, folder: Path, catalog: Path) -> None:
         self.catalog = copied(catalog, folder / "catalog").location
@@ -41,40 +41,40 @@ class Printed:
         self.imported = self.run("costs", "import", file)
         self.with_costs = self._all()
 
-    def run(self, *arguments: object) -> Done:
+    def run(self, *arguments: object) -> CommandResult:
         """Run a command on the catalog."""
         return cachelog(*arguments, catalog=self.catalog)
 
-    def _all(self) -> dict[str, Done]:
+    def _all(self) -> dict[str, CommandResult]:
         return {name: self.run(*command) for name, command in COMMANDS.items()}
 
 
 @pytest.fixture(scope="module")
-def printed(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Printed:
-    """Return what commands print."""
-    return Printed(tmp_path_factory.mktemp("week"), e4s_week)
+def outputs(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+    """Return the outputs."""
+    return Outputs(tmp_path_factory.mktemp("week"), e4s_week)
 
 
-def test_costs_are_imported(printed: Printed) -> None:
-    """The output counts them."""
-    assert (printed.imported.code, printed.imported.err) == (0, "")
-    expected = f"costs of 0 specs and {printed.num_names} packages kept, in USD"
-    assert printed.imported.lines == [expected]
+def test_import(outputs: Outputs) -> None:
+    """The output states the number of packages with costs."""
+    assert (outputs.imported.code, outputs.imported.err) == (0, "")
+    expected = f"costs of 0 specs and {outputs.num_names} packages kept, in USD"
+    assert outputs.imported.lines == [expected]
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "json"])
-def test_nothing_is_shown_without_costs(printed: Printed, name: str) -> None:
-    """And with them each output has them."""
-    assert printed.without[name].code == 0
-    assert not re.search(SHOWN, printed.without[name].out)
-    assert re.search(SHOWN, printed.with_costs[name].out)
+def test_costs_in_outputs(outputs: Outputs, name: str) -> None:
+    """Each output includes costs, unless none are imported."""
+    assert outputs.without[name].code == 0
+    assert not re.search(BUILD_TIME, outputs.without[name].out)
+    assert re.search(BUILD_TIME, outputs.with_costs[name].out)
 
 
-def test_costs_of_an_impact(printed: Printed) -> None:
-    """Of all, and of each stack and target."""
-    line = printed.with_costs["impact"].lines[1]
+def test_costs_of_impact(outputs: Outputs) -> None:
+    """In total, and for each stack and target."""
+    line = outputs.with_costs["impact"].lines[1]
     assert line.endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
-    document = printed.run(*COMMANDS["impact"], "--json").json
+    report = outputs.run(*COMMANDS["impact"], "--json").json
     expected = {
         "seconds": 403_200.0,
         "cost": 56.0,
@@ -82,18 +82,18 @@ def test_costs_of_an_impact(printed: Printed) -> None:
         "num_estimated": 112,
         "num_unknown": 0,
     }
-    assert document["build_cost"] == document["by_target"][0]["build_cost"] == expected
-    top = printed.run(*COMMANDS["top"], "--json").json["top"]
+    assert report["build_cost"] == report["by_target"][0]["build_cost"] == expected
+    top = outputs.run(*COMMANDS["top"], "--json").json["top"]
     for package in top:
         cost = package["build_cost"]
         assert cost["num_estimated"] + cost["num_unknown"] == package["num_specs"]
 
 
-def test_a_bad_file_changes_nothing(printed: Printed, tmp_path: Path) -> None:
-    """Its place and the reason are named."""
+def test_invalid_file(outputs: Outputs, tmp_path: Path) -> None:
+    """The error states its position and reason, and the costs are unchanged."""
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds\nzlib,fast\n")
-    done = printed.run("costs", "import", file)
-    assert (done.code, done.out) == (1, "")
-    assert "costs.csv, line 2, seconds: 'fast' is not a number" in done.err
-    assert printed.run(*COMMANDS["why"]).out == printed.with_costs["why"].out
+    result = outputs.run("costs", "import", file)
+    assert (result.code, result.out) == (1, "")
+    assert "costs.csv, line 2, seconds: 'fast' is not a number" in result.err
+    assert outputs.run(*COMMANDS["why"]).out == outputs.with_costs["why"].out

@@ -1,4 +1,4 @@
-"""``cachelog feed``: the documents of a server, as files."""
+"""``cachelog feed``: the feeds of a server, as files."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ DATED = "develop-DATE"
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog whose changes are kept; tests only read it."""
+    """Return a catalog that stores its changes; tests only read it."""
     folder = tmp_path_factory.mktemp("template")
     Catalog(str(folder)).publish(list(history(revisions=5, packages=6, specs=40)))
     return folder
@@ -27,37 +27,37 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def catalog(template: Path, tmp_path: Path) -> Path:
-    """Return a copy of it to write to."""
+    """Return a copy of the template to write to."""
     return Path(copied(template, tmp_path / "catalog").location)
 
 
-def test_a_feed_goes_to_the_terminal_or_to_a_file(catalog: Path, tmp_path: Path) -> None:
-    """The same document; of a series, or of a package in it."""
-    shown = succeed("feed", DATED, catalog=catalog)
-    feed = read_feed(shown.out.encode())
-    tags = [it.tag for it in history_of(catalog).of_series(DATED)]
-    assert [it.tags[0].term for it in feed.entries] == tags
-    assert [it.href for it in feed.feed.links] == [f"{DATED}.atom"]
-    assert not any(it.get("links") for it in feed.entries)
+def test_one_feed(catalog: Path, tmp_path: Path) -> None:
+    """Standard output and the file contain the same feed, of a series or of a package in it."""
+    printed = succeed("feed", DATED, catalog=catalog)
+    feed = read_feed(printed.out.encode())
+    tags = [revision.tag for revision in history_of(catalog).of_series(DATED)]
+    assert [entry.tags[0].term for entry in feed.entries] == tags
+    assert [link.href for link in feed.feed.links] == [f"{DATED}.atom"]
+    assert not any(entry.get("links") for entry in feed.entries)
     file = tmp_path / "new" / "feed.atom"
     assert cachelog("feed", DATED, "--output", file, catalog=catalog).out == ""
-    assert file.read_text("utf-8") == shown.out
+    assert file.read_text("utf-8") == printed.out
     name = Catalog(str(catalog)).load(history_of(catalog).of_series(DATED)[0].digest).packages[0]
     of_package = read_feed(cachelog("feed", DATED, name, catalog=catalog).out.encode())
     assert of_package.feed.links[0].href == f"../{DATED}/{name}.atom"
     assert of_package.entries[-1].title.startswith(f"{name}: added")
 
 
-def test_all_feeds_become_a_folder(catalog: Path, tmp_path: Path) -> None:
-    """As a server has them at /feeds/; all are valid, and have their addresses."""
+def test_all_feeds(catalog: Path, tmp_path: Path) -> None:
+    """The folder has the structure of /feeds/ on a server; the feeds are valid and have URLs."""
     folder = tmp_path / "feeds"
     urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
-    done = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
-    assert (done.code, done.out) == (0, "")
+    result = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
+    assert (result.code, result.out) == (0, "")
     files, past = files_in(folder), history_of(catalog)
-    assert done.err == f"{len(files):,} files written in {folder}\n"
-    again = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
-    assert again.err == f"0 files written in {folder}\n"
+    assert result.err == f"{len(files):,} files written in {folder}\n"
+    second = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
+    assert second.err == f"0 files written in {folder}\n"
     for series in past.series_names:
         packages = Catalog(str(catalog))
         packages.refresh()
@@ -71,19 +71,19 @@ def test_all_feeds_become_a_folder(catalog: Path, tmp_path: Path) -> None:
             assert re.match(r"https://example\.org/cachelog/(compare|r)/[0-9a-f]{64}", entry.link)
 
 
-def test_the_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
-    """It has an entry for the removal; files of others are left alone."""
+def test_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
+    """It has an entry for the removal; files of other programs are unchanged."""
     folder = tmp_path / "feeds"
     cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
     opened = Catalog(str(catalog))
     newest = opened.require_history().of_series(DATED)[0]
     emptied = next(iter(history(revisions=1, packages=1, specs=1, seed=7)))
     packages = opened.load(newest.digest).packages
-    gone = next(it for it in packages if it not in emptied.content.packages)
+    removed = next(package for package in packages if package not in emptied.content.packages)
     for name in (".hidden", "never-there"):
         (folder / DATED / f"{name}.atom").write_text("of somebody else")
     opened.publish([replace(emptied, tag="develop-2044-01-01", taken_at=None)])
     cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
-    feed = read_feed((folder / DATED / f"{gone}.atom").read_bytes())
-    assert feed.entries[0].title.startswith(f"{gone}: removed, ")
+    feed = read_feed((folder / DATED / f"{removed}.atom").read_bytes())
+    assert feed.entries[0].title.startswith(f"{removed}: removed, ")
     assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"

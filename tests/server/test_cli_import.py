@@ -1,4 +1,4 @@
-"""``cachelog import``: what gets into a catalog, what must not, and what is replaced."""
+"""``cachelog import``: published contents, errors, and replaced contents."""
 
 import gc
 import re
@@ -16,64 +16,73 @@ from msgspec.structs import replace
 from server.webhooks import announcement, document
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
-from snapshots.demo import history
+from snapshots.demo import develop_history, history
 from snapshots.history import Neighbours
 from snapshots.models import Source
 from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
 from tests.server.cache_pages import (
     HASHES,
-    as_pages_tell,
     demo_pages,
     detail,
     history_of,
     page,
-    written,
+    without_facts_beside_pages,
+    write_page,
 )
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
-from tests.snapshots.sources.buildcache.indexes import small_database
+from tests.snapshots.sources.buildcache.indexes import LIBELF, documents_of, small_database
+from tests.snapshots.sources.buildcache.misbehaving_servers import serving
+from tests.snapshots.sources.buildcache.registries import (
+    PASSWORD,
+    USER,
+    Tokens,
+    basic,
+    serve,
+    spec_image,
+)
 
 
-def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
-    """One a tag, with the content of the pages, and a line each."""
+def test_folder_of_pages(tmp_path: Path) -> None:
+    """One revision per tag, with the content of its pages, and one line of output each."""
     snapshots, catalog = demo_pages(tmp_path / "pages"), tmp_path / "catalog"
-    done = succeed("import", tmp_path / "pages", catalog=catalog)
-    published = {it.tag: it for it in history_of(catalog).revisions}
+    result = succeed("import", tmp_path / "pages", catalog=catalog)
+    published = {revision.tag: revision for revision in history_of(catalog).revisions}
     assert published.keys() == {snapshot.tag for snapshot in snapshots}
     for snapshot in snapshots:
-        revision, content = published[snapshot.tag], as_pages_tell(snapshot.content)
+        revision, content = published[snapshot.tag], without_facts_beside_pages(snapshot.content)
         assert revision.digest == content.digest
         assert (revision.num_packages, revision.num_specs) == (len(content.packages), len(content))
         assert revision.source.kind == "pages"
         assert revision.source.synthetic
         start = f"{revision.tag}: published {revision.digest[:12]} of "
-        (line,) = [line for line in done.lines if line.startswith(start)]
+        (line,) = [line for line in result.lines if line.startswith(start)]
         assert f"{revision.num_specs} specs" in line
         assert line.endswith(" (synthetic)")
 
 
-def test_a_page_is_published_under_another_tag(tmp_path: Path) -> None:
-    """With a warning, where the page names another one; at the time of ``--taken-at``."""
-    file = written(tmp_path, page())
+def test_tag_and_time_of_a_page(tmp_path: Path) -> None:
+    """``--tag`` overrides the tag of a page, with a warning; ``--taken-at`` sets the time."""
+    file = write_page(tmp_path, page())
     options = ("--tag", "mine", "--taken-at", "2024-02-03T04:05:06+01:00")
-    done = cachelog("import", file, *options, catalog=tmp_path / "catalog")
-    assert done.code == 0
-    assert done.err == f"warning: {file}: says tag develop; published as mine\n"
+    result = cachelog("import", file, *options, catalog=tmp_path / "catalog")
+    assert result.code == 0
+    assert result.err == f"warning: {file}: says tag develop; published as mine\n"
     (revision,) = history_of(tmp_path / "catalog").revisions
     assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
 
 
-def test_a_moment_for_folders_of_dates(tmp_path: Path) -> None:
-    """``--taken-at`` counts before the dates of folders, but is refused for several states."""
+def test_taken_at_for_folders_of_dates(tmp_path: Path) -> None:
+    """``--taken-at`` overrides the date of one folder, but not the dates of several."""
     folders = [tmp_path / f"develop-{date}" for date in ("2025-01-05", "2025-01-12")]
     for folder in folders:
-        written(folder, page(), "zlib/specs.md")
+        write_page(folder, page(), "zlib/specs.md")
     options = ("--taken-at", "2025-01-13")
-    done = cachelog("import", *folders, *options, catalog=tmp_path / "catalog")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
+    result = cachelog("import", *folders, *options, catalog=tmp_path / "catalog")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
         "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
         "leave it out, or import them apart\n"
     )
@@ -83,40 +92,42 @@ def test_a_moment_for_folders_of_dates(tmp_path: Path) -> None:
 
 
 def test_skip_bad(tmp_path: Path) -> None:
-    """Whole pages and single specs are left out; each is listed, in text and JSON."""
-    good = written(tmp_path / "pages", page())
-    half = [detail("c" * 32), detail("no hash")]
-    bad_spec = written(tmp_path / "pages", page("hdf5", spec_details=half), "develop/hdf5/specs.md")
-    bad_page = written(tmp_path / "pages", b"---\n", "develop/cut/specs.md")
-    done = cachelog("import", tmp_path / "pages", "--skip-bad", "--json", catalog=tmp_path / "c")
-    assert done.code == 0
-    assert [it["num_specs"] for it in done.json["revisions"]] == [3]
-    skipped = {it["location"]: it for it in done.json["skipped"]}
+    """Invalid pages and specs are omitted; each is listed, in text and JSON."""
+    good = write_page(tmp_path / "pages", page())
+    specs = [detail("c" * 32), detail("no hash")]
+    bad_spec = write_page(
+        tmp_path / "pages", page("hdf5", spec_details=specs), "develop/hdf5/specs.md"
+    )
+    bad_page = write_page(tmp_path / "pages", b"---\n", "develop/cut/specs.md")
+    result = cachelog("import", tmp_path / "pages", "--skip-bad", "--json", catalog=tmp_path / "c")
+    assert result.code == 0
+    assert [revision["num_specs"] for revision in result.json["revisions"]] == [3]
+    skipped = {omission["location"]: omission for omission in result.json["skipped"]}
     assert set(skipped) == {str(bad_spec), str(bad_page)}
     assert skipped[str(bad_spec)]["key"] == "spec_details[1].hash"
     assert skipped[str(bad_spec)]["line"] == 5
-    for it in skipped.values():
-        assert it["reason"] in done.err
-        assert f"skipped: {it['location']}" in done.err
-    assert str(good) not in done.err
+    for location, omission in skipped.items():
+        assert omission["reason"] in result.err
+        assert f"skipped: {location}" in result.err
+    assert str(good) not in result.err
 
 
 def test_unknown_stacks(tmp_path: Path) -> None:
-    """An index names no stacks: every output has them as unknown, not as none."""
+    """An index states no stacks: all outputs show them as unknown, not as none."""
     build = {"name": "zlib", "version": "1.3.1", "hash": HASHES[0], "parameters": {}}
     arch = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
     install = {"spec": build | {"arch": arch}, "ref_count": 1, "in_buildcache": True}
     file = tmp_path / "index.json"
     file.write_bytes(orjson.dumps({"database": {"version": "7", "installs": {HASHES[0]: install}}}))
     catalog = tmp_path / "c"
-    done = cachelog("import", file, "--tag", "mine", catalog=catalog)
-    assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in done.out, done.err
+    result = cachelog("import", file, "--tag", "mine", catalog=catalog)
+    assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in result.out, result.err
     for listing in (("revisions",), ("packages", "mine")):
-        heads, row = cachelog(*listing, catalog=catalog).lines
-        assert row[: heads.index("stacks") + len("stacks ")].endswith("unknown ")
+        header, row = cachelog(*listing, catalog=catalog).lines
+        assert row[: header.index("stacks") + len("stacks ")].endswith("unknown ")
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
-    shown = cachelog("show", "mine", f"/{HASHES[0]}", catalog=catalog).out
-    assert re.search("^Stacks: +unknown$", shown, re.MULTILINE)
+    spec_text = cachelog("show", "mine", f"/{HASHES[0]}", catalog=catalog).out
+    assert re.search("^Stacks: +unknown$", spec_text, re.MULTILINE)
     assert "its source does not name any" in cachelog("stacks", "mine", catalog=catalog).err
 
     def document(*arguments: str) -> Any:
@@ -132,22 +143,22 @@ def test_unknown_stacks(tmp_path: Path) -> None:
     assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
 
 
-def test_hashes_are_proven(tmp_path: Path) -> None:
-    """The output counts them; a forged spec is refused, or accepted with ``--no-proof``."""
+def test_proof_of_hashes(tmp_path: Path) -> None:
+    """The output counts them; a forged spec is an error, or is accepted with ``--no-proof``."""
     index = real_data.folder() / "spack-history" / "2026-06-20" / "e4s" / "index.json"
     catalog = tmp_path / "catalog"
-    done = cachelog("import", index, "--tag", "e4s", catalog=catalog)
-    assert done.out.endswith("222 specs, stacks unknown; hashes: 222 proven\n"), done.err
+    result = cachelog("import", index, "--tag", "e4s", catalog=catalog)
+    assert result.out.endswith("222 specs, stacks unknown; hashes: 222 proven\n"), result.err
     assert "222 proven" in cachelog("show", "e4s", catalog=catalog).out
     (revision,) = cachelog("revisions", "--json", catalog=catalog).json
     assert (revision["num_proven"], revision["unproven"]) == (222, [])
 
     forged = tmp_path / "forged.json"
     forged.write_bytes(index.read_bytes().replace(b'"version":"0.11.0"', b'"version":"0.11.9"'))
-    refused = cachelog("import", forged, "--tag", "forged", catalog=catalog)
-    assert refused.code == 1
-    assert "its content has another hash" in refused.err
-    assert "Traceback" not in refused.err
+    error = cachelog("import", forged, "--tag", "forged", catalog=catalog)
+    assert error.code == 1
+    assert "its content has another hash" in error.err
+    assert "Traceback" not in error.err
     skipped = cachelog("import", forged, "--tag", "some", "--skip-bad", catalog=catalog)
     assert (skipped.code, skipped.out.count("221 specs")) == (0, 1), skipped.err
     assert "skipped: " in skipped.err
@@ -155,32 +166,32 @@ def test_hashes_are_proven(tmp_path: Path) -> None:
     assert accepted.out.endswith("222 specs, stacks unknown\n"), accepted.err
 
 
-def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
-    """One revision a commit that changed something, at the commit's time; again, nothing new."""
+def test_git_history_of_pages(tmp_path: Path) -> None:
+    """One revision per commit that changes a page, at its time; a second import adds none."""
     repository = tmp_path / "site"
-    written(repository, page(), "_cache/develop/zlib/specs.md")
+    write_page(repository, page(), "_cache/develop/zlib/specs.md")
     git(repository, "init", "--quiet")
     commit(repository, "2025-03-01T10:00:00Z")
-    written(repository, page(spec_details=[detail("c" * 32)]), "_cache/develop/zlib/specs.md")
+    write_page(repository, page(spec_details=[detail("c" * 32)]), "_cache/develop/zlib/specs.md")
     commit(repository, "2025-03-02T10:00:00Z")
     options = ("import", "--git", repository, "--json")
     settings: dict[str, Any] = {
         "catalog": tmp_path / "catalog",
         "cache_dir": tmp_path / "cache",
     }
-    done = succeed(*options, **settings)
-    taken = [(it["taken_at"], it["num_specs"]) for it in done.json["revisions"]]
+    result = succeed(*options, **settings)
+    taken = [(revision["taken_at"], revision["num_specs"]) for revision in result.json["revisions"]]
     assert taken == [("2025-03-01T10:00:00Z", 2), ("2025-03-02T10:00:00Z", 1)]
     assert len(history_of(tmp_path / "catalog").revisions) == 2
-    assert not any(it["published"] for it in cachelog(*options, **settings).json["revisions"])
+    assert not any(
+        revision["published"] for revision in cachelog(*options, **settings).json["revisions"]
+    )
 
 
-def test_states_of_a_repository_are_published_as_they_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many there are, no more than the last ones are in memory as objects."""
+def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the last few contents are in memory at any time."""
     contents: list[ref[Content]] = []
-    alive: list[int] = []
+    counts: list[int] = []
 
     def read(*_: object, **__: object) -> Iterator[Snapshot]:
         for snapshot in history(revisions=9, packages=3, specs=9):
@@ -188,30 +199,30 @@ def test_states_of_a_repository_are_published_as_they_are_read(
             yield snapshot
             del snapshot
             gc.collect()
-            alive.append(sum(content() is not None for content in contents))
+            counts.append(sum(content() is not None for content in contents))
 
     monkeypatch.setattr("snapshots.sources.git.page_history.read", read)
-    done = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
-    assert (done.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
-    assert max(alive) <= 3
+    result = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
+    assert (result.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
+    assert max(counts) <= 3
 
 
 def git(repository: Path, *arguments: str, **variables: str) -> None:
     """Run git as a user without a configuration."""
-    who = {f"GIT_{it}_{fact}": "x" for it in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
-    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(repository), **who, **variables}
-    subprocess.run(["git", *arguments], cwd=repository, env=environ, check=True)
+    user = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(repository), **variables}
+    subprocess.run(["git", *user, *arguments], cwd=repository, env=environ, check=True)
 
 
 def commit(repository: Path, date: str) -> None:
-    """Commit all that is there."""
+    """Commit all pages."""
     git(repository, "add", "_cache")
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     git(repository, "commit", "--quiet", "--message", date, **dates)
 
 
-def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
-    """It is published instead of the whole; a missing one is refused."""
+def test_view(tmp_path: Path) -> None:
+    """It is published instead of the whole cache; a missing one is an error."""
     put_layout_3(tmp_path / "cache", text(small_database()))
     index = tmp_path / "cache" / LAYOUT_3_INDEX
     put(index.parent / "tools" / index.name, index.read_bytes())
@@ -220,12 +231,12 @@ def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
     succeed(*command, "tools", catalog=tmp_path / "catalog")
     (revision,) = history_of(tmp_path / "catalog").revisions
     assert revision.source.location == str(index.parent / "tools" / index.name)
-    refused = cachelog(*command, "tool", catalog=tmp_path / "catalog")
-    assert refused.code == 1
-    assert "has no view 'tool'; those there are: tools" in refused.err
+    error = cachelog(*command, "tool", catalog=tmp_path / "catalog")
+    assert error.code == 1
+    assert "has no view 'tool'; those there are: tools" in error.err
 
 
-# -- what is refused
+# -- errors
 
 
 SIGNED_SPEC = b"""-----BEGIN PGP SIGNED MESSAGE-----
@@ -237,7 +248,7 @@ Hash: SHA512
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "parts"),
+    ("content", "options", "texts"),
     [
         (page(spec_details=[detail(HASHES[0].upper())]), (), ("line 5", "spec_details[0].hash")),
         (page(), ("--tag", "nope-*"), ("nope-*",)),
@@ -245,27 +256,27 @@ Hash: SHA512
         (page(categories=["package"]), (), ("name one with --tag",)),
         (SIGNED_SPEC, ("--tag", "mine"), ("page.md: is the spec.json of one spec", "index.json")),
     ],
-    ids=lambda it: str(it)[:9] if isinstance(it, tuple) else "",
+    ids=["hash", "tag pattern", "invalid tag", "no tag", "signed spec"],
 )
-def test_what_is_bad_ends_the_import(
-    tmp_path: Path, content: bytes, options: tuple[str, ...], parts: tuple[str, ...]
+def test_errors(
+    tmp_path: Path, content: bytes, options: tuple[str, ...], texts: tuple[str, ...]
 ) -> None:
-    """The reason is one line; nothing is published."""
-    file = written(tmp_path / "pages", content, "page.md")
-    done = cachelog("import", file, *options, catalog=tmp_path / "c")
-    assert (done.code, done.out) == (1, "")
-    assert re.fullmatch("cachelog: .*\n", done.err)
-    assert all(part in done.err for part in parts)
+    """One line states the reason; no revision is published."""
+    file = write_page(tmp_path / "pages", content, "page.md")
+    result = cachelog("import", file, *options, catalog=tmp_path / "c")
+    assert (result.code, result.out) == (1, "")
+    assert re.fullmatch("cachelog: .*\n", result.err)
+    assert all(part in result.err for part in texts)
     assert history_of(tmp_path / "c").revisions == []
 
 
-def test_nothing_but_bad_pages_publishes_nothing(tmp_path: Path) -> None:
-    """With ``--skip-bad``, too, that is an error; they are listed."""
-    file = written(tmp_path / "pages", b"")
-    done = cachelog("import", tmp_path / "pages", "--skip-bad", catalog=tmp_path / "c")
-    assert (done.code, done.out) == (1, "")
-    assert f"skipped: {file}: is empty" in done.err
-    assert done.err.endswith("cachelog: nothing could be read, so nothing was published\n")
+def test_skip_bad_without_a_valid_page(tmp_path: Path) -> None:
+    """They are listed, and the exit code is 1."""
+    file = write_page(tmp_path / "pages", b"")
+    result = cachelog("import", tmp_path / "pages", "--skip-bad", catalog=tmp_path / "c")
+    assert (result.code, result.out) == (1, "")
+    assert f"skipped: {file}: is empty" in result.err
+    assert result.err.endswith("cachelog: nothing could be read, so nothing was published\n")
     assert history_of(tmp_path / "c").revisions == []
 
 
@@ -273,36 +284,36 @@ def test_nothing_but_bad_pages_publishes_nothing(tmp_path: Path) -> None:
 
 
 def damage(catalog: Path, digest: str) -> None:
-    """Change a bit of what is stored of a content."""
+    """Change one bit of the stored content."""
     (file,) = (catalog / "specs" / f"digest={digest}").glob("*.parquet")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
 
 
-def test_a_damaged_content_is_replaced(tmp_path: Path) -> None:
-    """The output says so once, instead of "unchanged"."""
-    written(tmp_path / "pages", page())
+def test_damaged_content_is_replaced(tmp_path: Path) -> None:
+    """The output of the next import says so once, instead of "unchanged"."""
+    write_page(tmp_path / "pages", page())
     catalog = tmp_path / "catalog"
-    importing = ("import", tmp_path / "pages")
-    cachelog(*importing, catalog=catalog)
+    command = ("import", tmp_path / "pages")
+    cachelog(*command, catalog=catalog)
     (revision,) = history_of(catalog).revisions
     damage(catalog, revision.digest)
-    refused = cachelog("find", "zlib", catalog=catalog)
-    assert refused.code == 1
-    assert "is damaged" in refused.err
-    assert "import the same again to replace it" in refused.err
-    done = cachelog(*importing, catalog=catalog)
-    (line,) = done.lines
+    error = cachelog("find", "zlib", catalog=catalog)
+    assert error.code == 1
+    assert "is damaged" in error.err
+    assert "import the same again to replace it" in error.err
+    result = cachelog(*command, catalog=catalog)
+    (line,) = result.lines
     assert line.startswith("develop: its stored content was damaged, and is replaced: ")
     assert cachelog("find", "zlib", catalog=catalog).code == 0
     damage(catalog, revision.digest)
-    (again,) = cachelog(*importing, "--json", catalog=catalog).json["revisions"]
-    assert (again["published"], again["replaced"]) == (False, True)
-    assert "unchanged, nothing published" in cachelog(*importing, catalog=catalog).out
+    (second,) = cachelog(*command, "--json", catalog=catalog).json["revisions"]
+    assert (second["published"], second["replaced"]) == (False, True)
+    assert "unchanged, nothing published" in cachelog(*command, catalog=catalog).out
 
 
-SHOWING = (
+REPORTS = (
     ("revisions",),
     ("tags",),
     ("show", "develop"),
@@ -315,26 +326,26 @@ SHOWING = (
 )
 
 
-def test_no_local_path_is_in_json(tmp_path: Path) -> None:
-    """Every document has only the last part of the imported folder."""
+def test_json_contains_no_local_path(tmp_path: Path) -> None:
+    """Each document has only the last part of the imported folder."""
     catalog = tmp_path / "catalog"
     source = Source(kind="index", location="/srv/of-the-operator/mirror", importer="cachelog 1")
     snapshots = [
         replace(a_snapshot([a_spec(label, name="libelf")], "develop", day(number)), source=source)
         for number, label in enumerate("ab")
     ]
-    base, head = (made.revision for made in Catalog(str(catalog)).publish(snapshots))
-    for command in SHOWING:
-        done = cachelog(*command, *(() if "json" in command else ("--json",)), catalog=catalog)
-        assert done.code == 0, (command, done.err)
-        assert "of-the-operator" not in done.out, command
-    announced = announcement(Neighbours(base, head), None)
-    body = orjson.loads(document(announced, "one", day(0)))
+    base, head = (publication.revision for publication in Catalog(str(catalog)).publish(snapshots))
+    for command in REPORTS:
+        result = cachelog(*command, *(() if "json" in command else ("--json",)), catalog=catalog)
+        assert result.code == 0, (command, result.err)
+        assert "of-the-operator" not in result.out, command
+    change = announcement(Neighbours(base, head), None)
+    body = orjson.loads(document(change, "one", day(0)))
     assert [body[name]["source"]["location"] for name in ("base", "revision")] == ["mirror"] * 2
 
 
-def test_a_source_is_named(tmp_path: Path) -> None:
-    """The name is stored with the revision, and printed everywhere."""
+def test_source_name(tmp_path: Path) -> None:
+    """It is stored with the revision, and printed by all commands."""
     put_layout_3(tmp_path / "mirror", text(small_database()))
     catalog = tmp_path / "catalog"
     options = ("--tag", "mine", "--no-proof", "--source-name", "our nightly cache")
@@ -344,3 +355,62 @@ def test_a_source_is_named(tmp_path: Path) -> None:
     (row,) = cachelog("revisions", "--json", catalog=catalog).json
     assert row["source"]["location"] == "our nightly cache"
     assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
+
+
+# -- registries and the demo
+
+
+def test_registry_with_a_login(tmp_path: Path) -> None:
+    """Neither output, catalog nor cached files contain the password."""
+    settings: dict[str, Any] = {
+        "catalog": tmp_path / "catalog",
+        "cache_dir": tmp_path / "kept",
+    }
+    login: dict[str, Any] = {"oci_user": USER, "oci_password": PASSWORD}
+    images = [spec_image(document) for document in documents_of(small_database()).values()]
+    with serving() as server:
+        location = serve(server, "site/cache", images)
+        Tokens(server, login=basic(USER, PASSWORD)).guard("site/cache")
+        error = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings)
+        assert (error.code, error.out) == (1, "")
+        assert "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in error.err
+        assert not (tmp_path / "catalog").exists()
+        result = succeed("import", "--no-proof", location, "--tag", "mysite", **settings, **login)
+        assert "3 packages, 3 specs" in result.out
+    spec = cachelog("show", "mysite", f"/{LIBELF}", "--json", **settings)
+    assert spec.json["spec"]["size"] > 0
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert PASSWORD.encode() not in file.read_bytes()
+            assert b"token-1" not in file.read_bytes()
+
+
+def test_demo_as_catalog(tmp_path: Path) -> None:
+    """The options set its size; all revisions are marked as synthetic."""
+    options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
+    result = succeed(*options, catalog=f"file://{tmp_path / 'a'}")
+    assert len(result.lines) == 2 * 3
+    assert all(line.endswith(" (synthetic)") for line in result.lines)
+    revisions = history_of(tmp_path / "a").revisions
+    expected = develop_history(revisions=3, packages=5, specs=20, seed=7)
+    assert {(revision.tag, revision.taken_at, revision.digest) for revision in revisions} == {
+        (snapshot.tag, snapshot.taken_at, snapshot.content.digest) for snapshot in expected
+    }
+    assert all(revision.source.synthetic for revision in revisions)
+
+
+def test_demo_as_pages(tmp_path: Path) -> None:
+    """An import of them has the contents of the demo, without the facts that no page states."""
+    options = ("--revisions", "2", "--packages", "5", "--specs", "20")
+    result = succeed("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
+    assert result.lines == [
+        f"{tag}: wrote 5 pages below {tmp_path / 'pages' / tag}"
+        for tag in ("develop-2025-01-05", "develop")
+    ]
+    assert not (tmp_path / "c").exists()
+    cachelog("import", tmp_path / "pages", catalog=tmp_path / "c")
+    imported = {revision.tag: revision.digest for revision in history_of(tmp_path / "c").revisions}
+    assert imported == {
+        revision.tag: without_facts_beside_pages(revision.content).digest
+        for revision in history(revisions=2, packages=5, specs=20)
+    }

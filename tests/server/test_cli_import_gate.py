@@ -1,4 +1,4 @@
-"""``cachelog import --gate``: what breaks rules is not published."""
+"""``cachelog import --gate``: revisions that break rules are not published."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +11,8 @@ from snapshots.catalog.publication import Planned
 from snapshots.changes.rules.rule_files import parse_rules
 from snapshots.errors import RefusedByRules
 from snapshots.models import Spec
-from tests.server.cache_pages import detail, history_of, page, written
-from tests.server.commands import Done, cachelog
+from tests.server.cache_pages import detail, history_of, page, write_page
+from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 RULES = """\
@@ -25,7 +25,7 @@ name = "There is zlib"
 require = "zlib"
 
 [[rule]]
-name = "Told only"
+name = "Only a warning"
 level = "warning"
 limit = "specs-removed"
 at-most = 0
@@ -40,119 +40,134 @@ def rules(tmp_path: Path) -> Path:
     return file
 
 
-def import_pages(tmp_path: Path, rules: Path, *packages: str) -> Done:
-    """Import pages of packages, as the state that the cache has now."""
+def import_pages(tmp_path: Path, rules: Path, *packages: str) -> CommandResult:
+    """Import pages of packages as the current state of the cache."""
     folder = tmp_path / f"pages of {' '.join(packages)}"
-    for name in packages:
-        written(
-            folder, page(name, spec_details=[detail(hash_of(name))]), f"develop/{name}/specs.md"
+    for package in packages:
+        write_page(
+            folder,
+            page(package, spec_details=[detail(hash_of(package))]),
+            f"develop/{package}/specs.md",
         )
     return cachelog("import", folder, "--gate", rules, catalog=tmp_path / "catalog")
 
 
 def digests(tmp_path: Path) -> list[str]:
-    """Return the contents of all revisions."""
-    return [it.digest for it in history_of(tmp_path / "catalog").revisions]
+    """Return the digests of all revisions."""
+    return [revision.digest for revision in history_of(tmp_path / "catalog").revisions]
 
 
-def test_what_breaks_a_rule_is_not_published(tmp_path: Path, rules: Path) -> None:
-    """The verdict is printed, and the catalog is unchanged; what keeps the rules is published."""
-    done = import_pages(tmp_path, rules, "hdf5", "zlib")
-    assert (done.code, done.err) == (0, "")
+def test_broken_rules_prevent_publication(tmp_path: Path, rules: Path) -> None:
+    """The verdict is printed, and the catalog is unchanged; a revision that passes is published."""
+    result = import_pages(tmp_path, rules, "hdf5", "zlib")
+    assert (result.code, result.err) == (0, "")
     before = digests(tmp_path)
     assert len(before) == 1
 
-    done = import_pages(tmp_path, rules, "zlib")
-    assert (done.code, done.out) == (1, "")
-    assert "\nerror: No package goes: 1 package removed\n" in done.err
-    assert "\n  hdf5 is gone: " in done.err
-    assert done.err.endswith(f"cachelog: {rules}: rules are broken, so nothing was published\n")
+    result = import_pages(tmp_path, rules, "zlib")
+    assert (result.code, result.out) == (1, "")
+    assert "\nerror: No package goes: 1 package removed\n" in result.err
+    assert "\n  hdf5 is gone: " in result.err
+    assert result.err.endswith(f"cachelog: {rules}: rules are broken, so nothing was published\n")
     assert digests(tmp_path) == before
 
-    done = import_pages(tmp_path, rules, "hdf5", "zlib", "zstd")
-    assert (done.code, done.err) == (0, "")
+    result = import_pages(tmp_path, rules, "hdf5", "zlib", "zstd")
+    assert (result.code, result.err) == (0, "")
     assert len(digests(tmp_path)) == 2
 
 
-def test_the_first_of_a_series_is_judged_alone(tmp_path: Path, rules: Path) -> None:
-    """By the rules that need no base."""
-    done = import_pages(tmp_path, rules, "hdf5")
-    assert done.code == 1
-    assert "error: There is zlib: no package 'zlib'" in done.err
-    assert "No package goes" not in done.err
-    done = cachelog("revisions", "--json", catalog=tmp_path / "catalog")
-    assert done.code == 1
-    assert "there is no catalog" in done.err
+def test_first_revision_of_a_series(tmp_path: Path, rules: Path) -> None:
+    """Rules without a base judge it."""
+    result = import_pages(tmp_path, rules, "hdf5")
+    assert result.code == 1
+    assert "error: There is zlib: no package 'zlib'" in result.err
+    assert "No package goes" not in result.err
+    result = cachelog("revisions", "--json", catalog=tmp_path / "catalog")
+    assert result.code == 1
+    assert "there is no catalog" in result.err
 
 
-def test_a_bad_file_of_rules(tmp_path: Path, rules: Path) -> None:
-    """It is refused before anything is read; so is a rule that cannot be judged, by its line."""
+def test_invalid_rules(tmp_path: Path, rules: Path) -> None:
+    """The file is rejected before anything is imported; a rule that does not apply, by its line."""
     rules.write_text("[[rule]]\nname = 'a'\n", "utf-8")
-    done = cachelog("import", tmp_path / "none", "--gate", rules, catalog=tmp_path / "catalog")
-    assert (done.code, done.out) == (1, "")
-    assert f"{rules}, line 1: the rule asks for nothing" in done.err
-    assert "none" not in done.err.replace(str(rules), "")
+    result = cachelog("import", tmp_path / "none", "--gate", rules, catalog=tmp_path / "catalog")
+    assert (result.code, result.out) == (1, "")
+    assert f"{rules}, line 1: the rule asks for nothing" in result.err
+    assert "none" not in result.err.replace(str(rules), "")
     assert import_pages(tmp_path, _only(rules, "There"), "zlib").code == 0
     rules.write_text("[[rule]]\nname = 'a'\nforbid = 'spec-removed'\nstack = 'x'", "utf-8")
-    done = import_pages(tmp_path, rules, "hdf5")
-    assert done.code == 1
-    assert f"{rules}, line 1, stack: rule 'a': neither revision has 'x'" in done.err
+    result = import_pages(tmp_path, rules, "hdf5")
+    assert result.code == 1
+    assert f"{rules}, line 1, stack: rule 'a': neither revision has 'x'" in result.err
     assert len(digests(tmp_path)) == 1
 
 
-def _only(rules: Path, name: str) -> Path:
-    start = RULES.index(f'[[rule]]\nname = "{name}')
+def _only(rules: Path, package: str) -> Path:
+    start = RULES.index(f'[[rule]]\nname = "{package}')
     rules.write_text(RULES[start : RULES.index("[[rule]]", start + 1)], "utf-8")
     return rules
 
 
-ALL = [a_spec("a", name="zlib"), a_spec("b", name="hdf5"), a_spec("c", name="zstd")]
+SPECS = [a_spec("a", name="zlib"), a_spec("b", name="hdf5"), a_spec("c", name="zstd")]
 
 
-def publish(catalog: Catalog, *states: tuple[int, Sequence[Spec]], text: str = RULES) -> list[str]:
-    """Publish states by their days; return what was judged, rule by broken rule."""
+def publish(
+    catalog: Catalog, *revisions: tuple[int, Sequence[Spec]], text: str = RULES
+) -> list[str]:
+    """Publish revisions by their days; return the broken rules with the days of base and head."""
     broken: list[str] = []
 
     def approve(planned: Planned) -> None:
         for judgement in judge_planned(parse_rules(text, "f"), planned, lambda: ()):
             verdict = judgement.verdict
-            days = [it.taken_at.day if it else 0 for it in (judgement.base, judgement.head)]
-            broken.extend(f"{days} {it.rule.name}" for it in verdict.results if not it.passed)
+            sides = (judgement.base, judgement.head)
+            days = [side.taken_at.day if side else 0 for side in sides]
+            broken.extend(
+                f"{days} {result.rule.name}" for result in verdict.results if not result.passed
+            )
             if not verdict.passed:
                 raise RefusedByRules("f")
 
-    snapshots = [a_snapshot(specs, taken_at=day(number)) for number, specs in states]
+    snapshots = [a_snapshot(specs, taken_at=day(number)) for number, specs in revisions]
     catalog.publish(snapshots, approve=approve)
     return broken
 
 
-def test_each_is_compared_with_the_revision_before_it(tmp_path: Path) -> None:
-    """Among those of one import too, and where one is inserted between others."""
+def test_base_is_the_preceding_revision(tmp_path: Path) -> None:
+    """Also within one import, and if a revision is inserted between others."""
     catalog = Catalog(str(tmp_path))
-    assert publish(catalog, (0, ALL), (9, [*ALL, a_spec("d", name="new")])) == []
-    assert publish(catalog, (4, [*ALL, a_spec("e", name="zlib", version="2")])) == []
-    assert publish(catalog, (5, [*ALL[1:], a_spec("f", name="zlib")])) == [
-        f"[{day(4).day}, {day(5).day}] Told only"
+    assert publish(catalog, (0, SPECS), (9, [*SPECS, a_spec("d", name="new")])) == []
+    assert publish(catalog, (4, [*SPECS, a_spec("e", name="zlib", version="2")])) == []
+    assert publish(catalog, (5, [*SPECS[1:], a_spec("f", name="zlib")])) == [
+        f"[{day(4).day}, {day(5).day}] Only a warning"
     ]
     with pytest.raises(RefusedByRules):
-        publish(catalog, (20, ALL), (21, ALL[:2]))
-    assert [it.taken_at for it in catalog.history.revisions] == [day(9), day(5), day(4), day(0)]
+        publish(catalog, (20, SPECS), (21, SPECS[:2]))
+    assert [revision.taken_at for revision in catalog.history.revisions] == [
+        day(9),
+        day(5),
+        day(4),
+        day(0),
+    ]
 
 
-def test_an_unchanged_revision_is_not_judged(tmp_path: Path) -> None:
-    """There is nothing to refuse."""
+def test_unchanged_revision_is_not_judged(tmp_path: Path) -> None:
+    """No revision would be published."""
     catalog = Catalog(str(tmp_path))
     publish(
-        catalog, (0, ALL), (1, ALL[:2]), text=RULES.replace('"package-removed"', '"stack-removed"')
+        catalog,
+        (0, SPECS),
+        (1, SPECS[:2]),
+        text=RULES.replace('"package-removed"', '"stack-removed"'),
     )
-    assert publish(catalog, (2, ALL[:2])) == []
+    assert publish(catalog, (2, SPECS[:2])) == []
 
 
-def test_rebuilt_specs_are_counted_before_they_are_published(tmp_path: Path) -> None:
+def test_rebuilt_specs_are_counted_before_publication(tmp_path: Path) -> None:
     """Their reasons need the graphs of contents that no revision names yet."""
     text = '[[rule]]\nname = "rebuilt"\nlimit = "specs-rebuilt"\nat-most = 1'
     catalog = Catalog(str(tmp_path))
-    again = [a_spec(f"again {it.name}", name=it.name) for it in ALL]
-    assert publish(catalog, (0, ALL), (1, [*again[:1], *ALL[1:]]), text=text) == []
+    rebuilt = [a_spec(f"again {spec.name}", name=spec.name) for spec in SPECS]
+    assert publish(catalog, (0, SPECS), (1, [*rebuilt[:1], *SPECS[1:]]), text=text) == []
     with pytest.raises(RefusedByRules):
-        publish(catalog, (2, again), text=text)
+        publish(catalog, (2, rebuilt), text=text)

@@ -1,4 +1,4 @@
-"""What starting a command costs: which libraries are imported, instead of how long it takes."""
+"""The cost of starting a command: which libraries it imports, rather than how long it takes."""
 
 import json
 import subprocess
@@ -34,10 +34,10 @@ LIBRARIES = frozenset(
         "zstandard",
     }
 )
-"""What is installed with cachelog and takes long to import."""
+"""Dependencies of cachelog that take long to import."""
 
 STORE = frozenset({"cachetools", "deltalake", "msgspec", "numpy", "orjson", "pyarrow", "xxhash"})
-"""What reading a catalog needs."""
+"""Libraries that reading a catalog needs."""
 
 SCRIPT = """
 import json, os, sys
@@ -53,51 +53,51 @@ print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
 
 
-def imported(*runs: tuple[Sequence[str], Mapping[str, str]]) -> frozenset[str]:
-    """Run commands with variables, which must succeed; return the libraries that they imported."""
-    done = subprocess.run(
+def imports_of(*runs: tuple[Sequence[str], Mapping[str, str]]) -> frozenset[str]:
+    """Run commands with variables, which must succeed; return the libraries that they import."""
+    result = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(runs)],
         env=environ(),
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    return LIBRARIES & {*done.stderr.splitlines()[-1].split()}
+    assert result.returncode == 0, result.stderr
+    return LIBRARIES & {*result.stderr.splitlines()[-1].split()}
 
 
-def completing(typed: str) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Return the run by which a shell completes what is typed after the program."""
-    variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+def completion_of(words: str) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Return the run in which a shell completes the words that follow ``cachelog``."""
+    variables = {"COMP_WORDS": f"cachelog {words}", "COMP_CWORD": str(len(words.split(" ")))}
     return (), {"_CACHELOG_COMPLETE": "bash_complete", **variables}
 
 
 def test_help_version_and_options_import_no_library() -> None:
-    """They are printed at once, and pressing TAB has no delay."""
-    words = ("--version",), ("serve", "-h"), ("completion", "zsh")
-    typed = map(completing, ("", "find --l", "notes --format "))
-    assert imported(*((arguments, {}) for arguments in words), *typed) == frozenset()
+    """They are printed at once, and completion has no delay."""
+    commands = ("--version",), ("serve", "-h"), ("completion", "zsh")
+    completions = map(completion_of, ("", "find --l", "notes --format "))
+    assert imports_of(*((command, {}) for command in commands), *completions) == frozenset()
 
 
-def test_completing_names_of_the_catalog_imports_little(demo_catalog: Path) -> None:
-    """No array library, which would take longer than reading."""
-    catalog: tuple[Sequence[str], Mapping[str, str]] = (
+def test_completion_of_names_imports_no_numpy(demo_catalog: Path) -> None:
+    """The import takes longer than reading the names."""
+    variables: tuple[Sequence[str], Mapping[str, str]] = (
         ("--version",),
         {"CACHELOG_CATALOG": str(demo_catalog)},
     )
-    runs = map(completing, ("diff develop..dev", "find z"))
-    assert imported(catalog, *runs) <= {"deltalake", "msgspec"}
+    runs = map(completion_of, ("diff develop..dev", "find z"))
+    assert imports_of(variables, *runs) <= {"deltalake", "msgspec"}
 
 
 @pytest.mark.parametrize(
-    ("lines", "beside"),
+    ("lines", "others"),
     [
         (("revisions", "find --limit 1 --json", "diff develop-2025-01-05..develop --stat"), set()),
         (("notes develop-2025-01-05..develop",), {"jinja2"}),
     ],
 )
-def test_commands_import_what_they_use(
-    demo_catalog: Path, lines: tuple[str, ...], beside: set[str]
+def test_commands_import_only_used_libraries(
+    demo_catalog: Path, lines: tuple[str, ...], others: set[str]
 ) -> None:
-    """The store, and little more: nothing of the server."""
-    catalog = {"CACHELOG_CATALOG": str(demo_catalog)}
-    assert imported(*((line.split(), catalog) for line in lines)) <= STORE | beside
+    """Those of the catalog, and none of the server."""
+    variables = {"CACHELOG_CATALOG": str(demo_catalog)}
+    assert imports_of(*((line.split(), variables) for line in lines)) <= STORE | others

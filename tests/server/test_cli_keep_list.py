@@ -1,4 +1,4 @@
-"""``cachelog keep-list``: what a build cache has to keep, and what the rest is."""
+"""``cachelog keep-list``: the hashes that a build cache has to retain, and the remaining ones."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
 from snapshots.catalog.catalog import Catalog
-from tests.server.commands import Done, cachelog
+from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -16,7 +16,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of a release and of three days, in which specs go, come and stay."""
+    """Return a catalog of a release and of three days, with added, removed and unchanged specs."""
     folder = tmp_path_factory.mktemp("catalog")
     stays = a_spec("stays", name="stays", size=1)
     goes = a_spec("goes", name="goes", size=1 << 20, stacks=("e4s", "root"), target="zen4")
@@ -34,81 +34,81 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """Write a lock file of two specs that no revision has."""
+    """Write a lock file of two specs that are in no revision."""
     file = tmp_path / "spack.lock"
     file.write_bytes(as_bytes(small_lock_file()))
     return file
 
 
-def keep_list(catalog: Path, *arguments: object, keep: str = "1 last") -> Done:
-    """Run the command in a catalog."""
+def keep_list(catalog: Path, *arguments: object, keep: str = "1 last") -> CommandResult:
+    """Run the command on a catalog."""
     return cachelog("keep-list", "--keep", keep, *arguments, catalog=catalog)
 
 
 def hashes(*labels: str) -> list[str]:
-    """Return hashes, sorted."""
+    """Return the sorted hashes of labels."""
     return sorted(map(hash_of, labels))
 
 
-def test_a_hash_a_line(catalog: Path) -> None:
-    """Those of the revisions that stay, sorted, and nothing else."""
-    done = keep_list(catalog)
-    assert (done.code, done.err) == (0, "")
-    assert done.lines == hashes("stays", "comes", "release")
+def test_list(catalog: Path) -> None:
+    """One line per hash, sorted, and no other output."""
+    result = keep_list(catalog)
+    assert (result.code, result.err) == (0, "")
+    assert result.lines == hashes("stays", "comes", "release")
     assert keep_list(catalog, keep="all").lines == hashes("stays", "comes", "goes", "release")
 
 
 def test_unknown_dependencies(catalog: Path) -> None:
-    """A remark says that what only they reach is not on the list."""
-    done = keep_list(catalog, "--whole")
-    assert done.lines == hashes("stays", "comes", "release")
+    """A message says that specs which only they need are not listed."""
+    result = keep_list(catalog, "--whole")
+    assert result.lines == hashes("stays", "comes", "release")
     remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
-    assert (done.code, done.err) == (0, f"{remark}\n")
+    assert (result.code, result.err) == (0, f"{remark}\n")
 
 
-def test_a_file_is_written(catalog: Path, lock: Path, tmp_path: Path) -> None:
-    """All concrete specs of lock files are in it, too; the output says how much it holds."""
+def test_output_file(catalog: Path, lock: Path, tmp_path: Path) -> None:
+    """It also contains the specs of lock files; standard output states its size."""
     file = tmp_path / "keep.txt"
-    done = keep_list(catalog, "-o", file, "--lock", lock)
-    assert done.lines == ["5 hashes of 2 revisions and 1 lock file"]
+    result = keep_list(catalog, "-o", file, "--lock", lock)
+    assert result.lines == ["5 hashes of 2 revisions and 1 lock file"]
     assert file.read_text() == keep_list(catalog, "--lock", lock).out
     assert {*keep_list(catalog).lines} < {*file.read_text().splitlines()}
-    bad = keep_list(catalog, "-o", lock / "keep.txt")
-    assert (bad.code, bad.out) == (1, "")
-    assert str(lock) in bad.err
+    error = keep_list(catalog, "-o", lock / "keep.txt")
+    assert (error.code, error.out) == (1, "")
+    assert str(lock) in error.err
 
 
-def test_what_the_rest_is(catalog: Path, lock: Path) -> None:
-    """How many specs, bytes and cells, and what lock files lose."""
-    done = keep_list(catalog, "--impact", "--check", lock)
-    assert (done.code, done.err) == (0, "")
-    assert done.lines == [
+def test_impact(catalog: Path, lock: Path) -> None:
+    """Specs, bytes and cells outside the list, and the specs that lock files lose."""
+    result = keep_list(catalog, "--impact", "--check", lock)
+    assert (result.code, result.err) == (0, "")
+    assert result.lines == [
         "kept: 3 hashes of 2 revisions",
         "rest: 1 spec of other revisions, 1.0 MiB",
         "nothing is left in 1 cell of package, stack and target",
         "  - goes e4s zen4",
         f"{lock}: 2 of 2 specs are not kept, 2 of them in no revision",
     ]
-    kept = keep_list(catalog, "--impact", "--check", lock, "--lock", lock)
-    assert kept.lines[-1] == f"{lock}: 0 of 2 specs are not kept"
-    everything = keep_list(catalog, "--impact", keep="all")
-    assert everything.lines[1] == "rest: 0 specs of other revisions"
+    with_lock = keep_list(catalog, "--impact", "--check", lock, "--lock", lock)
+    assert with_lock.lines[-1] == f"{lock}: 0 of 2 specs are not kept"
+    complete = keep_list(catalog, "--impact", keep="all")
+    assert complete.lines[1] == "rest: 0 specs of other revisions"
 
 
 def test_json(catalog: Path, lock: Path) -> None:
-    """Every key is described, in the order of the document."""
-    document = keep_list(catalog, "--json", "--impact", "--check", lock).json
+    """The documentation describes each key, in the order of the document."""
+    report = keep_list(catalog, "--json", "--impact", "--check", lock).json
     section = TEXT.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*document]
-    assert document["format"] == KEEP_LIST_FORMAT
-    assert [revision["tag"] for revision in document["revisions"]] == ["develop", "v1.0.0"]
-    assert document["hashes"] == hashes("stays", "comes", "release")
-    assert document["rest"] == {
+    assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*report]
+    assert report["format"] == KEEP_LIST_FORMAT
+    assert [revision["tag"] for revision in report["revisions"]] == ["develop", "v1.0.0"]
+    assert report["hashes"] == hashes("stays", "comes", "release")
+    assert report["rest"] == {
         "num_specs": 1,
         "size": 1 << 20,
         "num_unknown": 0,
         "coverage_lost": [{"package": "goes", "stack": "e4s", "target": "zen4"}],
         "lock_files": [{"file": str(lock), "num_specs": 2, "num_lost": 0, "num_absent": 2}],
     }
-    assert {*document["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
+    assert {*report["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
     assert keep_list(catalog, "--json").json["rest"] is None

@@ -1,4 +1,4 @@
-"""``cachelog plan``: what has to be built for lock files, on a real week."""
+"""``cachelog plan``: the specs to build for lock files, on a real week."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.notes import plan_comments
 from tests import real_data
-from tests.server.commands import Done, cachelog, succeed
+from tests.server.commands import CommandResult, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of
 from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.sources.buildcache.indexes import edge, node
@@ -29,7 +29,7 @@ at-most = 5
 
 
 class Week:
-    """A catalog of the first of two real states, and the lock files of the second."""
+    """A catalog of the first of two real revisions, and the lock files of the second."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = str(folder / "catalog")
@@ -41,7 +41,7 @@ class Week:
         self.rules = folder / "rules.toml"
         self.rules.write_text(RULES)
 
-    def plan(self, *arguments: object, locks: list[str] | None = None) -> Done:
+    def plan(self, *arguments: object, locks: list[str] | None = None) -> CommandResult:
         """Run the command."""
         words = [word for lock in locks or self.locks for word in ("--lock", lock)]
         return cachelog("plan", "develop", *words, *arguments, catalog=self.catalog)
@@ -54,10 +54,10 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
 
 
 def test_text(week: Week) -> None:
-    """What has to be built, stack by stack, why, and what is downgraded."""
-    done = week.plan()
-    assert (done.code, done.err) == (0, "")
-    _, summary, *lines = done.lines
+    """The specs to build by stack, their causes, and the downgraded packages."""
+    result = week.plan()
+    assert (result.code, result.err) == (0, "")
+    _, summary, *lines = result.lines
     assert summary == "191 of 396 specs to build; 205 reused, 4 external (size 101-500)"
     assert [line.split() for line in lines[:3]] == [
         ["stack", "specs", "reused", "to", "build", "rebuilt", "replaced", "new", "gone"],
@@ -73,24 +73,20 @@ def test_text(week: Week) -> None:
 
 
 def test_json(week: Week) -> None:
-    """Its numbers add up, and what is built is listed with its cause."""
-    document = week.plan("--json").json
-    assert document["num_specs"] == document["num_reused"] + document["num_to_build"] == 396
-    assert len(document["to_build"]) == document["num_to_build"]
-    assert sum(cause["num_specs"] for cause in document["causes"]) == document["num_to_build"]
-    for stack in document["stacks"]:
-        own = [spec for spec in document["to_build"] if stack["stack"] in spec["stacks"]]
-        assert len(own) == stack["num_to_build"]
-    (e4s, _) = document["stacks"]
+    """The numbers add up, and the specs to build are listed with their reasons."""
+    plan = week.plan("--json").json
+    assert (plan["num_specs"], plan["num_reused"], plan["num_to_build"]) == (396, 205, 191)
+    assert len(plan["to_build"]) == sum(cause["num_specs"] for cause in plan["causes"]) == 191
+    (e4s, _) = plan["stacks"]
     (downgrade,) = e4s["downgrades"]
     assert downgrade == {"package": "intel-tbb", "before": "2023.0.0", "after": "2022.3.0"}
-    assert document["gate"] is None
-    assert document["build_cost"] is None
-    assert {spec["reason"] for spec in document["to_build"]} == {"rebuilt", "replaces"}
+    assert plan["gate"] is None
+    assert plan["build_cost"] is None
+    assert {spec["reason"] for spec in plan["to_build"]} == {"rebuilt", "replaces"}
 
 
-def test_a_comment(week: Week) -> None:
-    """It begins with a mark, and fits."""
+def test_comment(week: Week) -> None:
+    """It begins with a marker, and fits the limit of GitHub."""
     text = week.plan("--format", "markdown", "--gate", week.rules).out
     assert text.startswith("<!-- cachelog plan -->\n## 191 of 396 specs have to be built\n")
     assert "Size: **101-500**" in text
@@ -102,23 +98,23 @@ def test_a_comment(week: Week) -> None:
 
 
 def test_annotations(week: Week) -> None:
-    """What has to be built, what is downgraded in which stack, and broken rules."""
-    done = week.plan("--format", "github", "--gate", week.rules)
-    notice, stack, *rules = done.lines
+    """The specs to build, the downgraded packages of each stack, and the broken rules."""
+    result = week.plan("--format", "github", "--gate", week.rules)
+    notice, stack, *rules = result.lines
     assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 reused")
     assert week.plan("--format", "label").out == "101-500\n"
     assert "; causes: recipe of gettext changed, expat 2.8.1 → 2.8.2, " in notice
     assert stack == "::warning title=Stack e4s::downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     assert [rule.split(" ")[0] for rule in rules[:2]] == ["::error", "::warning"]
-    assert done.code == 1
+    assert result.code == 1
 
 
-def test_a_gate(week: Week, tmp_path: Path) -> None:
-    """Exits with 1 for a broken error, 0 for a warning alone, 2 where nothing was judged."""
-    done = week.plan("--gate", week.rules, "--json")
-    assert done.code == 1
-    assert len(done.json["gate"]["rules"]) == 2
-    assert done.json["gate"]["passed"] is False
+def test_gate(week: Week, tmp_path: Path) -> None:
+    """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
+    result = week.plan("--gate", week.rules, "--json")
+    assert result.code == 1
+    assert len(result.json["gate"]["rules"]) == 2
+    assert result.json["gate"]["passed"] is False
     assert "error: Nothing is downgraded" in week.plan("--gate", week.rules).out
     soft = tmp_path / "soft.toml"
     soft.write_text(RULES.partition("\n\n")[2])
@@ -128,18 +124,18 @@ def test_a_gate(week: Week, tmp_path: Path) -> None:
 
 
 def test_commits(week: Week, tmp_path: Path) -> None:
-    """Those of a range explain causes; without the first of them none are known."""
+    """Those of a range explain causes; without the commit of the base, none do."""
     repository = the_week(tmp_path / "recipes")
     recipes = ("--recipes", repository.folder)
-    done = week.plan(*recipes, "--commits", "refs/snapshots/base..refs/snapshots/head", "--json")
-    assert (done.code, done.err) == (0, "")
-    subjects = [commit["subject"] for commit in done.json["commits"]]
+    result = week.plan(*recipes, "--commits", "refs/snapshots/base..refs/snapshots/head", "--json")
+    assert (result.code, result.err) == (0, "")
+    subjects = [commit["subject"] for commit in result.json["commits"]]
     assert subjects[0] == "gettext: fix libintl argument (#5277)"
-    assert done.json["recipes"]["head"]["found_by"] == "given"
-    bad = week.plan(*recipes, "--commits", "A")
-    assert (bad.code, bad.err) == (1, "cachelog: --commits: 'A' is not written as A..B\n")
-    done = week.plan(*recipes)
-    assert (done.code, done.err) == (
+    assert result.json["recipes"]["head"]["found_by"] == "given"
+    error = week.plan(*recipes, "--commits", "A")
+    assert (error.code, error.err) == (1, "cachelog: --commits: 'A' is not written as A..B\n")
+    result = week.plan(*recipes)
+    assert (result.code, result.err) == (
         0,
         "no commits: that of base is not known; name both by --commits A..B\n",
     )
@@ -150,12 +146,12 @@ def test_commits(week: Week, tmp_path: Path) -> None:
     assert any("gettext: fix libintl argument (#5277)" in line for line in lines)
 
 
-def test_a_stack_that_base_does_not_have(week: Week) -> None:
-    """A remark has the nearest names; specs of other stacks are reused."""
+def test_unknown_stack(week: Week) -> None:
+    """A message lists the nearest names; specs of other stacks are reused."""
     lock = week.locks[0].replace("e4s=", "e5s=")
-    done = week.plan(locks=[lock])
-    assert done.err == "develop has no stack 'e5s'; nearest: e4s\n"
-    assert done.lines[1].startswith("116 of 222 specs to build; 106 reused")
+    result = week.plan(locks=[lock])
+    assert result.err == "develop has no stack 'e5s'; nearest: e4s\n"
+    assert result.lines[1].startswith("116 of 222 specs to build; 106 reused")
 
 
 # -- made-up lock files
@@ -170,7 +166,7 @@ def small(tmp_path: Path) -> Path:
     return catalog
 
 
-def planned(catalog: Path, lock: Any, *arguments: object) -> Done:
+def plan_for(catalog: Path, lock: Any, *arguments: object) -> CommandResult:
     """Run the command on a lock file, in its folder."""
     folder = catalog.parent / "environment"
     folder.mkdir(exist_ok=True)
@@ -179,21 +175,19 @@ def planned(catalog: Path, lock: Any, *arguments: object) -> Done:
 
 
 def test_nothing_to_build(small: Path) -> None:
-    """Nothing took a place."""
+    """The lock file has no new spec."""
     lock = lock_file([node("zlib", hash_of("zlib"), version="1.3.1")], [hash_of("zlib")])
-    text = planned(small, lock, "--format", "markdown").out
+    text = plan_for(small, lock, "--format", "markdown").out
     assert "## Nothing has to be built\n" in text
-    assert planned(small, lock, "--format", "label").out == "0\n"
-    assert planned(small, lock, "--json").json["num_reused"] == 1
-    assert planned(small, lock).lines[1] == ("0 of 1 spec to build; 1 reused, 0 external (size 0)")
+    assert plan_for(small, lock, "--format", "label").out == "0\n"
+    assert plan_for(small, lock, "--json").json["num_reused"] == 1
+    assert plan_for(small, lock).lines[1] == ("0 of 1 spec to build; 1 reused, 0 external (size 0)")
 
 
-def test_a_comment_is_cut_at_the_end_of_a_line(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the fixed parts alone have more characters."""
+def test_comment_is_truncated_at_a_line_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is if its fixed parts alone exceed the limit."""
     monkeypatch.setattr(plan_comments, "MOST_CHARACTERS", 300)
-    text = planned(small, small_lock_file(), "--format", "markdown").out
+    text = plan_for(small, small_lock_file(), "--format", "markdown").out
     assert len(text) <= 300
     assert text.endswith("\n\n... and more than there is room for.\n")
 
@@ -215,7 +209,7 @@ def deep(size: int) -> dict[str, Any]:
 
 
 def wide(size: int) -> dict[str, Any]:
-    """Return specs of long names that one depends on."""
+    """Return specs with long names that one spec depends on."""
     names = [f"p{number}".ljust(199, "x") for number in range(size)]
     specs = [node(name, hash_of(name)) for name in names]
     edges = [edge(name, hash_of(name), ["link"], []) for name in names]
@@ -223,9 +217,9 @@ def wide(size: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("lock", [deep(2_000), wide(999)], ids=["deep", "wide"])
-def test_a_comment_of_any_plan_fits(small: Path, lock: Any) -> None:
-    """The comment says that parts are left out."""
-    done = planned(small, lock, "--format", "markdown")
-    assert done.code == 0
-    assert len(done.out) <= 65_536
-    assert "want of room" in done.out or "more than there is room for" in done.out
+def test_large_comments_are_shortened(small: Path, lock: Any) -> None:
+    """The comment states that parts are omitted."""
+    result = plan_for(small, lock, "--format", "markdown")
+    assert result.code == 0
+    assert len(result.out) <= 65_536
+    assert "want of room" in result.out or "more than there is room for" in result.out

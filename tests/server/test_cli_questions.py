@@ -8,24 +8,27 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests import real_data
-from tests.server.commands import Done, cachelog, succeed
+from tests.server.commands import CommandResult, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
 
 
-def built(name: str, *needs: str, **facts: Any) -> Spec:
+def a_linked_spec(name: str, *needs: str, **facts: Any) -> Spec:
     """Return a spec that is linked to others."""
     edges = tuple(sorted(Dependency(need, hash_of(need), ("link",)) for need in needs))
     return a_spec(name, name=name, version="1.0", dependencies=edges, **facts)
 
 
-ZLIB, PNG = built("zlib", size=10), built("libpng", "zlib", stacks=("e4s", "root"), size=20)
-VTK = built("vtk", "libpng", "mesa", stacks=("hep", "root"), size=None)
+ZLIB, PNG = (
+    a_linked_spec("zlib", size=10),
+    a_linked_spec("libpng", "zlib", stacks=("e4s", "root"), size=20),
+)
+VTK = a_linked_spec("vtk", "libpng", "mesa", stacks=("hep", "root"), size=None)
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of states without mesa, without zlib, and with unknown dependencies."""
+    """Return a catalog of revisions without mesa, without zlib, and with unknown dependencies."""
     folder = tmp_path_factory.mktemp("catalog")
     Catalog(str(folder)).publish(
         [
@@ -40,9 +43,9 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_holes(catalog: Path) -> None:
-    """The missing specs, those with most dependents first, and since when they are missing."""
-    done = succeed("holes", "develop", catalog=catalog)
-    title, counts, _, *holes = done.lines
+    """The missing specs, most dependents first, and the revisions that removed them."""
+    result = succeed("holes", "develop", catalog=catalog)
+    title, counts, _, *holes = result.lines
     assert title.startswith("develop of 2025-01-06")
     assert counts == "0 of 2 specs are whole, 2 holes"
     assert [line.split()[:4] for line in holes] == [
@@ -51,13 +54,13 @@ def test_holes(catalog: Path) -> None:
     ]
     assert "gone in develop of 2025-01-06" in holes[0]
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
-    assert first.lines == [*done.lines[:4], "and 1 hole more"]
+    assert first.lines == [*result.lines[:4], "and 1 hole more"]
     before = cachelog("holes", "develop~1", catalog=catalog)
     assert before.lines[1] == "2 of 3 specs are whole, 1 hole"
-    document = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
-    revision = document.pop("revision")
+    report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
+    revision = report.pop("revision")
     zlib = {"hash": hash_of("zlib"), "name": "zlib", "version": None, "num_affected": 2}
-    assert document == {
+    assert report == {
         "format": 1,
         "num_specs": 2,
         "num_affected": 2,
@@ -67,14 +70,14 @@ def test_holes(catalog: Path) -> None:
     }
 
 
-def test_what_another_series_has(catalog: Path) -> None:
+def test_hole_with_a_spec_in_another_series(catalog: Path) -> None:
     """The line names the revision that has the spec."""
-    done = cachelog("holes", "some", catalog=catalog)
-    assert done.lines[1:3] == [
+    result = cachelog("holes", "some", catalog=catalog)
+    assert result.lines[1:3] == [
         "0 of 2 specs are whole, 1 hole",
         "not known of 1 spec: its source does not list dependencies",
     ]
-    assert "in other of 2025-01-05" in done.lines[-1] or "gone in develop" in done.lines[-1]
+    assert "in other of 2025-01-05" in result.lines[-1] or "gone in develop" in result.lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -88,11 +91,11 @@ def test_what_another_series_has(catalog: Path) -> None:
 def test_unknown_dependencies(
     catalog: Path, command: tuple[object, ...], keys: tuple[str, ...]
 ) -> None:
-    """A line says so; the document has null."""
-    done = succeed(*command, catalog=catalog)
-    assert done.lines[1:] == ["not known of 1 spec: its source does not list dependencies"]
-    document = cachelog(*command, "--json", catalog=catalog).json
-    assert [document[key] for key in keys] == [None] * len(keys)
+    """A line of the text states it; the JSON has null."""
+    result = succeed(*command, catalog=catalog)
+    assert result.lines[1:] == ["not known of 1 spec: its source does not list dependencies"]
+    report = cachelog(*command, "--json", catalog=catalog).json
+    assert [report[key] for key in keys] == [None] * len(keys)
 
 
 # -- twins
@@ -108,38 +111,27 @@ def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_twins(ml: Path) -> None:
-    """The causes come first, once for both directions; then the groups, and what joining saves."""
-    done = succeed("twins", "-n", 2, catalog=ml)
-    assert done.lines[1:5] == [
+    """The causes, once for both directions, then the groups and the specs that joining saves."""
+    result = succeed("twins", "-n", 2, catalog=ml)
+    assert result.lines[1:5] == [
         "65 of 281 specs are built again",
         "specs  reached  stacks  cause",
         "   65       65       1  python 3.13.13 / 3.14.5",
         "not listed, as no spec's main cause: 4 causes",
     ]
-    assert done.lines[5].startswith("python-venv@1.0 ")
-    assert done.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
-    assert done.lines[9:] == ["and 63 groups more"]
-
-
-def test_twins_for_programs(ml: Path) -> None:
-    """The causes add up, and groups name them by their keys."""
-    document = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
-    assert (document["num_specs"], document["num_groups"], len(document["groups"])) == (281, 65, 65)
-    assert document["saved"] == {"num_specs": 65, "size": None}
-    assert sum(cause["num_specs"] for cause in document["causes"]) == 65
-    group, python = document["groups"][0], "version|python|3.13.13|3.14.5"
-    assert (len(group["specs"]), group["causes"]) == (2, [python])
-    assert python in {cause["key"] for cause in document["causes"]}
+    assert result.lines[5].startswith("python-venv@1.0 ")
+    assert result.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
+    assert result.lines[9:] == ["and 63 groups more"]
 
 
 def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     """Only their specs count."""
     command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
-    document = cachelog(*command, catalog=ml).json
-    assert (document["stacks"], document["package"]) == (["ml", "root"], "py-pip")
-    assert (document["num_specs"], document["num_groups"]) == (2, 1)
-    done = cachelog("twins", "--stack", "ml", catalog=ml)
-    assert done.lines[0].startswith("ml of develop of ")
+    report = cachelog(*command, catalog=ml).json
+    assert (report["stacks"], report["package"]) == (["ml", "root"], "py-pip")
+    assert (report["num_specs"], report["num_groups"]) == (2, 1)
+    result = cachelog("twins", "--stack", "ml", catalog=ml)
+    assert result.lines[0].startswith("ml of develop of ")
     none = cachelog("twins", "--package", "python", catalog=ml)
     assert none.lines[1:] == ["0 of 2 specs are built again"]
 
@@ -147,10 +139,19 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
 # -- impact
 
 
+def test_impact_of_a_stack(catalog: Path) -> None:
+    """``--stack`` restricts all numbers."""
+    options = ("--in", "develop~1", "--stack", "e4s", "--json")
+    report = cachelog("impact", "zlib", *options, catalog=catalog).json
+    num_specs = len([spec for spec in (ZLIB, PNG) if "e4s" in spec.stacks])
+    assert report["by_stack"] == [{"stack": "e4s", "num_specs": num_specs, "build_cost": None}]
+    assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
+
+
 def test_impact(catalog: Path) -> None:
-    """How many specs of how many packages, and how many of each stack and target."""
-    done = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
-    assert done.lines[1:] == [
+    """The number of specs and packages, and the specs of each stack and target."""
+    result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
+    assert result.lines[1:] == [
         "2 of 3 specs, of 2 packages, would be built again if libpng changed: 20 B",
         "specs  stack",
         "    1  e4s",
@@ -158,46 +159,34 @@ def test_impact(catalog: Path) -> None:
         "specs  target",
         "    2  x86_64_v3",
     ]
-    outside = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
-    assert outside.lines[1].endswith("2 packages, would be built again if mesa, zlib changed: 20 B")
+    with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
+    assert with_absent.lines[1].endswith(
+        "2 packages, would be built again if mesa, zlib changed: 20 B"
+    )
 
 
-def test_impact_for_programs(catalog: Path) -> None:
-    """Of one stack alone."""
-    command = ("impact", "zlib", "--in", "develop~1", "--stack", "e4s", "--json")
-    document = cachelog(*command, catalog=catalog).json
-    assert document.pop("revision")["tag"] == "develop"
-    num_specs = len([spec for spec in (ZLIB, PNG) if "e4s" in spec.stacks])
-    counts = {"num_specs": num_specs, "build_cost": None}
-    assert document["by_stack"] == [{"stack": "e4s"} | counts]
-    assert document["by_target"] == [{"target": "x86_64_v3"} | counts]
-    assert document["size_label"] == "1-10"
-    assert document["packages"] == ["zlib"]
-    assert document["commits"] is None
-
-
-def test_the_largest(catalog: Path) -> None:
-    """The packages whose change costs most."""
+def test_top(catalog: Path) -> None:
+    """The packages whose change has the highest impact."""
     command = ("impact", "--top", 2, "--in", "develop")
-    done = cachelog(*command, catalog=catalog)
-    assert done.lines[0].endswith(", 2 specs")
-    assert done.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
-    document = cachelog(*command, "--json", catalog=catalog).json
-    assert document["top"] == [
+    result = cachelog(*command, catalog=catalog)
+    assert result.lines[0].endswith(", 2 specs")
+    assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
+    report = cachelog(*command, "--json", catalog=catalog).json
+    assert report["top"] == [
         {"package": name, "num_specs": 2, "size_label": "1-10", "build_cost": None}
         for name in ("libpng", "zlib")
     ]
 
 
 class Week:
-    """A real state of the stack e4s, and the repository of the recipes."""
+    """A real revision of the stack e4s, and the repository of its recipes."""
 
     def __init__(self, catalog: Path, folder: Path) -> None:
         self.catalog = catalog
         self.recipes = the_week(folder / "recipes")
 
-    def impact(self, *arguments: object) -> Done:
-        """Run the command on the older state and the commits of the repository."""
+    def impact(self, *arguments: object) -> CommandResult:
+        """Run the command on the older revision and the commits of the repository."""
         state = ("--in", "develop-2026-06-20", "--recipes", self.recipes.folder)
         return cachelog("impact", *arguments, *state, catalog=self.catalog)
 
@@ -208,35 +197,35 @@ def week(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Week:
     return Week(e4s_week, tmp_path_factory.mktemp("week"))
 
 
-def test_the_next_change_of_a_package(e4s_week: Path) -> None:
-    """The first later revision in which a package changed, and how many specs that reached."""
+def test_next_change_of_a_package(e4s_week: Path) -> None:
+    """The next revision that changed the package, and the number of rebuilt specs."""
     arguments = ("impact", "gettext", "--in", "develop-2026-06-20")
-    document = cachelog(*arguments, "--json", catalog=e4s_week).json
-    later = document["later"]
-    assert (later["num_specs"], document["num_specs"]) == (112, 112)
+    report = cachelog(*arguments, "--json", catalog=e4s_week).json
+    later = report["later"]
+    assert (later["num_specs"], report["num_specs"]) == (112, 112)
     assert [later[name]["tag"][-2:] for name in ("base", "revision")] == ["20", "27"]
     assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
     lines = cachelog(*arguments, catalog=e4s_week).lines
     (line,) = (line for line in lines if line.startswith("next"))
     assert line.startswith("next change, in develop-2026-06-27 of 2026-06-27 (")
     assert line.endswith("): recipe of gettext changed; 112 specs were built again")
-    for never in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
-        assert cachelog("impact", *never, "--json", catalog=e4s_week).json["later"] is None
+    for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
+        assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 
 
 def test_impact_of_commits(week: Week) -> None:
-    """The packages that they touch, those of which the revision has none apart."""
+    """The packages that they change, and separately those that the revision lacks."""
     commits = "refs/snapshots/base..refs/snapshots/head"
-    document = week.impact(commits, "--json").json
-    assert {"gettext", "expat"} <= {*document["packages"]}
-    assert document["size_label"] == "101-500"
-    assert 112 < document["num_specs"] <= 222
-    assert document["commits"]["num_commits"] == 69
-    absent = document["commits"]["absent"]
+    report = week.impact(commits, "--json").json
+    assert {"gettext", "expat"} <= {*report["packages"]}
+    assert report["size_label"] == "101-500"
+    assert 112 < report["num_specs"] <= 222
+    assert report["commits"]["num_commits"] == 69
+    absent = report["commits"]["absent"]
     assert absent
-    assert not {*absent} & {*document["packages"]}
+    assert not {*absent} & {*report["packages"]}
     lines = week.impact(commits).lines
-    num_touched = len(absent) + len(document["packages"])
+    num_touched = len(absent) + len(report["packages"])
     assert lines[1] == (
         f"69 commits in {commits} touch {num_touched} packages, {len(absent)} of them not in this "
         "revision"
@@ -247,9 +236,9 @@ def test_impact_of_commits(week: Week) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
-def test_a_repository_in_a_variable(
+def test_repository_in_a_variable(
     week: Week, arguments: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is that of all commands, and ignored where no commits are named."""
+    """It applies to all commands, and is ignored without commits."""
     monkeypatch.setenv("CACHELOG_RECIPES", str(week.recipes.folder))
     assert cachelog("impact", *arguments, catalog=week.catalog).code == 0

@@ -1,4 +1,4 @@
-"""``cachelog causes``: what rebuilt most over months."""
+"""``cachelog causes``: the causes of the most rebuilds over months."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.templates import copied
 
 
-def week(version: str) -> list[Spec]:
-    """Return zlib of a version, and two specs above it."""
+def specs_of_week(version: str) -> list[Spec]:
+    """Return zlib of a version, and two specs that depend on it."""
     zlib = a_spec(f"zlib{version}", name="zlib", version=version, dependencies=())
     edges = (Dependency("zlib", zlib.hash, ("link",)),)
     above = [
@@ -25,32 +25,33 @@ def week(version: str) -> list[Spec]:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish three states in a row, and one of another series."""
+    """Return a catalog of three consecutive revisions, and one of another series."""
     folder = tmp_path_factory.mktemp("template")
     versions = ("1.2", "1.3", "1.4")
     snapshots = [
-        a_snapshot(week(version), "develop", day(number)) for number, version in enumerate(versions)
+        a_snapshot(specs_of_week(version), "develop", day(number))
+        for number, version in enumerate(versions)
     ]
-    Catalog(str(folder)).publish([*snapshots, a_snapshot(week("1.2"), "other", day(0))])
+    Catalog(str(folder)).publish([*snapshots, a_snapshot(specs_of_week("1.2"), "other", day(0))])
     return folder
 
 
 @pytest.fixture
 def catalog(template: Path, tmp_path: Path) -> Path:
-    """Return a catalog of these."""
+    """Return a copy of the template."""
     return Path(copied(template, tmp_path / "catalog").location)
 
 
-def test_what_rebuilt_most(catalog: Path) -> None:
-    """A line a package, with bars: the oldest revision first."""
-    done = succeed("causes", catalog=catalog)
-    assert done.lines == [
+def test_causes(catalog: Path) -> None:
+    """One line per package, with a bar for each revision, oldest first."""
+    result = succeed("causes", catalog=catalog)
+    assert result.lines == [
         "develop: 3 revisions from 2025-01-05 to 2025-01-07",
         "rebuilt  reached  revisions  through time  package",
         "      6        6          2  ·██           zlib",
     ]
-    kinds = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=catalog)
-    assert kinds.lines[1:] == [
+    by_kind = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=catalog)
+    assert by_kind.lines[1:] == [
         "rebuilt  reached  revisions  through time  kind, package",
         "      3        3          1  █             version, zlib",
     ]
@@ -59,44 +60,44 @@ def test_what_rebuilt_most(catalog: Path) -> None:
     commits = cachelog("causes", "--by", "commit", catalog=catalog)
     assert commits.lines[-1] == "No commit of the recipes is known to have rebuilt anything."
     first = cachelog("causes", "-n", "0", catalog=catalog)
-    assert first.lines == [done.lines[0], "and 1 more"]
+    assert first.lines == [result.lines[0], "and 1 more"]
 
 
-def document(catalog: Path, *options: str) -> dict[str, Any]:
-    """Return what is printed for programs."""
-    done = succeed("causes", *options, "--json", catalog=catalog)
-    printed: dict[str, Any] = done.json
-    return printed
+def causes_as_json(catalog: Path, *options: str) -> dict[str, Any]:
+    """Return the output parsed from JSON."""
+    result = succeed("causes", *options, "--json", catalog=catalog)
+    report: dict[str, Any] = result.json
+    return report
 
 
-def test_for_programs(catalog: Path) -> None:
-    """The same with a point for each revision."""
-    printed = document(catalog, "--until", "2025-01-06")
-    assert (printed["format"], printed["series"], printed["by"]) == (1, "develop", ["package"])
-    assert (printed["num_revisions"], printed["num_causes"]) == (2, 1)
-    (cause,) = printed["causes"]
+def test_json(catalog: Path) -> None:
+    """It has a point for each revision."""
+    report = causes_as_json(catalog, "--until", "2025-01-06")
+    assert (report["format"], report["series"], report["by"]) == (1, "develop", ["package"])
+    assert (report["num_revisions"], report["num_causes"]) == (2, 1)
+    (cause,) = report["causes"]
     assert (cause["package"], cause["kind"], cause["commit"]) == ("zlib", None, None)
     assert (cause["num_specs"], cause["num_revisions"], cause["size"]) == (3, 1, 20)
     (point,) = cause["points"]
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
 
 
-def test_older_catalogs_are_filled(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where causes are of another version they are made anew, once."""
-    before = document(catalog)
+def test_causes_of_an_older_format(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are computed again, once."""
+    before = causes_as_json(catalog)
     monkeypatch.setattr("snapshots.changes.kept_changes.CAUSES_FORMAT", 99)
     monkeypatch.setattr("snapshots.catalog.history_tables.CAUSES_FORMAT", 99)
     monkeypatch.setattr("snapshots.timelines.causes.CAUSES_FORMAT", 99)
     opened = Catalog(str(catalog))
     opened.refresh()
     assert opened.changes.explained == frozenset()
-    assert document(catalog) == before
+    assert causes_as_json(catalog) == before
     opened.refresh()
     assert opened.changes.explained == {*opened.history.pairs_of("develop")}
 
 
-def test_with_costs(catalog: Path, tmp_path: Path) -> None:
-    """What building took stands beside the numbers, in lines and in JSON."""
+def test_costs(catalog: Path, tmp_path: Path) -> None:
+    """The build time is beside the numbers, in text and in JSON."""
     before = cachelog("causes", "--json", catalog=catalog).json["causes"]
     assert [cause["build_cost"] for cause in before] == [None]
     file = tmp_path / "costs.csv"

@@ -1,4 +1,4 @@
-"""``cachelog serve`` as operators run it: a process of its own that starts, follows and stops."""
+"""``cachelog serve`` as operators run it: it starts, follows the catalog, and stops."""
 
 import os
 import re
@@ -28,12 +28,12 @@ TAGS = {"query": "{ tags { name } }"}
 
 
 def tags(client: httpx.Client) -> list[str]:
-    """Return the tags that the server knows."""
-    return [it["name"] for it in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
+    """Return the tags that the server lists."""
+    return [tag["name"] for tag in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
 
 
-def pages_of(folder: Path) -> list[str]:
-    """Write a small history as pages, and return its tags, oldest first."""
+def write_history(folder: Path) -> list[str]:
+    """Write a small history as pages; return its tags, oldest first."""
     snapshots = list(history(revisions=2, packages=3, specs=9))
     for snapshot in snapshots:
         write_pages(snapshot, folder)
@@ -41,21 +41,21 @@ def pages_of(folder: Path) -> list[str]:
 
 
 def empty_catalog(folder: Path) -> Path:
-    """Make a catalog without a revision, and return its folder."""
+    """Create a catalog without a revision; return its folder."""
     DeltaTable.create(str(folder / "revisions"), REVISIONS)
     return folder
 
 
 @pytest.mark.long
-def test_several_processes_serve_one_address(tmp_path: Path) -> None:
-    """All of them have the settings, all follow the catalog, and all stop together."""
-    (name, *others) = pages_of(tmp_path / "pages")
+def test_workers_share_an_address(tmp_path: Path) -> None:
+    """All have the settings, follow the catalog, and stop together."""
+    (name, *others) = write_history(tmp_path / "pages")
     catalog, front = empty_catalog(tmp_path / "catalog"), "https://front.example"
     settings = {"cors_origins": front, "access_log": "no"}
-    anew = httpx.Limits(max_keepalive_connections=0)
+    no_reuse = httpx.Limits(max_keepalive_connections=0)
     with (
         serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server,
-        httpx.Client(base_url=server.url, limits=anew) as client,
+        httpx.Client(base_url=server.url, limits=no_reuse) as client,
     ):
         assert tags(client) == []
         cachelog("import", tmp_path / "pages" / name, catalog=catalog)
@@ -72,14 +72,14 @@ def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     assert "/graphql 200" not in log
 
 
-def test_requests_in_progress_are_answered_before_the_end(
-    demo_catalog: Path, tmp_path: Path
-) -> None:
-    """After SIGTERM a request that has begun is answered, and its line is in the log."""
+def test_requests_in_progress_are_answered_before_exit(demo_catalog: Path, tmp_path: Path) -> None:
+    """After SIGTERM, the server answers a request that has begun, and logs it."""
     body = b'{"query": "{ tags { name } }"}'
     with serving(demo_catalog, tmp_path / "log") as server:
-        place = urlsplit(server.url)
-        with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+        address = urlsplit(server.url)
+        with socket.create_connection(
+            (str(address.hostname), int(address.port or 0))
+        ) as connection:
             head = f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
             head += "Content-Type: application/json\r\n\r\n"
             connection.sendall(head.encode() + body[:9])
@@ -97,7 +97,7 @@ def test_requests_in_progress_are_answered_before_the_end(
 
 
 class Run(NamedTuple):
-    """What would be served: by which function, where, by how many processes, with what settings."""
+    """A server as it would run: its application, URL, number of processes and settings."""
 
     factory: str
     url: str
@@ -107,8 +107,8 @@ class Run(NamedTuple):
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """Serve nothing, where clients can connect; return what would be served."""
-    made: list[Run] = []
+    """Record servers instead of running them, while clients can connect."""
+    started: list[Run] = []
 
     def serve(
         factory: str,
@@ -122,85 +122,81 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
             settings = settings_from(os.environ)
             assert limits == settings.connections()
             assert hang_seconds == settings.hang_timeout
-            made.append(Run(factory, url_of(listening), workers, settings))
+            started.append(Run(factory, url_of(listening), workers, settings))
 
     monkeypatch.setattr("server.http.servers.serve", serve)
-    return made
+    return started
 
 
-def test_the_demo_fills_an_empty_catalog_once(
+def test_demo_fills_an_empty_catalog(
     tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With ``--demo``; a catalog that has revisions is left alone."""
+    """A catalog with revisions is unchanged."""
     small = partial(develop_history, revisions=4, packages=3, specs=9)
     monkeypatch.setattr("snapshots.demo.develop_history", small)
     first = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (first.code, len(runs)) == (0, 1)
     assert "it now holds a synthetic history" in first.err
-    again = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
-    assert (again.code, again.err, len(runs)) == (0, "", 2)
+    second = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
+    assert (second.code, second.err, len(runs)) == (0, "", 2)
     catalog = Catalog(str(tmp_path / "c"))
     catalog.refresh()
     assert len(catalog.history.revisions) == 2 * 4
-    assert all(it.source.synthetic for it in catalog.history.revisions)
+    assert all(revision.source.synthetic for revision in catalog.history.revisions)
 
 
-def test_options_count_more_than_the_environment(tmp_path: Path, runs: list[Run]) -> None:
-    """Worker processes build the application from variables: the options are among them."""
-    mine, port = empty_catalog(tmp_path / "mine"), free_port()
-    options = ("--catalog", mine, "--port", port, "--workers", "3")
-    done = cachelog("serve", *options, catalog="/nope", max_body=77, cors_origins="https://a,b")
-    assert done.code == 0
+def test_options_override_the_environment(tmp_path: Path, runs: list[Run]) -> None:
+    """Worker processes read the options from variables."""
+    catalog, port = empty_catalog(tmp_path / "mine"), free_port()
+    options = ("--catalog", catalog, "--port", port, "--workers", "3")
+    result = cachelog("serve", *options, catalog="/nope", max_body=77, cors_origins="https://a,b")
+    assert result.code == 0
     (run,) = runs
     assert run[:3] == ("server.app:app_from_environ", f"http://127.0.0.1:{port}", 3)
     assert run.settings.metrics_dir  # where the processes share their metrics
     settings = replace(run.settings, metrics_dir="")
-    assert settings == Settings(catalog=str(mine), max_body=77, cors_origins=("https://a", "b"))
+    assert settings == Settings(catalog=str(catalog), max_body=77, cors_origins=("https://a", "b"))
 
 
-def test_the_address_is_printed_when_clients_can_connect(
-    demo_catalog: Path, runs: list[Run]
-) -> None:
-    """Port 0 takes any free port, which the printed address has."""
-    done = cachelog("serve", "--port", 0, catalog=demo_catalog)
+def test_address(demo_catalog: Path, runs: list[Run]) -> None:
+    """It is printed once clients can connect; port 0 is replaced by the actual port."""
+    result = cachelog("serve", "--port", 0, catalog=demo_catalog)
     (run,) = runs
-    assert done.out == f"cachelog serves {demo_catalog} at {run.url}/ (Ctrl+C stops it)\n"
+    assert result.out == f"cachelog serves {demo_catalog} at {run.url}/ (Ctrl+C stops it)\n"
     assert not run.url.endswith(":0")
 
 
 @pytest.mark.parametrize(
     ("host", "reason"), [("127.0.0.1", "address already in use"), ("no.such.invalid", "")]
 )
-def test_an_address_that_cannot_be_listened_on(
-    demo_catalog: Path, runs: list[Run], host: str, reason: str
-) -> None:
-    """The error is one line; nothing is printed before."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        done = cachelog("serve", "--host", host, "--port", port, catalog=demo_catalog)
-    assert (done.code, done.out, runs) == (1, "", [])
-    assert done.err.startswith(f"cachelog: cannot listen on {host} port {port}: {reason}")
-    assert done.err.count("\n") == 1
+def test_unavailable_address(demo_catalog: Path, runs: list[Run], host: str, reason: str) -> None:
+    """The error is one line; standard output is empty."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        result = cachelog("serve", "--host", host, "--port", port, catalog=demo_catalog)
+    assert (result.code, result.out, runs) == (1, "", [])
+    assert result.err.startswith(f"cachelog: cannot listen on {host} port {port}: {reason}")
+    assert result.err.count("\n") == 1
 
 
-def test_a_missing_catalog_is_not_served(tmp_path: Path, runs: list[Run]) -> None:
-    """Before any process starts; nothing is made in its place."""
+def test_missing_catalog(tmp_path: Path, runs: list[Run]) -> None:
+    """No process starts, and no catalog is created."""
     missing = tmp_path / "mistyped"
-    done = cachelog("serve", "--port", 0, "--workers", 2, catalog=missing)
-    assert (done.code, done.out, runs) == (1, "", [])
-    assert done.err.startswith(f"cachelog: there is no catalog at {missing}; ")
+    result = cachelog("serve", "--port", 0, "--workers", 2, catalog=missing)
+    assert (result.code, result.out, runs) == (1, "", [])
+    assert result.err.startswith(f"cachelog: there is no catalog at {missing}; ")
     assert not missing.exists()
 
 
-def test_a_build_without_graphiql(
+def test_build_without_graphiql(
     demo_catalog: Path, tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line says so, as the page needs a CDN then; the API is served."""
+    """One line says so, as the page then needs a CDN; the API is served."""
     assert cachelog("serve", "--port", 0, catalog=demo_catalog).err == ""
     monkeypatch.setattr("server.asgi.static_folder.STATIC", tmp_path)
-    done = cachelog("serve", "--port", 0, catalog=demo_catalog)
-    assert done.err.startswith("GraphiQL is not part of this build: ")
-    assert (done.err.count("\n"), len(runs)) == (1, 2)
+    result = cachelog("serve", "--port", 0, catalog=demo_catalog)
+    assert result.err.startswith("GraphiQL is not part of this build: ")
+    assert (result.err.count("\n"), len(runs)) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -210,37 +206,37 @@ def test_a_build_without_graphiql(
         ({"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
     ],
 )
-def test_bad_settings_are_refused(
+def test_invalid_settings(
     demo_catalog: Path, runs: list[Run], settings: dict[str, Any], reason: str
 ) -> None:
-    """Before any process starts."""
-    done = cachelog("serve", "--workers", 2, catalog=demo_catalog, **settings)
-    assert (done.code, done.out, runs) == (1, "", [])
-    assert done.err.startswith(f"cachelog: {reason}")
+    """They are rejected before any process starts."""
+    result = cachelog("serve", "--workers", 2, catalog=demo_catalog, **settings)
+    assert (result.code, result.out, runs) == (1, "", [])
+    assert result.err.startswith(f"cachelog: {reason}")
 
 
 @pytest.mark.parametrize("is_file", [False, True])
-def test_a_folder_of_metrics_that_cannot_be_written(
+def test_unwritable_metrics_folder(
     tmp_path: Path, demo_catalog: Path, runs: list[Run], *, is_file: bool
 ) -> None:
-    """Refused before anything is served; without metrics the folder does not matter."""
+    """It is rejected before any process starts, unless metrics are disabled."""
     folder = tmp_path / "numbers"
     if is_file:
         folder.touch()
-    done = cachelog("serve", catalog=demo_catalog, metrics_dir=folder)
+    result = cachelog("serve", catalog=demo_catalog, metrics_dir=folder)
     reason = f"{str(folder)!r} is not a folder that can be written to"
-    assert (done.code, done.out) == (1, "")
-    assert done.err == f"cachelog: CACHELOG_METRICS_DIR: {reason}\n"
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"cachelog: CACHELOG_METRICS_DIR: {reason}\n"
     assert runs == []
     assert cachelog("serve", catalog=demo_catalog, metrics_dir=folder, metrics="no").code == 0
 
 
-def test_a_catalog_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
-    """The reason is one line."""
+def test_unreadable_catalog(tmp_path: Path) -> None:
+    """The error is one line."""
     log = tmp_path / "revisions" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("{ no commit")
-    done = cachelog("serve", "--catalog", tmp_path, "--port", free_port())
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
-    assert done.err.count("\n") == 1
+    result = cachelog("serve", "--catalog", tmp_path, "--port", free_port())
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    assert result.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""``cachelog show``: a revision, a package or a spec in full."""
+"""``cachelog show``: all facts of a revision, a package or a spec."""
 
 import shutil
 from itertools import pairwise
@@ -12,27 +12,27 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.past import Past
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, revision_facts
-from tests.server.commands import ask, cachelog, good
-from tests.server.remembered import (
+from tests.server.commands import cachelog, run_in, succeed_in
+from tests.server.known_catalogs import (
     CMAKE,
     HDF5,
     NEWER_ZLIB,
     ZLIB,
-    Remembered,
-    remembered,
+    KnownCatalog,
+    known_catalog,
 )
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
 from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Remembered:
-    """Return a small catalog with a past."""
-    return remembered(tmp_path_factory.mktemp("past"))
+def world(tmp_path_factory: pytest.TempPathFactory) -> KnownCatalog:
+    """Return a small catalog with a history."""
+    return known_catalog(tmp_path_factory.mktemp("past"))
 
 
-def facts_at(world: Remembered, number: int, tag: str = "develop") -> dict[str, Any]:
-    """Return the revision of a day."""
+def facts_at(world: KnownCatalog, number: int, tag: str = "develop") -> dict[str, Any]:
+    """Return the facts of the revision of a day."""
     revision = world.past.history.at(tag, day(number))
     assert revision
     return revision_facts(revision)
@@ -47,25 +47,25 @@ def labelled(lines: list[str]) -> dict[str, str]:
 # -- revisions
 
 
-def test_a_revision(world: Remembered) -> None:
-    """Its facts, its place in its series, its neighbours, and others with the same content."""
-    document = good(world, "show", "develop@2025-01-07", "--json").json
-    assert document["revision"] == facts_at(world, 2)
-    assert (document["series"], document["place"], document["num_revisions"]) == ("develop", 2, 5)
+def test_revision_as_json(world: KnownCatalog) -> None:
+    """Its facts, its position in its series, its neighbours, and revisions of the same content."""
+    report = succeed_in(world, "show", "develop@2025-01-07", "--json").json
+    assert report["revision"] == facts_at(world, 2)
+    assert (report["series"], report["place"], report["num_revisions"]) == ("develop", 2, 5)
     keys = ("revision", "specs_added", "specs_removed", "specs_changed")
-    before, after = (tuple(document[side][key] for key in keys) for side in ("before", "after"))
+    before, after = (tuple(report[side][key] for key in keys) for side in ("before", "after"))
     assert before == (facts_at(world, 1), 1, 0, 0)
     assert after == (facts_at(world, 3), 2, 3, 0)
-    assert document["same"] == [facts_at(world, 5)]
-    stacks = {it["name"]: it["num_specs"] for it in document["stacks"]}
+    assert report["same"] == [facts_at(world, 5)]
+    stacks = {stack["name"]: stack["num_specs"] for stack in report["stacks"]}
     assert stacks == {"e4s": 2, "root": 3, "tools": 1}
-    assert document["targets"] == [{"value": "x86_64_v3", "num_specs": 3}]
-    assert document["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
+    assert report["targets"] == [{"value": "x86_64_v3", "num_specs": 3}]
+    assert report["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
 
 
-def test_what_people_read_of_a_revision(world: Remembered) -> None:
-    """The same, each after its label; without arguments the newest of develop is shown."""
-    texts = labelled(good(world, "show").lines)
+def test_revision(world: KnownCatalog) -> None:
+    """Each fact has a label; without arguments, the newest revision of develop is shown."""
+    texts = labelled(succeed_in(world, "show").lines)
     assert texts["Tag"] == "develop"
     assert texts["Series"] == "develop, revision 5 of 5"
     assert texts["Before"].startswith("develop of 2025-01-09 (")
@@ -73,8 +73,8 @@ def test_what_people_read_of_a_revision(world: Remembered) -> None:
     assert texts["After"] == "none"
     assert texts["The same as"].startswith("develop of 2025-01-07 (")
     assert texts["Targets"] == "x86_64_v3 (3)"
-    assert good(world, "show").out == good(world, "show", "develop").out
-    releases = labelled(good(world, "show", "v0.2").lines)
+    assert succeed_in(world, "show").out == succeed_in(world, "show", "develop").out
+    releases = labelled(succeed_in(world, "show", "v0.2").lines)
     assert releases["Series"] == "vX.Y.Z, revision 2 of 3"
     assert releases["Before"].endswith("from it to this: unchanged")
 
@@ -82,17 +82,17 @@ def test_what_people_read_of_a_revision(world: Remembered) -> None:
 # -- packages
 
 
-def test_a_package(world: Remembered) -> None:
-    """What the revision has of it, and its timeline in the series."""
-    document = good(world, "show", "develop@2025-01-07", "hdf5", "--json").json
-    assert document["revision"] == facts_at(world, 2)
-    assert (document["package"], document["num_specs"], document["total_size"]) == ("hdf5", 1, 2048)
-    assert document["versions"] == [{"value": "1.14", "num_specs": 1}]
-    assert {it["value"] for it in document["stacks"]} == {"e4s", "root"}
-    assert document["first_seen"] == facts_at(world, 1)
-    assert document["last_seen"] == facts_at(world, 5)
-    assert (document["num_entries"], document["last_change"]["kind"]) == (3, "rebuilt")
-    lines = good(world, "show", "zlib").lines
+def test_package(world: KnownCatalog) -> None:
+    """Its specs in the revision, and its timeline in the series."""
+    report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json
+    assert report["revision"] == facts_at(world, 2)
+    assert (report["package"], report["num_specs"], report["total_size"]) == ("hdf5", 1, 2048)
+    assert report["versions"] == [{"value": "1.14", "num_specs": 1}]
+    assert {stack["value"] for stack in report["stacks"]} == {"e4s", "root"}
+    assert report["first_seen"] == facts_at(world, 1)
+    assert report["last_seen"] == facts_at(world, 5)
+    assert (report["num_entries"], report["last_change"]["kind"]) == (3, "rebuilt")
+    lines = succeed_in(world, "show", "zlib").lines
     assert lines[0].startswith("zlib in develop of 2025-01-10 (")
     texts = labelled(lines[1:])
     assert texts["Versions"] == "1.2 (1)"
@@ -100,59 +100,59 @@ def test_a_package(world: Remembered) -> None:
     assert texts["Last change"].endswith("): downgraded, +1.2 -1.3 (+1 -1)")
 
 
-def test_a_package_that_is_gone(world: Remembered) -> None:
-    """Without a revision it is shown as it was last; in a revision without it, it is an error."""
-    document = good(world, "show", "v0.1", "zlib", "--json").json
-    assert document["series"] == "vX.Y.Z"
-    done = ask(world, "show", "develop@2025-01-08", "cmake")
-    assert (done.code, done.out) == (1, "")
-    assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in done.err
-    assert "), it is back in develop of 2025-01-09 (" in done.err
-    first = ask(world, "show", "develop@2025-01-06", "cmake")
+def test_package_missing_from_a_revision(world: KnownCatalog) -> None:
+    """The error names the revisions that added and removed the package."""
+    report = succeed_in(world, "show", "v0.1", "zlib", "--json").json
+    assert report["series"] == "vX.Y.Z"
+    result = run_in(world, "show", "develop@2025-01-08", "cmake")
+    assert (result.code, result.out) == (1, "")
+    assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in result.err
+    assert "), it is back in develop of 2025-01-09 (" in result.err
+    first = run_in(world, "show", "develop@2025-01-06", "cmake")
     assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
-    assert good(world, "show", "zlib", "--json").json["gone_in"] is None
-    assert "Gone in" not in labelled(good(world, "show", "zlib").lines[1:])
+    assert succeed_in(world, "show", "zlib", "--json").json["gone_in"] is None
+    assert "Gone in" not in labelled(succeed_in(world, "show", "zlib").lines[1:])
 
 
-def test_since_when_a_package_is_gone(tmp_path: Path) -> None:
-    """In the revision after the one that it was last seen in."""
+def test_removed_package(tmp_path: Path) -> None:
+    """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))
     for number in range(3):
         specs = [ZLIB, HDF5][: 2 if number < 1 else 1]
         catalog.publish(
             [a_snapshot([*specs, a_spec(f"{number}", name="more")], "main", day(number))]
         )
-    document = cachelog("show", HDF5.name, "--json", catalog=catalog.location).json
-    gone = catalog.require_history().of_series("main")[1]
-    assert document["gone_in"] == revision_facts(gone)
+    report = cachelog("show", HDF5.name, "--json", catalog=catalog.location).json
+    removed = catalog.require_history().of_series("main")[1]
+    assert report["gone_in"] == revision_facts(removed)
     texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
-    assert texts["Gone in"] == f"main of {day(1):%Y-%m-%d} ({gone.digest[:12]})"
+    assert texts["Gone in"] == f"main of {day(1):%Y-%m-%d} ({removed.digest[:12]})"
 
 
-def test_a_package_of_another_series(world: Remembered) -> None:
-    """``--series`` selects it; without a package its newest revision is shown."""
-    document = good(world, "show", "zlib", "--series", "vX.Y.Z", "--json").json
-    assert (document["series"], document["package"]) == ("vX.Y.Z", "zlib")
-    newest = good(world, "show", "--series", "vX.Y.Z", "--json").json
+def test_series(world: KnownCatalog) -> None:
+    """``--series`` selects it; without a package, its newest revision is shown."""
+    report = succeed_in(world, "show", "zlib", "--series", "vX.Y.Z", "--json").json
+    assert (report["series"], report["package"]) == ("vX.Y.Z", "zlib")
+    newest = succeed_in(world, "show", "--series", "vX.Y.Z", "--json").json
     assert newest["series"] == "vX.Y.Z"
-    done = ask(world, "show", "cmake", "--series", "vX.Y.Z")
-    assert (done.code, "these had it: develop (--series)" in done.err) == (1, True)
+    result = run_in(world, "show", "cmake", "--series", "vX.Y.Z")
+    assert (result.code, "these had it: develop (--series)" in result.err) == (1, True)
 
 
 # -- specs
 
 
-def test_every_fact_of_a_spec(world: Remembered) -> None:
-    """As in the newest revision that has it; each fact has a line of text."""
-    known = world.past.hash_history(HDF5.hash)
-    assert known
-    document = good(world, "show", f"/{HDF5.hash}", "--json").json
-    assert document["revision"] == revision_facts(known.newest)
+def test_facts_of_a_spec(world: KnownCatalog) -> None:
+    """As in the newest revision that has the spec; each fact has a line of text."""
+    hash_history = world.past.hash_history(HDF5.hash)
+    assert hash_history
+    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
+    assert report["revision"] == revision_facts(hash_history.newest)
     for name in SPEC_FACTS:
         if name != "dependencies":
             value = getattr(HDF5, name)
-            assert document["spec"][name] == (list(value) if isinstance(value, tuple) else value)
-    texts = labelled(good(world, "show", f"/{HDF5.hash[:8]}").lines)
+            assert report["spec"][name] == (list(value) if isinstance(value, tuple) else value)
+    texts = labelled(succeed_in(world, "show", f"/{HDF5.hash[:8]}").lines)
     assert set(texts) >= {
         fact.label or name.replace("_", " ").capitalize()
         for name, fact in SPEC_FACTS.items()
@@ -162,25 +162,25 @@ def test_every_fact_of_a_spec(world: Remembered) -> None:
     assert texts["Hash"] == HDF5.hash
 
 
-def test_dependencies_of_a_spec(world: Remembered) -> None:
-    """What it needs, in the revision or not, and its dependents."""
-    document = good(world, "show", f"/{HDF5.hash}", "--json").json
+def test_dependencies_of_a_spec(world: KnownCatalog) -> None:
+    """Its dependencies, in the revision or not, and its dependents."""
+    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
     zlib = {"name": "zlib", "version": "1.2", "hash": ZLIB.hash, "is_in_revision": True}
     gcc = {"name": "gcc", "version": None, "hash": hash_of("gcc"), "is_in_revision": False}
     edge = {"types": ["link"], "virtuals": [], "external_path": None}
-    assert document["dependencies"] == [zlib | edge, gcc | edge]
-    assert document["dependents"] == []
-    needed = good(world, "show", f"/{ZLIB.hash}", "--json").json["dependents"]
-    assert needed == [{"name": "hdf5", "version": "1.14", "hash": HDF5.hash}]
-    lines = good(world, "show", f"/{HDF5.hash}").lines
+    assert report["dependencies"] == [zlib | edge, gcc | edge]
+    assert report["dependents"] == []
+    dependents = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json["dependents"]
+    assert dependents == [{"name": "hdf5", "version": "1.14", "hash": HDF5.hash}]
+    lines = succeed_in(world, "show", f"/{HDF5.hash}").lines
     assert f"  /{ZLIB.hash} zlib@1.2 (link)" in lines
     assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
-    assert "1 spec needs it directly:" in good(world, "show", f"/{ZLIB.hash}").lines
-    assert "Depends on nothing." in good(world, "show", f"/{CMAKE.hash}").lines
+    assert "1 spec needs it directly:" in succeed_in(world, "show", f"/{ZLIB.hash}").lines
+    assert "Depends on nothing." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
 
 
-def test_what_only_some_specs_have(tmp_path: Path) -> None:
-    """What it provides, where it is external, what it was spliced from, in plain words."""
+def test_optional_facts_of_a_spec(tmp_path: Path) -> None:
+    """Provided virtuals, external paths and spliced specs are described in words."""
     gcc = full_spec("gcc", name="gcc", stacks=(), external_modules=(), external_path="/usr")
     content = Content.of([full_spec()], [gcc])
     catalog = str(tmp_path / "catalog")
@@ -193,57 +193,57 @@ def test_what_only_some_specs_have(tmp_path: Path) -> None:
     assert texts["Spliced, built as"] == f"zlib-ng/{hash_of('zlib-ng')}"
     assert texts["Spec format"] == "6"
     assert f"  /{hash_of('gcc')} gcc@1.14.5 (build as c, cxx, external at /usr)" in lines
-    document = cachelog("show", f"/{full_spec().hash}", "--json", catalog=catalog).json
-    assert [it["external_path"] for it in document["dependencies"]] == ["/usr", None]
+    report = cachelog("show", f"/{full_spec().hash}", "--json", catalog=catalog).json
+    assert [dependency["external_path"] for dependency in report["dependencies"]] == ["/usr", None]
 
 
-def test_whose_place_a_spec_took(world: Remembered) -> None:
-    """The last time that it came, and what took its own place when it went."""
-    back = good(world, "show", f"/{ZLIB.hash}", "--json").json
-    assert back["took_place_of"]["spec"]["hash"] == NEWER_ZLIB.hash
-    assert back["took_place_of"]["revision"] == facts_at(world, 5)
-    assert back["replaced_by"] is None
-    gone = good(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
-    assert gone["took_place_of"]["spec"]["hash"] == ZLIB.hash
-    assert gone["took_place_of"]["revision"] == facts_at(world, 3)
-    assert gone["replaced_by"]["spec"]["hash"] == ZLIB.hash
-    assert gone["replaced_by"]["revision"] == facts_at(world, 5)
-    lines = good(world, "show", f"/{NEWER_ZLIB.hash}").lines
+def test_replacements_of_a_spec(world: KnownCatalog) -> None:
+    """The spec that it replaced when it was last added, and the spec that replaced it."""
+    added_again = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json
+    assert added_again["took_place_of"]["spec"]["hash"] == NEWER_ZLIB.hash
+    assert added_again["took_place_of"]["revision"] == facts_at(world, 5)
+    assert added_again["replaced_by"] is None
+    removed = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
+    assert removed["took_place_of"]["spec"]["hash"] == ZLIB.hash
+    assert removed["took_place_of"]["revision"] == facts_at(world, 3)
+    assert removed["replaced_by"]["spec"]["hash"] == ZLIB.hash
+    assert removed["replaced_by"]["revision"] == facts_at(world, 5)
+    lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
     assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop of") for line in lines)
     assert lines[-1] == "  zlib@1.3 → 1.2"
-    alone = good(world, "show", f"/{CMAKE.hash}", "--json").json
-    assert (alone["took_place_of"], alone["replaced_by"]) == (None, None)
+    without_graph = succeed_in(world, "show", f"/{CMAKE.hash}", "--json").json
+    assert (without_graph["took_place_of"], without_graph["replaced_by"]) == (None, None)
 
 
-def test_a_spec_of_a_revision(world: Remembered) -> None:
-    """It is shown as in that revision; one that the revision does not have is an error."""
-    document = good(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
-    assert document["revision"] == facts_at(world, 3, "v0.1")
-    done = ask(world, "show", "v0.1", f"/{CMAKE.hash[:7]}")
-    assert done.code == 1
-    assert f"has none that begins with '{CMAKE.hash[:7]}'" in done.err
+def test_spec_of_a_revision(world: KnownCatalog) -> None:
+    """It is shown as of that revision; a spec that the revision lacks is an error."""
+    report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
+    assert report["revision"] == facts_at(world, 3, "v0.1")
+    result = run_in(world, "show", "v0.1", f"/{CMAKE.hash[:7]}")
+    assert result.code == 1
+    assert f"has none that begins with '{CMAKE.hash[:7]}'" in result.err
 
 
-def test_an_inconsistent_history(world: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says what does not agree, and how to verify it."""
-    known = world.past.hash_history(CMAKE.hash)
-    assert known
-    wrong = replace(known, hash=hash_of("never there"))
+def test_inconsistent_history(world: KnownCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error states the inconsistency, and how to verify the catalog."""
+    hash_history = world.past.hash_history(CMAKE.hash)
+    assert hash_history
+    wrong = replace(hash_history, hash=hash_of("never there"))
     monkeypatch.setattr(Past, "hash_history", lambda *_: wrong)
-    done = ask(world, "show", f"/{wrong.hash}")
-    assert (done.code, done.out) == (1, "")
-    assert f"lacks {wrong.hash}, which it has according to the stored history" in done.err
-    assert "cachelog verify" in done.err
+    result = run_in(world, "show", f"/{wrong.hash}")
+    assert (result.code, result.out) == (1, "")
+    assert f"lacks {wrong.hash}, which it has according to the stored history" in result.err
+    assert "cachelog verify" in result.err
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a catalog whose one spec is needed by many packages, and one tells nothing."""
+    """Return a catalog with a spec of many dependents, and one with unknown dependencies."""
     zlib = a_spec("zlib", name="zlib", dependencies=())
     edge = Dependency("zlib", zlib.hash, ("link",))
-    others = [a_spec(f"p{it}", name=f"p{it}", dependencies=(edge,)) for it in range(25)]
-    silent = a_spec("silent", name="silent")
-    snapshot = a_snapshot([zlib, silent, *others], "develop", day(1))
+    others = [a_spec(f"p{number}", name=f"p{number}", dependencies=(edge,)) for number in range(25)]
+    unknown = a_spec("silent", name="silent")
+    snapshot = a_snapshot([zlib, unknown, *others], "develop", day(1))
     source = Source(kind="git", location="pages", version="0123abc", importer="cachelog 1")
     catalog = Catalog(str(tmp_path_factory.mktemp("many")))
     catalog.publish([replace(snapshot, source=source)])
@@ -251,20 +251,20 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> str:
     return catalog.location
 
 
-def test_what_a_source_does_not_state(many: str) -> None:
-    """Unknown dependencies are not printed as none."""
-    document = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
-    assert (document["dependencies"], document["dependents"]) == (None, [])
+def test_unknown_dependencies(many: str) -> None:
+    """They are not printed as none."""
+    report = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
+    assert (report["dependencies"], report["dependents"]) == (None, [])
     text = cachelog("show", f"/{hash_of('silent')}", catalog=many).out
     assert "What it depends on is not known." in text
-    alone = cachelog("show", "main", f"/{hash_of('alone')}", "--json", catalog=many).json
-    assert (alone["dependencies"], alone["dependents"]) == (None, None)
+    without_graph = cachelog("show", "main", f"/{hash_of('alone')}", "--json", catalog=many).json
+    assert (without_graph["dependencies"], without_graph["dependents"]) == (None, None)
 
 
-def test_many_of_a_kind(many: str) -> None:
-    """Text has the first ones and the number of the others; JSON has all."""
-    document = cachelog("show", f"/{hash_of('zlib')}", "--json", catalog=many).json
-    assert len(document["dependents"]) == 25
+def test_long_lists(many: str) -> None:
+    """Text has the first items and the number of the others; JSON has all."""
+    report = cachelog("show", f"/{hash_of('zlib')}", "--json", catalog=many).json
+    assert len(report["dependents"]) == 25
     lines = cachelog("show", f"/{hash_of('zlib')}", catalog=many).lines
     assert "25 specs need it directly:" in lines
     assert "  and 5 more" in lines
@@ -273,22 +273,22 @@ def test_many_of_a_kind(many: str) -> None:
     assert "Source: git pages (0123abc)" in log
 
 
-def test_a_prefix_of_several_hashes_of_a_revision(many: str) -> None:
-    """The error lists some of them."""
-    hashes = sorted(hash_of(f"p{it}") for it in range(25))
+def test_ambiguous_prefix_of_a_hash(many: str) -> None:
+    """The error lists some of the hashes."""
+    hashes = sorted(hash_of(f"p{number}") for number in range(25))
     first = next(a[0] for a, b in pairwise(hashes) if a[0] == b[0])
-    done = cachelog("show", "develop", f"/{first}", catalog=many)
-    assert (done.code, done.out) == (1, "")
-    assert f"'{first}' begins " in done.err
+    result = cachelog("show", "develop", f"/{first}", catalog=many)
+    assert (result.code, result.out) == (1, "")
+    assert f"'{first}' begins " in result.err
 
 
-def test_counts_that_are_not_kept(world: Remembered, tmp_path: Path) -> None:
-    """To show a revision nothing is compared: its neighbours have no counts."""
-    own = world._replace(catalog=copied(Path(world.catalog.location), tmp_path))
+def test_missing_counts(world: KnownCatalog, tmp_path: Path) -> None:
+    """The command compares no revisions: the neighbours have no counts."""
+    copy = world._replace(catalog=copied(Path(world.catalog.location), tmp_path))
     for table in ("comparisons", "changes", "hashes"):
         shutil.rmtree(tmp_path / table)
-    document = good(own, "show", "develop", "--json").json
-    assert document["before"]["specs_added"] is None
-    assert document["after"] is None
-    assert labelled(good(own, "show", "develop").lines)["Before"].endswith(")")
+    report = succeed_in(copy, "show", "develop", "--json").json
+    assert report["before"]["specs_added"] is None
+    assert report["after"] is None
+    assert labelled(succeed_in(copy, "show", "develop").lines)["Before"].endswith(")")
     assert not (tmp_path / "comparisons").exists()

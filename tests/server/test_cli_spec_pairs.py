@@ -1,4 +1,4 @@
-"""``cachelog diff /HASH /HASH``: two specs beside each other."""
+"""``cachelog diff /HASH /HASH``: a comparison of two specs."""
 
 import json
 import re
@@ -15,26 +15,26 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
 
-def built(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
-    """Return a spec whose hash is that of a seed, linked to others: names and seeds."""
-    edges = tuple(sorted(Dependency(name, hash_of(of), ("link",)) for name, of in needs))
+def a_linked_spec(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
+    """Return a spec whose hash is that of a seed; ``needs`` are names and seeds of dependencies."""
+    edges = tuple(sorted(Dependency(name, hash_of(label), ("link",)) for name, label in needs))
     facts = {"name": seed.rstrip("12"), "version": "1.0"} | facts
     return a_spec(seed, dependencies=edges, **facts)
 
 
 TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
 BEFORE = [
-    built("ssl1", version="3.3"),
-    built("cmake1", ("ssl", "ssl1")),
-    built("zlib"),
-    built("app1", ("cmake", "cmake1"), ("zlib", "zlib"), variants=("+mpi", "api=v1")),
+    a_linked_spec("ssl1", version="3.3"),
+    a_linked_spec("cmake1", ("ssl", "ssl1")),
+    a_linked_spec("zlib"),
+    a_linked_spec("app1", ("cmake", "cmake1"), ("zlib", "zlib"), variants=("+mpi", "api=v1")),
 ]
 AFTER = [
-    built("ssl2", version="3.4"),
-    built("cmake2", ("ssl", "ssl2")),
-    built("zlib"),
-    built("aec"),
-    built(
+    a_linked_spec("ssl2", version="3.4"),
+    a_linked_spec("cmake2", ("ssl", "ssl2")),
+    a_linked_spec("zlib"),
+    a_linked_spec("aec"),
+    a_linked_spec(
         "app2", ("aec", "aec"), ("cmake", "cmake2"), ("zlib", "zlib"), variants=("api=v2", "~mpi")
     ),
     a_spec("lone", name="lone", dependencies=None),
@@ -44,7 +44,7 @@ APP, NEW_APP = f"/{hash_of('app1')}", f"/{hash_of('app2')}"
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of two states in a row."""
+    """Return a catalog of two consecutive revisions."""
     folder = tmp_path_factory.mktemp("catalog")
     Catalog(str(folder)).publish(
         [a_snapshot(BEFORE, "develop", day(0)), a_snapshot(AFTER, "develop", day(1))]
@@ -52,10 +52,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_everything_that_differs_and_why(catalog: Path) -> None:
-    """Of their own, of direct dependencies, the causes with the way to each, and below."""
-    done = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
-    first, second, *lines = done.lines
+def test_text(catalog: Path) -> None:
+    """Own differences, direct dependencies, causes with their paths, and indirect dependencies."""
+    result = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
+    first, second, *lines = result.lines
     assert first.startswith(f"{APP} app@1.0 in develop of 2025-01-05")
     assert second.startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
     cmake = f"{hash_of('cmake1')[:7]} → {hash_of('cmake2')[:7]}"
@@ -78,19 +78,19 @@ def test_everything_that_differs_and_why(catalog: Path) -> None:
         "  aec: only below the second",
         "  ssl: version 3.3 → 3.4",
     ]
-    assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == done.out
+    assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
 
 
-def document(catalog: Path, *hashes: str) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    done = succeed("diff", *hashes, "--json", catalog=catalog)
-    loaded: dict[str, Any] = json.loads(done.out)
-    return loaded
+def pair_as_json(catalog: Path, *hashes: str) -> dict[str, Any]:
+    """Return the output parsed from JSON."""
+    result = succeed("diff", *hashes, "--json", catalog=catalog)
+    pair: dict[str, Any] = json.loads(result.out)
+    return pair
 
 
 def test_json(catalog: Path) -> None:
-    """One document, whose keys docs/two-specs.md describes in their order."""
-    pair = document(catalog, APP, NEW_APP)
+    """docs/two-specs.md describes its keys in their order."""
+    pair = pair_as_json(catalog, APP, NEW_APP)
     keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
     assert keys == [*pair]
     assert pair["format"] == 1
@@ -113,35 +113,35 @@ def test_json(catalog: Path) -> None:
     }
 
 
-def test_two_packages_and_one_spec(catalog: Path) -> None:
-    """What two packages share, and that a spec is itself."""
-    done = cachelog("diff", APP, f"/{hash_of('cmake2')}", catalog=catalog)
-    assert done.lines[3:5] == ["Of their own:", "  name app → cmake"]
-    assert "Below: 0 specs shared, 1 differs, 2 only below the first" in done.out
+def test_specs_of_two_packages_and_equal_specs(catalog: Path) -> None:
+    """The shared dependencies of two packages; a spec equals itself."""
+    result = cachelog("diff", APP, f"/{hash_of('cmake2')}", catalog=catalog)
+    assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
+    assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "Both are one spec: they have one hash.")
-    assert document(catalog, APP, APP)["document"] == {}
+    assert pair_as_json(catalog, APP, APP)["document"] == {}
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
 
 
-def test_a_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
-    """The one that a query means on each; of several that which a lock file requests."""
-    done = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
-    assert done.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
+def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
+    """The only match of a query on each side; a root takes precedence in a lock file."""
+    result = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
+    assert result.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
     lock = tmp_path / "spack.lock"
     lock.write_text(json.dumps(LOCK))
-    done = succeed("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
-    assert done.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
-    assert "  version 1.2 → 1.0" in done.lines
-    done = cachelog("diff", str(lock), "develop", "--spec", "zlib", "--json", catalog=catalog)
+    result = succeed("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
+    assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
+    assert "  version 1.2 → 1.0" in result.lines
+    result = cachelog("diff", str(lock), "develop", "--spec", "zlib", "--json", catalog=catalog)
     compiler = {"old_type": "NoneType", "old_value": None}
     compiler |= {"new_type": "str", "new_value": "gcc@13.2.0"}
-    assert done.json["document"]["type_changes"] == {"root['compiler']": compiler}
+    assert result.json["document"]["type_changes"] == {"root['compiler']": compiler}
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
     assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
     assert "has no such spec" in none.err
-    some = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
-    assert "has 3 such specs: /" in some.err
+    several = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
+    assert "has 3 such specs: /" in several.err
 
 
 def _zlib(digest: str) -> dict[str, Any]:
@@ -157,15 +157,15 @@ LOCK = {
 
 
 def test_unknown_dependencies(catalog: Path) -> None:
-    """What a source does not state is not printed."""
-    done = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
-    assert "What they depend on is not known of both." in done.lines
-    assert "Below" not in done.out
-    assert document(catalog, APP, f"/{hash_of('lone')}")["dependencies"] is None
+    """They are not printed as none."""
+    result = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
+    assert "What they depend on is not known of both." in result.lines
+    assert "Below" not in result.out
+    assert pair_as_json(catalog, APP, f"/{hash_of('lone')}")["dependencies"] is None
 
 
-def test_the_documentation_s_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with hashes on the catalog of the tour, those with queries beside a lock file."""
+def test_commands_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with hashes run on the catalog of the tour, those with queries next to a lock file."""
     monkeypatch.chdir(tmp_path)
     Path("spack.lock").write_bytes(as_bytes(small_lock_file()))
     cachelog("demo", "--revisions", 3, "--packages", 60, "--specs", 600, catalog="tour")
@@ -175,6 +175,6 @@ def test_the_documentation_s_commands_run(tmp_path: Path, monkeypatch: pytest.Mo
     )
     (block,) = re.findall(r"```console\n(.*?)```", TWO_SPECS.read_text("utf-8"), re.DOTALL)
     for line in block.splitlines():
-        done = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")
-        assert (done.code, done.err) == (int("--exit-code" in line), ""), line
-        assert done.lines
+        result = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")
+        assert (result.code, result.err) == (int("--exit-code" in line), ""), line
+        assert result.lines

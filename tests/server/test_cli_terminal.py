@@ -1,4 +1,4 @@
-"""What people see at a terminal: lines that fit it, and colour unless they want none."""
+"""Output on a terminal: lines that fit its width, and colours unless they are disabled."""
 
 import io
 import os
@@ -25,28 +25,28 @@ COMMANDS = (
 
 
 def plain(columns: int, catalog: Path, *arguments: str) -> list[str]:
-    """Return the lines that a command prints at a terminal of this width, without colours."""
-    done = succeed(*arguments, terminal=columns, catalog=catalog)
-    return ESCAPE.sub("", done.out).splitlines()
+    """Return the lines that a command prints on a terminal of this width, without colours."""
+    result = succeed(*arguments, terminal=columns, catalog=catalog)
+    return ESCAPE.sub("", result.out).splitlines()
 
 
 def characters(lines: list[str]) -> str:
-    """Return all that is in the lines but blanks."""
+    """Return the characters of the lines, without blanks."""
     return "".join("".join(lines).split())
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_lines_fit(arguments: tuple[str, ...], demo_catalog: Path) -> None:
-    """Nothing is wider than the terminal, and all columns of a wide one are used.
+    """No line exceeds the terminal, and all columns of a wide one are used.
 
-    For other programs lines are not broken. A narrow terminal shows fewer columns of revisions, and
-    everything of specs on more lines.
+    Output to other programs is not wrapped. A narrow terminal omits columns of revisions, and wraps
+    specs.
     """
     narrow, wide = (plain(columns, demo_catalog, *arguments) for columns in (80, 200))
     assert max(map(len, narrow)) <= 80 < max(map(len, wide)) <= 200
-    whole = cachelog(*arguments, catalog=demo_catalog).lines
-    assert characters(whole) == characters(wide)
-    assert len(whole) <= len(wide)
+    full = cachelog(*arguments, catalog=demo_catalog).lines
+    assert characters(full) == characters(wide)
+    assert len(full) <= len(wide)
     if arguments == ("revisions",):
         assert re.split("  +", narrow[0])[:3] == ["tag", "digest", "taken at"]
     else:
@@ -71,33 +71,33 @@ def test_colour(
     variables: dict[str, str],
     is_coloured: bool,
 ) -> None:
-    """At a terminal that has colours, unless NO_COLOR is set; never for other programs."""
-    done = cachelog(*arguments, terminal=terminal, variables=variables, catalog=demo_catalog)
-    assert bool(ESCAPE.search(done.out)) is is_coloured
+    """Terminals that support colours get them, unless NO_COLOR is set; other programs do not."""
+    result = cachelog(*arguments, terminal=terminal, variables=variables, catalog=demo_catalog)
+    assert bool(ESCAPE.search(result.out)) is is_coloured
 
 
 @pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
-def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
-    """It states its size; what does not fit goes through the pager that PAGER names."""
-    ours, its = pty.openpty()
-    ioctl(its, TIOCSWINSZ, pack("HHHH", rows, 100, 0, 0))
+def test_pseudo_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
+    """The command uses its size; output that does not fit goes through the pager in PAGER."""
+    controller, tty = pty.openpty()
+    ioctl(tty, TIOCSWINSZ, pack("HHHH", rows, 100, 0, 0))
     unset = ("COLUMNS", "LINES", "NO_COLOR")
     variables = {name: text for name, text in environ().items() if name not in unset}
     variables |= {"TERM": "xterm", "PAGER": f"tee {tmp_path / 'read'}"}
     command: list[str | Path] = [CACHELOG, "show", "develop", "--catalog", demo_catalog]
-    with subprocess.Popen(command, env=variables, stdin=its, stdout=its, stderr=its) as process:
-        os.close(its)
-        output = b""
+    with subprocess.Popen(command, env=variables, stdin=tty, stdout=tty, stderr=tty) as process:
+        os.close(tty)
+        stream = b""
         try:
-            while part := os.read(ours, 65_536):
-                output += part
+            while part := os.read(controller, 65_536):
+                stream += part
         except OSError:
             pass  # so a terminal ends whose other side is closed
-        os.close(ours)
+        os.close(controller)
     assert process.returncode == 0
     assert (tmp_path / "read").exists() is is_paged
-    assert bool(ESCAPE.search(output.decode())) is not is_paged
-    lines = ESCAPE.sub("", output.decode()).splitlines()
+    assert bool(ESCAPE.search(stream.decode())) is not is_paged
+    lines = ESCAPE.sub("", stream.decode()).splitlines()
     assert 80 < max(map(len, lines)) <= 100
 
 
@@ -111,35 +111,33 @@ def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_pa
         ("plan develop --lock e4s={} --gate {}", 2),
     ],
 )
-def test_output_that_cannot_be_written(
-    line: str, code: int, demo_catalog: Path, tmp_path: Path
-) -> None:
-    """A full disk is an error of one line, and neither a difference nor a broken rule."""
+def test_full_disk(line: str, code: int, demo_catalog: Path, tmp_path: Path) -> None:
+    """It is an error of one line, and neither a difference nor a broken rule."""
     rules, lock = tmp_path / "rules.toml", tmp_path / "spack.lock"
     rules.write_text('[[rule]]\nname = "a"\nrequire = "hdf5"\n')
     lock.write_bytes(as_bytes(small_lock_file()))
     files = (rules,) if "gate develop" in line else (lock, rules)
     with Path("/dev/full").open("w") as full:
-        done = cachelog(*line.format(*files).split(), output=full, catalog=demo_catalog)
+        result = cachelog(*line.format(*files).split(), output=full, catalog=demo_catalog)
     reason = "cachelog: standard output: cannot be written: No space left on device\n"
-    assert (done.code, done.err) == (code, reason)
+    assert (result.code, result.err) == (code, reason)
 
 
 def test_closed_streams(demo_catalog: Path) -> None:
-    """A shell may close the streams of a command, which runs as with them."""
+    """The command succeeds although the shell has closed its streams."""
     command = f'"{CACHELOG}" revisions >&- 2>&- <&-'
-    done = subprocess.run(
+    result = subprocess.run(
         ["/bin/sh", "-c", command],
         env=environ(catalog=demo_catalog),
         capture_output=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
-def test_an_output_without_the_characters(demo_catalog: Path) -> None:
+def test_limited_encoding(demo_catalog: Path) -> None:
     """Characters that the encoding lacks are escaped."""
     out = io.BytesIO()
-    output = io.TextIOWrapper(out, "latin-1", write_through=True)
-    cachelog("why", "develop-2025-01-05..develop", output=output, catalog=demo_catalog)
+    stream = io.TextIOWrapper(out, "latin-1", write_through=True)
+    cachelog("why", "develop-2025-01-05..develop", output=stream, catalog=demo_catalog)
     assert b"\\u2192" in out.getvalue()

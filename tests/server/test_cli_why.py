@@ -9,7 +9,7 @@ from tests.model.changes import Causes, counterparts
 from tests.model.states import State
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import ask
+from tests.server.commands import run_in
 from tests.snapshots.factories import a_spec
 
 REFS = ("develop~1", "develop")
@@ -17,13 +17,13 @@ REFS = ("develop~1", "develop")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of an earlier state, of base and of head."""
+    """Return a catalog of an earlier revision, of base and of head."""
     return published(tmp_path_factory.mktemp("catalog"), EARLIER, BASE, HEAD)
 
 
 @pytest.fixture(scope="module")
 def expected() -> Causes:
-    """Return what the records say."""
+    """Return the causes according to the model."""
     return Causes(BASE, HEAD, counterparts(BASE, HEAD))
 
 
@@ -33,11 +33,11 @@ def hash_of_head(name: str) -> str:
     return spec.hash
 
 
-def test_the_causes(world: World, expected: Causes) -> None:
-    """A line each, what explains most first, with numbers that add up."""
-    done = ask(world, "why", *REFS)
-    assert (done.code, done.err) == (0, "")
-    _, summary, head, *lines = done.lines
+def test_causes(world: World, expected: Causes) -> None:
+    """One line each, the most rebuilds first; the numbers are those of the model."""
+    result = run_in(world, "why", *REFS)
+    assert (result.code, result.err) == (0, "")
+    _, summary, head, *lines = result.lines
     assert summary.startswith(f"{len(expected.main)} specs replaced another")
     assert head.split() == ["rebuilt", "reached", "cause"]
     for line, cause in zip(lines, expected.ordered(), strict=True):
@@ -45,7 +45,7 @@ def test_the_causes(world: World, expected: Causes) -> None:
         assert int(num_specs) == len(expected.specs(cause))
         assert int(num_involved) == len(expected.involved_in(cause))
         assert (cause.package or "") in title
-    assert ask(world, "why", "..".join(REFS)).out == done.out
+    assert run_in(world, "why", "..".join(REFS)).out == result.out
 
 
 @pytest.mark.parametrize(
@@ -58,48 +58,46 @@ def test_the_causes(world: World, expected: Causes) -> None:
     ],
     ids=" ".join,
 )
-def test_without_revisions_the_last_change_is_explained(
-    world: World, arguments: tuple[str, ...]
-) -> None:
+def test_default_revisions(world: World, arguments: tuple[str, ...]) -> None:
     """The newest revision of the main series, and the one before it."""
-    command, *others = arguments
-    expected = ask(world, command, *REFS, *others)
+    command, *options = arguments
+    expected = run_in(world, command, *REFS, *options)
     assert expected.code == 0
-    assert ask(world, *arguments).out == expected.out
+    assert run_in(world, *arguments).out == expected.out
 
 
-def test_one_spec(world: World, expected: Causes) -> None:
-    """What it replaced, and the path to its main cause; any prefix names it."""
+def test_spec(world: World, expected: Causes) -> None:
+    """The spec that it replaced, and the path to its main cause; a prefix of a hash selects it."""
     digest = hash_of_head("app")
     (before, _) = expected.starts[digest]
-    done = ask(world, "why", *REFS, f"/{digest[:8]}")
-    assert (done.code, done.err) == (0, "")
-    assert done.lines[1].startswith(digest)
-    assert f"replaced {before}" in done.out
-    steps = [line for line in done.lines if " → " in line and "↳" in line]
+    result = run_in(world, "why", *REFS, f"/{digest[:8]}")
+    assert (result.code, result.err) == (0, "")
+    assert result.lines[1].startswith(digest)
+    assert f"replaced {before}" in result.out
+    steps = [line for line in result.lines if " → " in line and "↳" in line]
     assert len(steps) == expected.distance(digest)
     assert (expected.main[digest].package or "") in steps[-1]
-    assert done.out in ask(world, "why", *REFS, "app").out
-    assert f"replaced by {digest}" in ask(world, "why", *REFS, f"/{before}").out
+    assert result.out in run_in(world, "why", *REFS, "app").out
+    assert f"replaced by {digest}" in run_in(world, "why", *REFS, f"/{before}").out
 
 
 @pytest.mark.parametrize(
     ("name", "text"), [("new", "added: returned"), ("old", "removed: package gone")]
 )
-def test_what_has_no_counterpart(world: World, name: str, text: str) -> None:
-    """The reason alone."""
-    assert text in ask(world, "why", *REFS, name).out
+def test_spec_without_a_counterpart(world: World, name: str, text: str) -> None:
+    """Only the reason is printed."""
+    assert text in run_in(world, "why", *REFS, name).out
 
 
-def test_what_is_ambiguous(tmp_path: Path) -> None:
-    """Of two equal specs of a page, one gone and one rebuilt, it is not known which."""
+def test_ambiguous_counterparts(tmp_path: Path) -> None:
+    """If one of two equal specs of a page is removed and one rebuilt, it is unknown which."""
     before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
     world = published(tmp_path, State(before), State(after))
     text = "1 of 2 was rebuilt; which is not known"
     for command in ("diff", "why"):
         arguments = (command, *REFS, *(["a"] if command == "why" else []))
-        assert ask(world, *arguments).out.count(text) == 2
-    specs = ask(world, "why", *REFS, "a", "--json").json["specs"]
+        assert run_in(world, *arguments).out.count(text) == 2
+    specs = run_in(world, "why", *REFS, "a", "--json").json["specs"]
     assert [spec["ambiguous"] for spec in specs] == [True] * 3
     query = """query($base: String!, $head: String!) {
       compare(base: $base, head: $head) { specs { nodes { ambiguous whyAmbiguous } } }
@@ -108,65 +106,69 @@ def test_what_is_ambiguous(tmp_path: Path) -> None:
     assert nodes == [{"ambiguous": True, "whyAmbiguous": text}] * 3
 
 
-def test_nothing_to_explain(world: World) -> None:
-    """A package without changes is no error."""
-    done = ask(world, "why", "develop", "develop", "app")
-    assert (done.code, done.out, done.err) == (0, "", "Nothing changed.\n")
+def test_unchanged_package(world: World) -> None:
+    """It is no error."""
+    result = run_in(world, "why", "develop", "develop", "app")
+    assert (result.code, result.out, result.err) == (0, "", "Nothing changed.\n")
 
 
-def test_one_revision_is_no_package(world: World) -> None:
-    """A single word is a package; the error says how two revisions are written."""
-    done = ask(world, "why", "develop")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("cachelog: PACKAGE: neither revision has 'develop'")
-    assert done.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
+def test_single_argument_is_a_package(world: World) -> None:
+    """The error states how to name two revisions."""
+    result = run_in(world, "why", "develop")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("cachelog: PACKAGE: neither revision has 'develop'")
+    assert result.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
-def test_why_as_json(world: World, expected: Causes) -> None:
+def test_json(world: World, expected: Causes) -> None:
     """The causes by their keys, and each spec with its path."""
-    facts = ask(world, "why", *REFS, "--json").json
-    assert facts["format"] == 2
-    keys = [cause["key"] for cause in facts["causes"]]
-    assert [cause["package"] for cause in facts["causes"]] == [
+    report = run_in(world, "why", *REFS, "--json").json
+    assert report["format"] == 2
+    keys = [cause["key"] for cause in report["causes"]]
+    assert [cause["package"] for cause in report["causes"]] == [
         cause.package for cause in expected.ordered()
     ]
-    assert sum(cause["num_specs"] for cause in facts["causes"]) == len(expected.main)
-    for spec in facts["specs"]:
+    assert sum(cause["num_specs"] for cause in report["causes"]) == len(expected.main)
+    for spec in report["specs"]:
         if spec["hash"] in expected.main:
             assert spec["counterpart"] == expected.starts[spec["hash"]][0]
             assert spec["cause"] == keys[expected.ordered().index(expected.main[spec["hash"]])]
             assert {*spec["causes"]} <= {*keys}
             path = [(step["before"], step["after"]) for step in spec["path"]]
             assert expected.is_shortest_path(spec["hash"], path)
-    (one,) = ask(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
+    (one,) = run_in(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
     assert one["name"] == "app"
 
 
 def test_coverage(world: World) -> None:
-    """Lost and gained cells, and below a lost one what is nearest."""
+    """Lost and gained cells, and the nearest specs of a lost one."""
     cells = coverage(BASE, HEAD, ["stack", "target"])
-    done = ask(world, "diff", *REFS, "--coverage", "stack,target")
-    assert (done.code, done.err) == (0, "")
-    printed = [line[2:] for line in done.lines if line[:3] in ("  -", "  +")]
-    assert printed == [f"{'-' if it.is_lost else '+'} {' '.join(it.cell.values)}" for it in cells]
-    nearest = [line.split()[1] for line in done.lines if line.strip().startswith("nearest:")]
-    assert nearest == [it.nearest[0] for it in cells if it.nearest]
-    lost = sum(it.is_lost for it in cells)
-    assert done.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
-    assert ask(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1
-    assert ask(world, "diff", "develop", "develop", "--coverage", "stack", "--exit-code").code == 0
+    result = run_in(world, "diff", *REFS, "--coverage", "stack,target")
+    assert (result.code, result.err) == (0, "")
+    lines = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
+    assert lines == [
+        f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells
+    ]
+    nearest = [line.split()[1] for line in result.lines if line.strip().startswith("nearest:")]
+    assert nearest == [cell.nearest[0] for cell in cells if cell.nearest]
+    lost = sum(cell.is_lost for cell in cells)
+    assert result.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
+    assert run_in(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1
+    assert (
+        run_in(world, "diff", "develop", "develop", "--coverage", "stack", "--exit-code").code == 0
+    )
 
 
 def test_coverage_as_json(world: World) -> None:
-    """With the hashes of what is nearest; of a stack only its own cells."""
+    """The hashes of the nearest specs; ``--stack`` restricts the cells."""
     cells = coverage(BASE, HEAD, ["stack"])
-    facts = ask(world, "diff", *REFS, "--coverage", "stack", "--json").json
-    assert facts["by"] == ["stack"]
-    assert facts["only"] == {"package": None, "stack": None, "matching": None}
-    assert [(it["kind"] == "lost", it["package"], it["values"]) for it in facts["coverage"]] == [
-        (it.is_lost, it.cell.package, [*it.cell.values]) for it in cells
-    ]
-    assert [tuple(it["nearest"]) for it in facts["coverage"]] == [it.nearest for it in cells]
-    facts = ask(world, "diff", *REFS, "--coverage", "stack", "--stack", "hep", "--json").json
-    assert facts["only"]["stack"] == "hep"
-    assert {it["package"] for it in facts["coverage"]} == {"lone"}
+    report = run_in(world, "diff", *REFS, "--coverage", "stack", "--json").json
+    assert report["by"] == ["stack"]
+    assert report["only"] == {"package": None, "stack": None, "matching": None}
+    assert [
+        (row["kind"] == "lost", row["package"], row["values"], tuple(row["nearest"]))
+        for row in report["coverage"]
+    ] == [(cell.is_lost, cell.cell.package, [*cell.cell.values], cell.nearest) for cell in cells]
+    report = run_in(world, "diff", *REFS, "--coverage", "stack", "--stack", "hep", "--json").json
+    assert report["only"]["stack"] == "hep"
+    assert {row["package"] for row in report["coverage"]} == {"lone"}

@@ -19,7 +19,7 @@ from server.settings import Settings
 from tests.server.browsers import paste
 from tests.server.pages.browser import complaints, loaded, seen_as, settle, sideways
 from tests.server.servers import application, until
-from tests.server.test_cli import EVERY
+from tests.server.test_cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://git.example/cachelog"
@@ -57,9 +57,9 @@ def anchors(page: Path) -> set[str]:
 
 def test_each_document_is_a_page(site: Path) -> None:
     """Those of docs/, and those of other folders."""
-    names = {it.stem for it in (ROOT / "docs").glob("*.md")}
+    names = {path.stem for path in (ROOT / "docs").glob("*.md")}
     names |= {PurePath(it).stem for it in ELSEWHERE.values()}
-    assert {it.stem for it in site.glob("*.html")} == names | {"404"}
+    assert {path.stem for path in site.glob("*.html")} == names | {"404"}
 
 
 def test_each_page_leads_to_the_repository(site: Path) -> None:
@@ -71,7 +71,7 @@ def test_each_page_leads_to_the_repository(site: Path) -> None:
 def test_each_command_and_type_is_there(site: Path) -> None:
     """As the program and the schema have them."""
     reference = site / "reference"
-    assert anchors(reference / "commands.html") == {path.replace(" ", "-") for path in EVERY}
+    assert anchors(reference / "commands.html") == {path.replace(" ", "-") for path in COMMANDS}
     names = {name.lower() for name in build_schema(api.sdl()).type_map if name[:2] != "__"}
     pages = ("queries", "objects", "inputs", "enums")
     shown = set().union(*(anchors(reference / f"{page}.html") for page in pages))
@@ -154,5 +154,7 @@ def test_an_unknown_address_has_a_page(browser: webdriver.Chrome, url: str, path
     assert "404" in browser.find_element(By.TAG_NAME, "h1").text
     link = browser.find_element(By.CSS_SELECTOR, ".md-tabs a[href*='real-cache']")
     assert link.get_attribute("href") == f"{url}/real-cache.html"
-    assert [it for it in complaints(browser) if path not in it["message"]] == []
+    assert [
+        complaint for complaint in complaints(browser) if path not in complaint["message"]
+    ] == []
     assert [name for name in loaded(browser) if not name.startswith(url)] == []

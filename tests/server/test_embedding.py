@@ -60,7 +60,11 @@ def test_a_package_is_embedded(
             settle(browser)
             for picture in browser.find_elements(By.TAG_NAME, "img"):
                 assert browser.execute_script("return arguments[0].naturalWidth", picture) > 50
-            refused = [it for it in complaints(browser) if "frame-ancestors" in it["message"]]
+            refused = [
+                complaint
+                for complaint in complaints(browser)
+                if "frame-ancestors" in complaint["message"]
+            ]
             assert bool(refused) is not is_named
             browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
             shown = browser.find_element(By.TAG_NAME, "body").text

@@ -156,7 +156,7 @@ def test_killed_imports(tmp_path: Path) -> None:
         assert known <= now
         done = cachelog("import", *arguments, "--json", **settings)
         assert done.code == 0, done.err
-        num_cut += any(it["published"] for it in done.json["revisions"])
+        num_cut += any(revision["published"] for revision in done.json["revisions"])
         after = revisions_of(location, now)
         assert now <= after
         known = after

@@ -52,7 +52,7 @@ def client(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
     """Return the installed package."""
     monkeypatch.syspath_prepend(built)
     yield import_module("cachelog_client")
-    for name in [it for it in sys.modules if it.partition(".")[0] == "cachelog_client"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "cachelog_client"]:
         del sys.modules[name]
 
 
@@ -85,7 +85,7 @@ def test_a_document_is_sent_once(client: ModuleType, url: str) -> None:
     with client.Client(f"{url}/graphql", http) as asking:
         first, second = (asking.ask(packages(text="py-")) for _ in range(2))
         assert first == second
-        assert all(it.name.startswith("py-") for it in first.revision.packages.nodes)
+        assert all(node.name.startswith("py-") for node in first.revision.packages.nodes)
         with pytest.raises(client.AskError) as refused:
             asking.ask(packages(text="x" * 5000))
         assert refused.value.code == "LIMIT_EXCEEDED"
@@ -95,14 +95,20 @@ def test_a_document_is_sent_once(client: ModuleType, url: str) -> None:
 def test_every_question_is_answered_in_an_event_loop(client: ModuleType, url: str) -> None:
     """All at once, each by its own types."""
     module = import_module("cachelog_client.questions")
-    questions = [getattr(module, it.stem) for it in (ROOT / "clients/documents").iterdir()]
+    questions = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
     smaller = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
 
     async def answers() -> list[object]:
         async with client.AsyncClient(f"{url}/graphql") as asking:
             asked = [
-                it(**{name: smaller[name] for name in it.__struct_fields__ if name in smaller})
-                for it in questions
+                question(
+                    **{
+                        name: smaller[name]
+                        for name in question.__struct_fields__
+                        if name in smaller
+                    }
+                )
+                for question in questions
             ]
             return [*await asyncio.gather(*map(asking.ask, asked))]
 

@@ -53,7 +53,9 @@ def test_a_setting_is_read_from_its_variable(name: str) -> None:
     assert getattr(settings, name) == value
     assert value != getattr(Settings(), name)
     others = [field.name for field in fields(Settings) if field.name != name]
-    assert [getattr(settings, it) for it in others] == [getattr(Settings(), it) for it in others]
+    assert [getattr(settings, other) for other in others] == [
+        getattr(Settings(), other) for other in others
+    ]
 
 
 def test_the_limits_of_requests_are_settings() -> None:
@@ -132,8 +134,8 @@ def test_worker_processes_get_the_same_settings() -> None:
     """The environment that is made of settings is read as the same settings."""
     names = [field.name for field in fields(Settings)]
     settings = settings_from({PREFIX + name.upper(): example(name)[0] for name in names})
-    for it in (settings, Settings()):
-        assert settings_from(environ_of(it)) == it
+    for setting in (settings, Settings()):
+        assert settings_from(environ_of(setting)) == setting
 
 
 @pytest.mark.parametrize(

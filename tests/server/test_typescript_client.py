@@ -159,4 +159,4 @@ def test_its_documents_are_those_of_the_guide() -> None:
     """The same text in both, so that both are tested."""
     guide = (ROOT / "docs" / "api.md").read_text("utf-8")
     shown = re.findall(r"^```graphql\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    assert sorted(shown) == sorted(it.read_text("utf-8") for it in DOCUMENTS.iterdir())
+    assert sorted(shown) == sorted(path.read_text("utf-8") for path in DOCUMENTS.iterdir())

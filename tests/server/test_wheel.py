@@ -65,7 +65,7 @@ def test_pages_have_their_files(installed: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-S", "-c", script], cwd=installed.anchor, capture_output=True, text=True
     )
-    there = [it.name for name in FOLDERS for it in (ROOT / "server/pages" / name).iterdir()]
+    there = [path.name for name in FOLDERS for path in (ROOT / "server/pages" / name).iterdir()]
     assert {Path(name).suffix for name in there} >= {".graphql", ".html", ".css", ".js"}
     assert set(done.stdout.split()) == set(there)
 

@@ -10,7 +10,7 @@ from tests.model.states import stacks_of
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import ask
+from tests.server.commands import run_in
 
 STATES = {"develop~1": BASE, "develop": HEAD}
 STACKS = sorted(BASE.stacks | HEAD.stacks)
@@ -137,9 +137,9 @@ def test_narrowed_notes_are_those_of_the_command(world: World, only: dict[str, s
     refs = {"base": "develop~1", "head": "develop"}
     compare = world.data(questions.NARROWED_NOTES, **refs, **only)["compare"]
     options = [text for name, value in only.items() for text in (f"--{name}", value)]
-    notes = ask(world, "notes", *refs.values(), *options, "--format", "json").json
+    notes = run_in(world, "notes", *refs.values(), *options, "--format", "json").json
     assert orjson.loads(compare["releaseNotes"]) == notes
-    cells = ask(world, "diff", *refs.values(), *options, "--coverage", "stack,target", "--json")
+    cells = run_in(world, "diff", *refs.values(), *options, "--coverage", "stack,target", "--json")
     compare = world.data(questions.NARROWED_COVERAGE, **refs, **only)["compare"]
     assert compare["commits"] is None
     assert [

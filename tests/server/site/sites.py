@@ -1,25 +1,25 @@
-"""Sites that tests write and read."""
+"""Sites that tests export and read."""
 
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tests.server.commands import Done, cachelog
+from tests.server.commands import CommandResult, cachelog
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Return what all files in a folder hold, by their paths in it."""
+    """Return the contents of all files in a folder, by their relative paths."""
     files = (it for it in folder.rglob("*") if it.is_file())
     return {it.relative_to(folder).as_posix(): it.read_bytes() for it in files}
 
 
-def exported(catalog: Path, folder: Path, *options: object) -> Done:
-    """Run the command."""
+def export(catalog: Path, folder: Path, *options: object) -> CommandResult:
+    """Run ``cachelog export-site``."""
     return cachelog("export-site", folder, *options, catalog=catalog)
 
 
 def index_of(folder: Path) -> dict[str, Any]:
-    """Return what tells of a site."""
-    found: dict[str, Any] = orjson.loads((folder / "index.json").read_bytes())
-    return found
+    """Return the index of a site."""
+    index: dict[str, Any] = orjson.loads((folder / "index.json").read_bytes())
+    return index

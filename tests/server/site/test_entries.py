@@ -19,7 +19,7 @@ from tests.server.browsers import wait_for
 from tests.server.pages.api_answers import asked
 from tests.server.pages.browser import settle
 from tests.server.servers import application
-from tests.server.site.sites import exported, files_in
+from tests.server.site.sites import export, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 STACKS = ("e4s", "root", "..", "a/b", "x" * 300)
@@ -41,7 +41,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the whole site of that catalog; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(catalog, folder)
+    done = export(catalog, folder)
     assert done.code == 0, done.err
     return folder
 
@@ -92,7 +92,7 @@ def test_the_documents_of_code_generator_are_answered(catalog: Path, tmp_path: P
     digest = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"
     text = "query Newest($ref: String!) { revision(ref: $ref) { __typename numSpecs } }"
     manifest.write_bytes(orjson.dumps({f"sha256:{digest}": text}))
-    done = exported(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
+    done = export(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
     assert done.code == 0, done.err
     answers = [
         orjson.loads(file.read_bytes())["data"]["revision"]

@@ -14,7 +14,7 @@ from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
 from tests.server.pages.api_answers import asked
-from tests.server.site.sites import exported, files_in, index_of
+from tests.server.site.sites import export, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
 ONLY_OF_A_SERVER = {
@@ -43,7 +43,7 @@ def kind_of(address: str) -> str:
 def site(history_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the site of the newest revisions of a series with commits; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(history_catalog, folder, "--last", 2, "--limit", 2, *BASE)
+    done = export(history_catalog, folder, "--last", 2, "--limit", 2, *BASE)
     assert (done.code, done.out) == (0, ""), done.err
     assert re.match(r"\d+ files written, 0 as before in ", done.err)
     return folder

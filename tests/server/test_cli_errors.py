@@ -1,4 +1,4 @@
-"""What each command says of words and options that are at fault, on a catalog that it can read."""
+"""Errors of commands: invalid arguments and options, and catalogs that do not exist."""
 
 import shlex
 from pathlib import Path
@@ -10,14 +10,14 @@ from tests.server.commands import cachelog
 NO_HASH = "HASH: no revision has ever had one that begins with 'zzzz222'"
 NO_SERIES = "--series: there is no series 'nope'; nearest: develop"
 NO_REVISION = "no revision 'develpo': there is no tag develpo; nearest: develop"
-WORDS = "Write a package, or /HASH with the first characters of a hash."
-CELLS = "--target, --stack and --version are of a package alone."
-TOP = "Write packages, or --top N for those whose change costs most."
-WHOLE = "Two specs are compared as a whole"
-RANGE = "--recipes takes A..B, commits of that repository, alone."
+PACKAGE_OR_HASH = "Write a package, or /HASH with the first characters of a hash."
+ONE_PACKAGE = "--target, --stack and --version are of a package alone."
+PACKAGES_OR_TOP = "Write packages, or --top N for those whose change costs most."
+TWO_SPECS = "Two specs are compared as a whole"
+COMMITS = "--recipes takes A..B, commits of that repository, alone."
 
-FAULTS = (
-    # Names that nothing has: the argument, and what there is instead.
+ERRORS = (
+    # Unknown names: the argument, and the nearest existing names.
     ("log no-such", "PACKAGE: no revision of the series develop has ever had 'no-such'"),
     ("log hdf", "nearest: hdf5"),
     ("log develop-DATE", "ever had 'develop-DATE'; that is a series (--series develop-DATE)"),
@@ -61,7 +61,9 @@ FAULTS = (
     ("history fill --series nope", NO_SERIES),
     ("causes --series nope", NO_SERIES),
     ("remove develop nope", "no revision 'nope'"),
-    # Texts that cannot be read.
+    # Malformed values.
+    ("demo --revisions 0", "revisions: must be at least 1, not 0"),
+    ("demo --packages 9 --specs 8", "specs: 8 are too few for 9 packages"),
     ("find '* ^mpi@3'", "mpi is a virtual package"),
     ("notes develop develop --matching 'hdf5 ++'", "the name of a variant is missing at character"),
     ("feed develop --base-url example.org", "--base-url: 'example.org' is not one of http://"),
@@ -71,7 +73,8 @@ FAULTS = (
     ("import x --source-name ''", "--source-name: '' has 0 characters"),
     ("import x --source-name '\t'", "--source-name: '\\t' holds characters that are not seen"),
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
-    # Files that are not there, or cannot be written.
+    # Missing files, and files that cannot be written.
+    ("import /nope/x", "/nope/x: does not exist"),
     ("notes develop develop --template nothing.md", "nothing.md: No such file or directory"),
     ("feed develop -o /dev/null/x", "/dev/null/x: cannot be written"),
     ("impact A..B --recipes /nowhere", "/nowhere: does not exist"),
@@ -79,22 +82,22 @@ FAULTS = (
     ("plan develop --lock e4s=/nowhere", "/nowhere: does not exist"),
 )
 
-WRONG_USAGE = (
-    ("diff /a /b --stat", WHOLE),
-    ("diff /a /b --spec hdf5", WHOLE),
-    ("diff /a /b --package hdf5", WHOLE),
+USAGE_ERRORS = (
+    ("diff /a /b --stat", TWO_SPECS),
+    ("diff /a /b --spec hdf5", TWO_SPECS),
+    ("diff /a /b --package hdf5", TWO_SPECS),
     ("log --tag develop --series develop-DATE", "The tag develop is not in the series develop-DAT"),
-    ("log /", WORDS),
-    ("log ' '", WORDS),
+    ("log /", PACKAGE_OR_HASH),
+    ("log ' '", PACKAGE_OR_HASH),
     ("log --since soon", "2025-03-30T12:00:00Z, or '1 week ago'"),
     ("log --since '99999 years ago'", "before the year 1"),
     ("log --oneline --commits", "--oneline prints one line per entry; leave --commits out."),
-    ("log --target a", CELLS),
-    ("log /a --stack a", CELLS),
-    ("log hdf5 --version 1 --commits", CELLS),
+    ("log --target a", ONE_PACKAGE),
+    ("log /a --stack a", ONE_PACKAGE),
+    ("log hdf5 --version 1 --commits", ONE_PACKAGE),
     ("show develop hdf5 zlib", "There is one argument too many: zlib"),
-    ("show /", WORDS),
-    ("show ''", WORDS),
+    ("show /", PACKAGE_OR_HASH),
+    ("show ''", PACKAGE_OR_HASH),
     ("show develop hdf5 --series develop", "leave REF out"),
     ("show /abc --series develop", "leave REF out"),
     (
@@ -104,12 +107,12 @@ WRONG_USAGE = (
     ("feed", "Name a SERIES, or write all feeds with --all."),
     ("feed --all", "name a folder with --output"),
     ("feed develop hdf5 --all -o x", "leave PACKAGE out"),
-    ("impact", TOP),
-    ("impact hdf5 --top 3", TOP),
+    ("impact", PACKAGES_OR_TOP),
+    ("impact hdf5 --top 3", PACKAGES_OR_TOP),
     ("impact A..B", "A..B names commits of --recipes, which is missing"),
-    ("impact hdf5 --recipes .", RANGE),
-    ("impact A..B hdf5 --recipes .", RANGE),
-    ("impact --top 3 --recipes .", RANGE),
+    ("impact hdf5 --recipes .", COMMITS),
+    ("impact A..B hdf5 --recipes .", COMMITS),
+    ("impact --top 3 --recipes .", COMMITS),
     ("impact ..HEAD --recipes .", "Write two revisions with dots between them: BASE..HEAD."),
     ("keep-list", "Missing option '--keep'"),
     ("keep-list --keep '0 daily'", "'0 daily' keeps nothing"),
@@ -143,11 +146,71 @@ WRONG_USAGE = (
 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
-    [(line, code, text) for code, rows in ((1, FAULTS), (2, WRONG_USAGE)) for line, text in rows],
+    [(line, code, text) for code, rows in ((1, ERRORS), (2, USAGE_ERRORS)) for line, text in rows],
 )
-def test_a_fault(demo_catalog: Path, line: str, code: int, message: str) -> None:
-    """It is named by its argument or option, in one line or below the usage; nothing is printed."""
-    done = cachelog(*shlex.split(line), catalog=demo_catalog)
-    assert (done.code, done.out) == (code, "")
-    assert message in done.err
-    assert done.err.startswith("cachelog: " if code == 1 else "Usage: ")
+def test_error(demo_catalog: Path, line: str, code: int, message: str) -> None:
+    """The message names the argument or option; standard output is empty."""
+    result = cachelog(*shlex.split(line), catalog=demo_catalog)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
+    assert result.err.startswith("cachelog: " if code == 1 else "Usage: ")
+
+
+READERS = (
+    ("revisions",),
+    ("packages",),
+    ("stacks",),
+    ("find", "x"),
+    ("show",),
+    ("log",),
+    ("diff", "a..b"),
+    ("notes", "a", "b"),
+    ("history", "fill"),
+)
+WRITERS = (("demo", "--revisions", "1", "--packages", "2", "--specs", "4"), ("import", "pages"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "location_format"),
+    [*((reader, "{}") for reader in READERS), (("revisions",), "file://{}")],
+    ids=str,
+)
+def test_missing_catalog(arguments: tuple[str, ...], location_format: str, tmp_path: Path) -> None:
+    """The error states how to create a catalog; the command creates none."""
+    location = location_format.format(tmp_path / "nowhere")
+    result = cachelog(*arguments, "--catalog", location)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"cachelog: there is no catalog at {location}; make one with ")
+    assert result.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    without_catalog = cachelog(*arguments, catalog=tmp_path)
+    assert without_catalog.err.startswith(f"cachelog: there is no catalog at {tmp_path}; ")
+
+
+@pytest.mark.parametrize("arguments", [("revisions",), *WRITERS], ids=" ".join)
+@pytest.mark.parametrize("location", ["s4://bucket", "http://host/x", "s3:/bucket", "s3:bucket"])
+def test_mistyped_location(
+    arguments: tuple[str, ...], location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error lists the valid forms; not even an import creates a folder of that name."""
+    monkeypatch.chdir(tmp_path)
+    result = cachelog(*arguments, catalog=location)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"cachelog: catalog: '{location}' is ")
+    assert "A catalog is a folder, or a URL that begins with " in result.err
+    assert result.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)
+def test_mistyped_variable(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command rejects it before it opens a catalog."""
+    monkeypatch.chdir(tmp_path)
+    result = cachelog(*arguments, catalogue=tmp_path / "other")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        "cachelog: CACHELOG_CATALOGUE: is not a setting; the nearest is CACHELOG_CATALOG\n"
+    )
+    assert list(tmp_path.iterdir()) == []

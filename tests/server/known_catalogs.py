@@ -1,4 +1,4 @@
-"""A small catalog with a past of its own, and a walk through all its contents beside it."""
+"""A small catalog with a history, and a naive model of the history."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +14,11 @@ RECIPE = "a" * 52 + "===="
 
 
 def _spec(label: str, name: str, version: str, *needs: str, **facts: object) -> Spec:
-    """Return a spec of a label that needs those of others: NAME:LABEL."""
-    parts = [it.partition(":") for it in needs]
+    """Return a spec of a label; ``needs`` names its dependencies and their labels: NAME:LABEL."""
+    parts = [need.partition(":") for need in needs]
     dependencies = tuple(Dependency(to, hash_of(at), ("link",)) for to, _, at in parts)
-    known = {"package_hash": RECIPE, "variants": (), "dependencies": dependencies}
-    return a_spec(label, **{"name": name, "version": version, **known, **facts})
+    usual = {"package_hash": RECIPE, "variants": (), "dependencies": dependencies}
+    return a_spec(label, **{"name": name, "version": version, **usual, **facts})
 
 
 ZLIB = _spec("zlib:1", "zlib", "1.2")
@@ -28,7 +28,7 @@ LARGER_HDF5 = replace(HDF5, size=3072)
 NEWER_HDF5 = _spec("hdf5:2", "hdf5", "1.14", "zlib:zlib:2", "gcc:gcc", size=4096)
 CMAKE = _spec("cmake", "cmake", "3.30", stacks=("tools", "root"))
 
-STATES = (
+REVISIONS = (
     ("develop", 1, (ZLIB, HDF5)),
     ("develop", 2, (ZLIB, HDF5, CMAKE)),
     ("develop", 3, (NEWER_ZLIB, NEWER_HDF5)),
@@ -40,17 +40,17 @@ STATES = (
 )
 
 
-class Remembered(NamedTuple):
-    """A catalog, and the walk through all that it holds."""
+class KnownCatalog(NamedTuple):
+    """A catalog and the model of its history."""
 
     catalog: Catalog
     past: Past
 
 
-def remembered(folder: Path) -> Remembered:
-    """Publish the states."""
+def known_catalog(folder: Path) -> KnownCatalog:
+    """Publish the revisions."""
     catalog = Catalog(str(folder))
-    snapshots = [a_snapshot(specs, tag, day(number)) for tag, number, specs in STATES]
+    snapshots = [a_snapshot(specs, tag, day(number)) for tag, number, specs in REVISIONS]
     catalog.publish(snapshots)
-    contents = {it.content.digest: list(it.content.specs()) for it in snapshots}
-    return Remembered(catalog, Past(catalog.require_history(), contents))
+    contents = {snapshot.content.digest: list(snapshot.content.specs()) for snapshot in snapshots}
+    return KnownCatalog(catalog, Past(catalog.require_history(), contents))
