@@ -63,17 +63,17 @@ from schema.revisions.revision import (
 from schema.revisions.spec import SpecType
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.kept_changes import KeptCause
-from snapshots.changes.lookup import COMPARED, Lookup, Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair, age
-from snapshots.models import ConcreteSpec, RevisionInfo
+from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
 from snapshots.refs import series as series_of
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
@@ -196,7 +196,7 @@ class HashHistoryType(Node):
             return None
         loaded = info.context.load(info.context.changing_history().of_series(span.series)[0])
         spec = self.spec(info)
-        facts = {name: spec.loaded.frame.columns[name].at(spec.row) for name in COMPARED}
+        facts = {name: spec.loaded.frame.columns[name].at(spec.row) for name in OWN_COLUMNS}
         needed = ConcreteSpec(hash=self.history.hash, name=self.history.name, **facts)
         row = int(Lookup(Wanted([needed]), loaded.frame).nearest[0])
         return None if row < 0 else SpecType(loaded=loaded, row=row)

@@ -54,6 +54,43 @@ class Unit(Enum):
     BYTES = "bytes"
 
 
+class CauseKind(Enum):
+    """What set a rebuild off.
+
+    Where several facts of a spec's own differ, the first of version, recipe, variants,
+    dependencies, compiler, target.
+
+    - VERSION: Another version.
+    - RECIPE: The same version, another recipe: the package hash differs.
+    - VARIANTS: Other variants.
+    - COMPILER: Another compiler, where compilers are not dependencies.
+    - TARGET: Another platform, operating system or target.
+    - DEPENDENCY_ADDED: A dependency that it did not have.
+    - DEPENDENCY_REMOVED: A dependency that it no longer has.
+    - PROVIDER: Another package provides a virtual package.
+    - EXTERNAL: A dependency outside the cache; a source states only its hash.
+    - ARCHITECTURE: The two sides have no stack in common and are for different architectures,
+      and no other cause explains the difference.
+    - FORMAT: Spack computes hashes differently: it wrote the specs in another format, and no
+      other cause explains the difference.
+    - UNKNOWN: The sources do not state it.
+    """
+
+    # Causes of the same package are listed in this order.
+    VERSION = "version"
+    RECIPE = "recipe"
+    VARIANTS = "variants"
+    COMPILER = "compiler"
+    TARGET = "target"
+    DEPENDENCY_ADDED = "dependency_added"
+    DEPENDENCY_REMOVED = "dependency_removed"
+    PROVIDER = "provider"
+    EXTERNAL = "external"
+    ARCHITECTURE = "architecture"
+    FORMAT = "format"
+    UNKNOWN = "unknown"
+
+
 class Fact(msgspec.Struct, frozen=True):
     """A fact of a record, declared in the annotation of its field.
 
@@ -62,6 +99,10 @@ class Fact(msgspec.Struct, frozen=True):
     raises ValueError for a text that is not valid for the fact or one of its items. A difference in
     a fact without ``is_compared`` is not a change. A fact with ``is_exceptional`` is shown only for
     the few specs that have it.
+
+    A fact with a ``rank`` is an own fact, in which different specs of a package are compared.
+    Own facts are listed by rank, and the first that differs names the cause of a rebuild:
+    ``cause`` is its kind, except for dependencies, which have several.
 
     The other attributes are derived from the field: ``value_type`` is its type without None,
     ``is_optional`` is whether it may be None, and ``may_be_unknown`` is whether None is the
@@ -75,6 +116,8 @@ class Fact(msgspec.Struct, frozen=True):
     unit: Unit | None = None
     is_compared: bool = True
     is_exceptional: bool = False
+    rank: int = 0
+    cause: CauseKind | None = None
     label: str = ""
     name: str = ""
     value_type: Any = None
@@ -138,8 +181,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
     This is the table of the facts of a spec. Storage, tables, the API and JSON documents are
-    derived from it, as is the comparison of two specs with the same hash. What queries can name,
-    and which own facts of two different specs are compared, is listed where that is done.
+    derived from it, as are the comparisons of two specs. What queries can name is listed where
+    they are parsed.
     Fields that default to None are facts that a source may not state. New fields
     are appended, so that existing digests do not change.
     """
@@ -155,7 +198,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ]
     name: Annotated[str, Fact("The package's name.", check=checked_name)]
     version: Annotated[
-        str, Fact("The version that was built.", sort_key=_version_order, check=checked_version)
+        str,
+        Fact(
+            "The version that was built.",
+            sort_key=_version_order,
+            check=checked_version,
+            rank=1,
+            cause=CauseKind.VERSION,
+        ),
     ]
     compiler: Annotated[
         str | None,
@@ -164,20 +214,44 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "none.",
             sort_key=compiler_key,
             check=checked_compiler,
+            rank=6,
+            cause=CauseKind.COMPILER,
         ),
     ]
     operating_system: Annotated[
-        str, Fact("The operating system it was built for.", check=checked_word)
+        str,
+        Fact(
+            "The operating system it was built for.",
+            check=checked_word,
+            rank=8,
+            cause=CauseKind.TARGET,
+        ),
     ]
     platform: Annotated[
-        str, Fact("The platform it was built for: linux, darwin ...", check=checked_word)
+        str,
+        Fact(
+            "The platform it was built for: linux, darwin ...",
+            check=checked_word,
+            rank=7,
+            cause=CauseKind.TARGET,
+        ),
     ]
-    target: Annotated[str, Fact("The microarchitecture it was built for.", check=checked_word)]
+    target: Annotated[
+        str,
+        Fact(
+            "The microarchitecture it was built for.",
+            check=checked_word,
+            rank=9,
+            cause=CauseKind.TARGET,
+        ),
+    ]
     variants: Annotated[
         tuple[str, ...],
         Fact(
             "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
             check=checked_variant,
+            rank=4,
+            cause=CauseKind.VARIANTS,
         ),
     ]
     stacks: Annotated[
@@ -197,10 +271,22 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         ),
     ] = None
     namespace: Annotated[
-        str | None, Fact("The package repository: builtin ...", check=checked_word)
+        str | None,
+        Fact(
+            "The package repository: builtin ...",
+            check=checked_word,
+            rank=3,
+            cause=CauseKind.RECIPE,
+        ),
     ] = None
     package_hash: Annotated[
-        str | None, Fact("The hash of the package's recipe.", check=checked_checksum)
+        str | None,
+        Fact(
+            "The hash of the package's recipe.",
+            check=checked_checksum,
+            rank=2,
+            cause=CauseKind.RECIPE,
+        ),
     ] = None
     dependencies: Annotated[
         tuple[Dependency, ...] | None,
@@ -208,6 +294,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "What it depends on.",
             kept=Kept.EDGES,
             is_compared=False,  # they are the same as long as the hash is
+            rank=5,
         ),
     ] = None
     patches: Annotated[
@@ -300,6 +387,15 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 SPEC_FACTS = facts_of(Spec)
 """The facts of a spec, by name."""
+
+OWN_FACTS = dict(sorted((it for it in SPEC_FACTS.items() if it[1].rank), key=lambda it: it[1].rank))
+"""The own facts of a spec, by name, in the order of their ranks."""
+
+OWN_COLUMNS = [name for name, fact in OWN_FACTS.items() if fact.kept is not Kept.EDGES]
+"""The names of the own facts that are columns: all but the dependencies."""
+
+ARCHITECTURE = tuple(name for name, fact in OWN_FACTS.items() if fact.cause is CauseKind.TARGET)
+"""The platform, the operating system and the target."""
 
 
 class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -22,7 +22,7 @@ from snapshots.catalog.vacuum import LEAST, MOST
 from snapshots.changes import lookup
 from snapshots.changes.candidates import MAX_CLASSES
 from snapshots.changes.cause_graph import MOST_STEPS
-from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.cause_names import MOST_TOGETHER
 from snapshots.changes.counterparts import TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label
@@ -39,6 +39,7 @@ from snapshots.changes.rules.rules import (
     RuleLevel,
 )
 from snapshots.errors import NewerCatalog
+from snapshots.models import CauseKind
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
 from snapshots.notes.plan_comments import MOST_CHARACTERS

@@ -71,7 +71,7 @@ from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
-from snapshots.changes.cause_names import OF_NO_PACKAGE, CauseKind, CauseName
+from snapshots.changes.cause_names import OF_NO_PACKAGE, CauseName
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
@@ -84,7 +84,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.errors import InvalidArgument
-from snapshots.models import RevisionInfo, StackInfo
+from snapshots.models import CauseKind, RevisionInfo, StackInfo
 from snapshots.notes.changelog import Only, changelog, summarize, totals
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render

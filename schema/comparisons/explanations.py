@@ -47,12 +47,13 @@ from schema.fields.scalars import DateTime, deprecated, describe_enum, object_ty
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.cause_names import MOST_TOGETHER
 from snapshots.changes.causes import Causes
 from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
+from snapshots.models import CauseKind
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK

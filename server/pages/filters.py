@@ -16,7 +16,7 @@ from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
@@ -26,13 +26,11 @@ from snapshots.changes.vocabulary import (
     variant_text,
     without_direction,
 )
+from snapshots.models import OWN_COLUMNS, OWN_FACTS, CauseKind
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 
 Data = Mapping[str, Any]
-
-RECIPE = "recipe"
-"""The name of the fact that a package's hash represents."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -49,7 +47,8 @@ def difference(field: Mapping[str, Any]) -> Difference:
     if isinstance(before, list) and isinstance(after, list):
         return of_lists(texts.in_words(path), before, after)
     if path == "package_hash":
-        return of_recipes(before, after)
+        hashes = (value and texts.short_hash(value) for value in (before, after))
+        return Difference("recipe", *hashes)
     return Difference(texts.in_words(path), _text(before), _text(after))
 
 
@@ -58,11 +57,6 @@ def of_lists(name: str, before: Sequence[Any], after: Sequence[Any]) -> Differen
     gone = [str(value) for value in before if value not in after]
     new = [str(value) for value in after if value not in before]
     return Difference(name, " ".join(gone) or None, " ".join(new) or None)
-
-
-def of_recipes(before: str | None, after: str | None) -> Difference:
-    """Return the difference between two recipes, with shortened hashes."""
-    return Difference(RECIPE, *(digest and texts.short_hash(digest) for digest in (before, after)))
 
 
 def _text(value: Any) -> str | None:
@@ -283,10 +277,6 @@ def install_commands(revision: Data) -> Mapping[str, str]:
     return commands
 
 
-_OWN_FACTS = ("version", "namespace", "compiler", "platform", "operating_system", "target")
-"""The facts of specs with a single value."""
-
-
 def choices(rows: Iterable[Data], value: str, count: str) -> list[tuple[str, str, int]]:
     """Return the values by which a table can be filtered, each with its name and count."""
     return [(row[value], texts.in_words(row[value].lower()), row[count]) for row in rows]
@@ -295,7 +285,7 @@ def choices(rows: Iterable[Data], value: str, count: str) -> list[tuple[str, str
 def differences(change: Data) -> list[Difference]:
     """Return the differences between both sides of a changed spec, or a spec and its counterpart.
 
-    A spec without a counterpart has none. Unknown stacks are not compared.
+    A spec without a counterpart has none. Unknown facts and stacks are not compared.
     """
     if change["kind"] == "CHANGED":
         return [difference(field) for field in change["fields"]]
@@ -304,15 +294,11 @@ def differences(change: Data) -> list[Difference]:
     if before is None or after is None:
         return []
     differing = []
-    recipes = before["packageHash"], after["packageHash"]
-    if recipes[0] != recipes[1] and None not in recipes:
-        differing.append(of_recipes(*recipes))
-    for name in _OWN_FACTS:
+    for name in OWN_COLUMNS:
         sides = before[to_camel_case(name)], after[to_camel_case(name)]
-        if sides[0] != sides[1]:
-            differing.append(Difference(texts.in_words(name), *sides))
-    if before["variants"] != after["variants"]:
-        differing.append(of_lists("variants", before["variants"], after["variants"]))
+        is_unknown = OWN_FACTS[name].may_be_unknown and None in sides
+        if sides[0] != sides[1] and not is_unknown:
+            differing.append(difference({"path": name, "before": sides[0], "after": sides[1]}))
     stacks = before["stacks"], after["stacks"]
     if stacks[0] != stacks[1] and all(stacks):
         differing.append(of_lists("stacks", *stacks))

@@ -26,6 +26,7 @@ from snapshots.changes.sides import (
     stating_compilers,
 )
 from snapshots.frames.columns import Mask, Rows, begins_of_runs, mixed, places_of_runs
+from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
 Numbers = npt.NDArray[np.int64]
@@ -57,8 +58,7 @@ class Candidates:
     @cached_property
     def architecture(self) -> Fingerprints:
         """The platform, the operating system and the target."""
-        names = ("platform", "operating_system", "target")
-        return row_hashes(self.side.frame, self.rows, names)
+        return row_hashes(self.side.frame, self.rows, ARCHITECTURE)
 
     @cached_property
     def variants(self) -> Fingerprints:

@@ -11,7 +11,6 @@ packages.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ from snapshots.changes.cause_graph import (
     edges_of_each,
     pair_edges,
 )
-from snapshots.changes.own_facts import ARCHITECTURE, Facts, OwnFact, column_name, shapes
+from snapshots.changes.own_facts import Facts, bits_of, names_of, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import (
     Apart,
@@ -41,44 +40,7 @@ from snapshots.changes.sides import (
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
-
-
-class CauseKind(Enum):
-    """What set a rebuild off.
-
-    Where several facts of a spec's own differ, the first of version, recipe, variants,
-    dependencies, compiler, target.
-
-    - VERSION: Another version.
-    - RECIPE: The same version, another recipe: the package hash differs.
-    - VARIANTS: Other variants.
-    - COMPILER: Another compiler, where compilers are not dependencies.
-    - TARGET: Another platform, operating system or target.
-    - DEPENDENCY_ADDED: A dependency that it did not have.
-    - DEPENDENCY_REMOVED: A dependency that it no longer has.
-    - PROVIDER: Another package provides a virtual package.
-    - EXTERNAL: A dependency outside the cache; a source states only its hash.
-    - ARCHITECTURE: The two sides have no stack in common and are for different architectures,
-      and no other cause explains the difference.
-    - FORMAT: Spack computes hashes differently: it wrote the specs in another format, and no
-      other cause explains the difference.
-    - UNKNOWN: The sources do not state it.
-    """
-
-    # Causes of the same package are listed in this order.
-    VERSION = "version"
-    RECIPE = "recipe"
-    VARIANTS = "variants"
-    COMPILER = "compiler"
-    TARGET = "target"
-    DEPENDENCY_ADDED = "dependency_added"
-    DEPENDENCY_REMOVED = "dependency_removed"
-    PROVIDER = "provider"
-    EXTERNAL = "external"
-    ARCHITECTURE = "architecture"
-    FORMAT = "format"
-    UNKNOWN = "unknown"
-
+from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
 
 OF_NO_PACKAGE = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
 """The kinds that explain only what no other cause does: one cause for all packages."""
@@ -187,28 +149,15 @@ def _features(edges: Sequence[EdgeEnd]) -> set[DependencyType | str]:
 
 Numbers = npt.NDArray[np.int64]
 
-_ARCHITECTURE = tuple(fact for fact in OwnFact if fact in ARCHITECTURE)
-_COLUMNS = {
-    CauseKind.VERSION: ("version",),
+_COLUMNS = {fact.cause: (name,) for name, fact in OWN_FACTS.items() if fact.cause} | {
     CauseKind.RECIPE: (),
-    CauseKind.VARIANTS: ("variants",),
-    CauseKind.COMPILER: ("compiler",),
-    CauseKind.TARGET: ("platform", "operating_system", "target"),
+    CauseKind.TARGET: ARCHITECTURE,
     CauseKind.EXTERNAL: ("version",),
-    CauseKind.ARCHITECTURE: ("platform", "operating_system", "target"),
+    CauseKind.ARCHITECTURE: ARCHITECTURE,
     CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
 }
 """The columns from which before and after are composed."""
-
-_KINDS = {
-    OwnFact.VERSION: CauseKind.VERSION,
-    OwnFact.PACKAGE_HASH: CauseKind.RECIPE,
-    OwnFact.NAMESPACE: CauseKind.RECIPE,
-    OwnFact.VARIANTS: CauseKind.VARIANTS,
-    OwnFact.COMPILER: CauseKind.COMPILER,
-    **dict.fromkeys(_ARCHITECTURE, CauseKind.TARGET),
-}
 
 
 class OwnCauses(msgspec.Struct, frozen=True):
@@ -248,14 +197,14 @@ class CauseNaming:
             unexplained[kind] = of_kind
             is_unknown = is_unknown & ~of_kind
         for kind in _COLUMNS:
-            named = [fact.value for fact, of_kind in _KINDS.items() if of_kind is kind]
-            pairs: Mask = np.isin(first, named)
+            bits = bits_of(name for name, fact in OWN_FACTS.items() if fact.cause is kind)
+            pairs: Mask = first & bits != 0
             if kind is CauseKind.EXTERNAL:
                 pairs = self._graph.is_external
             elif (left := unexplained.get(kind)) is not None:
                 pairs = left
             self._add_simple(kind, np.flatnonzero(pairs))
-        self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
+        self._add_dependencies(np.flatnonzero(first == bits_of(["dependencies"])))
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
 
     def _differ_in(self, columns: Sequence[str]) -> Mask:
@@ -354,26 +303,21 @@ NO_DEPENDENCIES = "the source does not list dependencies"
 NO_PACKAGE_HASHES = "the source does not list package hashes"
 NOTHING = "nothing that the source reports of it differs"
 
-# As plain integers: each ``&`` of an IntFlag creates an object.
-_BITS = [(fact, int(fact)) for fact in OwnFact]
-
 
 def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
-    """Return the differing own facts of two nodes, in the order of OwnFact.
+    """Return the differing own facts of two nodes, in the order of their ranks.
 
     For variants and dependencies, they contain the items that only one side has; a dependency is
     represented by its name, types and virtual packages.
     """
     changes: list[FieldChange] = []
-    for fact, bit in _BITS:
-        if not facts & bit:
-            continue
+    for name in names_of(facts):
         before, after = (
-            fact_value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
+            fact_value(side, node, name) for side, node in zip((base, head), nodes, strict=True)
         )
-        if fact is OwnFact.VARIANTS or fact is OwnFact.DEPENDENCIES:
+        if isinstance(before, list | tuple):
             before, after = _only_texts(before, after), _only_texts(after, before)
-        changes.append(FieldChange(column_name(fact), before, after))
+        changes.append(FieldChange(name, before, after))
     return changes
 
 
@@ -383,9 +327,7 @@ def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool)
         return CUT
     sides = list(zip((base, head), nodes, strict=True))
     has_edges = all(side.graph.known_nodes[node] for side, node in sides)
-    has_hashes = all(
-        fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
-    )
+    has_hashes = all(fact_value(side, node, "package_hash") is not None for side, node in sides)
     return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes) or NOTHING
 
 
@@ -396,12 +338,12 @@ def what_is_unstated(*, has_edges: bool, has_hashes: bool) -> str | None:
     return NO_DEPENDENCIES if has_hashes else NEITHER
 
 
-def fact_value(side: Side, node: int, fact: OwnFact) -> Any:
+def fact_value(side: Side, node: int, name: str) -> Any:
     """Return an own fact of a node; for dependencies, name, types and virtual packages of each."""
-    if fact is OwnFact.DEPENDENCIES:
+    if name == "dependencies":
         return edge_texts(side, node)
     frame, row = frame_row(side, node)
-    return frame.columns[column_name(fact)].at(row)
+    return frame.columns[name].at(row)
 
 
 def _only_texts(texts: Sequence[str], others: Sequence[str]) -> list[str]:

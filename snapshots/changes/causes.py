@@ -19,7 +19,6 @@ from snapshots.changes.cause_graph import PairGraph, walk
 from snapshots.changes.cause_names import (
     MOST_TOGETHER,
     OF_NO_PACKAGE,
-    CauseKind,
     CauseName,
     CauseNaming,
     Numbers,
@@ -34,6 +33,7 @@ from snapshots.changes.reasons import Reasoning
 from snapshots.changes.sides import Side, frame_row, hash_keys
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
+from snapshots.models import CauseKind
 
 
 def _best_of_pairs(graph: PairGraph, order: FromBelow, own: OwnCauses, by_most: Numbers) -> Numbers:

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.kept_cells import NO_CELLS, kept_cells
@@ -34,6 +33,7 @@ from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import NUM_WORDS, WIDTH
 from snapshots.history import Pair
+from snapshots.models import CauseKind
 from snapshots.tables import CHANGES, COMPARISONS
 
 Numbers = npt.NDArray[np.uint64]

@@ -21,19 +21,7 @@ from snapshots.changes.pairings import FieldChange
 from snapshots.frames.columns import Column, ListColumn, Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes
-from snapshots.models import SPEC_FACTS, ConcreteSpec
-
-COMPARED = (
-    "version",
-    "namespace",
-    "package_hash",
-    "variants",
-    "compiler",
-    "platform",
-    "operating_system",
-    "target",
-)
-"""The facts in which a missing spec is compared with the nearest, in the order of listing."""
+from snapshots.models import OWN_COLUMNS, OWN_FACTS, ConcreteSpec
 
 
 class Wanted:
@@ -173,7 +161,7 @@ def _architecture(pairs: _Pairs) -> Scores:
 
 def _version(pairs: _Pairs) -> Scores:
     """Return the similarity of the versions: 0 if equal, -1 for the next one on either side."""
-    frame, sort_key = pairs.frame, SPEC_FACTS["version"].sort_key
+    frame, sort_key = pairs.frame, OWN_FACTS["version"].sort_key
     column, are_stated = pairs.stated("version")
     size, values = len(frame.version.values), frame.version.values
     # Twice the position from the newest version; odd if the revision lacks the version.
@@ -273,9 +261,9 @@ class Lookup:
             return []
         spec = self.wanted.specs[int(self.missing[number])]
         changes = []
-        for name in COMPARED:
+        for name in OWN_COLUMNS:
             before, after = getattr(spec, name), self.frame.columns[name].at(row)
-            is_known = after is not None or not SPEC_FACTS[name].may_be_unknown
+            is_known = after is not None or not OWN_FACTS[name].may_be_unknown
             if before is not None and is_known and before != after:
                 changes.append(FieldChange(name, _as_json(before), _as_json(after)))
         return changes

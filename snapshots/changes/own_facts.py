@@ -12,7 +12,7 @@ and on pages: if no build dependency of either node provides a language. In that
 without any compiler differs from one with a compiler.
 """
 
-from enum import IntFlag
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,35 +29,22 @@ from snapshots.changes.sides import (
 )
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Nodes
+from snapshots.models import ARCHITECTURE, OWN_COLUMNS, OWN_FACTS
 
 Facts = npt.NDArray[np.uint16]
-"""The own facts that differ in each of some pairs: a sum of OwnFact."""
+"""The own facts that differ in each of some pairs: a sum of bits."""
+
+_BITS = {name: 1 << number for number, name in enumerate(OWN_FACTS)}
 
 
-class OwnFact(IntFlag):
-    """The own facts, in the order of precedence for naming a cause."""
-
-    VERSION = 1
-    PACKAGE_HASH = 2
-    NAMESPACE = 4
-    VARIANTS = 8
-    DEPENDENCIES = 16
-    COMPILER = 32
-    PLATFORM = 64
-    OPERATING_SYSTEM = 128
-    TARGET = 256
+def bits_of(names: Iterable[str]) -> int:
+    """Return the sum of the bits of some own facts; the first own fact has the lowest bit."""
+    return sum(_BITS[name] for name in names)
 
 
-_OF_COLUMNS = [fact for fact in OwnFact if fact is not OwnFact.DEPENDENCIES]
-_MAY_BE_UNKNOWN = OwnFact.PACKAGE_HASH | OwnFact.NAMESPACE
-
-
-def column_name(fact: OwnFact) -> str:
-    """Return the name of a fact in records and frames."""
-    return str(fact.name).lower()
-
-
-ARCHITECTURE = OwnFact.PLATFORM | OwnFact.OPERATING_SYSTEM | OwnFact.TARGET
+def names_of(facts: int) -> list[str]:
+    """Return the names of the own facts in a sum of bits, in the order of their ranks."""
+    return [name for name, bit in _BITS.items() if facts & bit]
 
 
 def differing_facts(
@@ -75,16 +62,16 @@ def differing_facts(
     base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
-    for fact in _OF_COLUMNS:
-        before, known_before = _values(base, fact, base_nodes)
-        after, known_after = _values(head, fact, head_nodes)
-        facts[(before != after) & known_before & known_after & are_stated] |= fact.value
+    for name in OWN_COLUMNS:
+        before, known_before = _values(base, name, base_nodes)
+        after, known_after = _values(head, name, head_nodes)
+        facts[(before != after) & known_before & known_after & are_stated] |= _BITS[name]
     is_dependency = has_compiler(base, base_nodes) | has_compiler(head, head_nodes)
-    facts[is_dependency] &= ~np.uint16(OwnFact.COMPILER)
+    facts[is_dependency] &= ~np.uint16(_BITS["compiler"])
     are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
     differ = shapes(base, base_nodes) != shapes(head, head_nodes)
-    facts[differ & are_known] |= OwnFact.DEPENDENCIES.value
-    facts[are_apart(apart, base_nodes, head_nodes)] &= ~np.uint16(ARCHITECTURE)
+    facts[differ & are_known] |= _BITS["dependencies"]
+    facts[are_apart(apart, base_nodes, head_nodes)] &= ~np.uint16(bits_of(ARCHITECTURE))
     return facts
 
 
@@ -125,11 +112,10 @@ def _mixed(numbers: Fingerprints) -> Fingerprints:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
+def _values(side: Side, name: str, nodes: Nodes) -> tuple[Fingerprints, Mask]:
     """Return a hash of each node's value, and a mask of the nodes whose value is known."""
-    name = column_name(fact)
     codes = node_codes(side, name)[nodes]
     values = node_fingerprints(side, name)[codes]
-    if fact not in _MAY_BE_UNKNOWN:
+    if not OWN_FACTS[name].may_be_unknown:
         return values, np.ones(len(nodes), np.bool_)
     return values, known_values(side, name)[codes]

@@ -20,6 +20,7 @@ from snapshots.frames.columns import (
     rows_where,
 )
 from snapshots.frames.frame import Frame
+from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import VersionKey, version_key
 
@@ -345,7 +346,7 @@ def _newest(
     is_stack = np.array([item != ROOT_STACK for item in frame.stacks.items], np.bool_)[items]
     owners, items = owners[is_stack], items[is_stack]
     stacks = np.fromiter(map(hash, frame.stacks.items), np.int64, len(frame.stacks.items))
-    architectures = row_hashes(frame, rows, ("platform", "operating_system", "target"))
+    architectures = row_hashes(frame, rows, ARCHITECTURE)
     places = np.concatenate([architectures, stacks[items].astype(np.uint64)])
     every = np.concatenate([np.arange(len(rows)), owners])
     # The newest version of a package comes first.

@@ -14,6 +14,7 @@ from snapshots.changes.pairings import Pairing, code_of, tells_stacks
 from snapshots.changes.sides import Apart, Side, find_apart, row_hashes
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
+from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
 Codes = npt.NDArray[np.int8]
@@ -149,8 +150,7 @@ def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChang
     package, stack, version, target, build = map(code_of, reasons)
     codes = np.full(len(rows), build, np.int8)
     # Reasons with precedence are assigned last and overwrite the others.
-    architecture = ("name", "platform", "operating_system", "target")
-    codes[~_has(frame, rows, other, architecture)] = target
+    codes[~_has(frame, rows, other, ("name", *ARCHITECTURE))] = target
     codes[~_has(frame, rows, other, ("name", "version"))] = version
     codes[_only_in_other_stacks(frame, other)[frame.stacks.codes[rows]]] = stack
     codes[~_has(frame, rows, other, ("name",))] = package

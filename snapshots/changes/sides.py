@@ -17,6 +17,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
 from snapshots.frames.hashes import NUM_WORDS, Hashes, texts_of
+from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -145,9 +146,6 @@ def stating_compilers(side: Side) -> Mask:
     return mask
 
 
-_ARCHITECTURE = ("platform", "operating_system", "target")
-
-
 Apart = tuple[Mask, Mask]
 """The nodes of base, and of head, whose architecture only their side has."""
 
@@ -163,7 +161,7 @@ def find_apart(base: Side, head: Side) -> Apart | None:
     if not ours.isdisjoint(theirs):
         return None
     base_keys, head_keys = (
-        mixed(*(node_hashes(side, name) for name in _ARCHITECTURE)) for side in sides
+        mixed(*(node_hashes(side, name) for name in ARCHITECTURE)) for side in sides
     )
     of_base = ~np.isin(base_keys, np.unique(head_keys[: head.graph.num_rows]))
     of_head = ~np.isin(head_keys, np.unique(base_keys[: base.graph.num_rows]))

@@ -18,11 +18,12 @@ from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, p
 from snapshots.changes.cause_names import fact_value, own_changes
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.explanation import Explanation, explain_pairs
-from snapshots.changes.own_facts import OwnFact, column_name, differing_facts
+from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, are_equal, hash_keys, node_texts, node_values
 from snapshots.frames.dependencies import EachLevel
 from snapshots.frames.graphs import Nodes
+from snapshots.models import OWN_FACTS
 from snapshots.spack.notation import variant_parts
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
-VARIANTS, DEPENDENCIES = map(column_name, (OwnFact.VARIANTS, OwnFact.DEPENDENCIES))
+VARIANTS, DEPENDENCIES = "variants", "dependencies"
 
 BELOW, HASHES = "below", "hashes"
 """Keys of a document: differing own facts of dependencies, and the hashes of all dependencies."""
@@ -307,12 +308,9 @@ def changes_below(
         yield name, sorted((change for _, change in inside), key=_order)
 
 
-_ORDER = {column_name(fact): number for number, fact in enumerate(OwnFact)}
-
-
 def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[str]]:
     names, _ = changed
-    return _ORDER[names[0]] if names else 0, names
+    return OWN_FACTS[names[0]].rank if names else 0, names
 
 
 def _ends(side: Side, nodes: Nodes) -> list[EdgeEnd]:
@@ -335,7 +333,7 @@ def _documents(changes: Iterable[FieldChange]) -> tuple[Document, Document]:
 
 def _facts_at(side: Side, node: int) -> Document:
     """Return all known own facts of a node."""
-    facts = ((column_name(fact), fact_value(side, node, fact)) for fact in OwnFact)
+    facts = ((name, fact_value(side, node, name)) for name in OWN_FACTS)
     return {name: _nested(name, value) for name, value in facts if value is not None}
 
 

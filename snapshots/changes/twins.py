@@ -17,9 +17,10 @@ from snapshots.changes.pairings import Records
 from snapshots.changes.sides import Side, row_hashes
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.graphs import FromBelow
+from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
-ALIKE = ("name", "version", "variants", "platform", "operating_system", "target")
+ALIKE = ("name", "version", "variants", *ARCHITECTURE)
 """The facts that are equal for twins."""
 
 _NONE = -1

@@ -9,11 +9,12 @@ from string import Formatter
 import msgspec
 
 from snapshots.changes.candidates import Tie
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.models import CauseKind
 from snapshots.spack.names import natural_key
 from snapshots.texts import in_words, short_hash, single_value
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
+from snapshots.models import CauseKind
 from snapshots.notes.sections import (
     CauseEntry,
     ChangedPackage,

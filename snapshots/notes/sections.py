@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.cause_names import MOST_TOGETHER
 from snapshots.changes.causes import CauseCount, Causes
 from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
@@ -23,7 +23,7 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS
+from snapshots.models import SPEC_FACTS, CauseKind
 from snapshots.recipes.commits import Links, without_pull_request
 from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK

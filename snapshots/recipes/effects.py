@@ -11,11 +11,11 @@ from enum import Enum
 import msgspec
 import numpy as np
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.rules.measures import CommitRebuild, commits_unknown
 from snapshots.changes.sides import Side, node_codes
+from snapshots.models import CauseKind
 from snapshots.recipes.commits import Between, Commit, Links, Recipes
 from snapshots.texts import short_digest
 

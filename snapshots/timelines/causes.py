@@ -13,12 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import RevisionInfo
+from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.tables import COMPARISONS
 from snapshots.timelines.steps import Steps

@@ -10,7 +10,11 @@ from msgspec.structs import replace
 
 from snapshots.frames.frame import Frame
 from snapshots.models import (
+    ARCHITECTURE,
+    OWN_COLUMNS,
+    OWN_FACTS,
     SPEC_FACTS,
+    ConcreteSpec,
     Fact,
     Kept,
     Source,
@@ -97,6 +101,16 @@ def test_facts_that_may_be_unknown_come_last() -> None:
     """The digest includes the names of these facts alone: a new unknown fact changes no digest."""
     unknown = [fact.may_be_unknown for fact in SPEC_FACTS.values()]
     assert unknown == sorted(unknown)
+
+
+def test_own_facts_are_distinct_in_rank() -> None:
+    """Each but the dependencies is a kind of cause, a column, and a fact of required specs."""
+    ranks = [fact.rank for fact in SPEC_FACTS.values() if fact.rank]
+    assert len(ranks) == len(set(ranks)) == len(OWN_FACTS)
+    assert [name for name, fact in OWN_FACTS.items() if fact.cause is None] == ["dependencies"]
+    assert all(OWN_FACTS[name].kept is Kept.CODES for name in OWN_COLUMNS)
+    assert set(OWN_COLUMNS) <= set(ConcreteSpec.__struct_fields__)
+    assert ARCHITECTURE == ("platform", "operating_system", "target")
 
 
 def test_columns_of_the_store() -> None:

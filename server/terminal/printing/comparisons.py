@@ -19,7 +19,6 @@ from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.commits import PAIRED, ComparedCommits
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, CauseStep
 from snapshots.changes.costs import NO_COST, FrameCosts, costs_by_number
 from snapshots.changes.coverage import (
@@ -38,7 +37,7 @@ from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.columns import Mask
-from snapshots.models import SideInfo, Spec
+from snapshots.models import CauseKind, SideInfo, Spec
 from snapshots.notes import changelog
 from snapshots.notes.sections import Section
 from snapshots.refs import title

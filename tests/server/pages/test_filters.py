@@ -55,17 +55,17 @@ SPEC = a_side()
                 ),
             },
             [
-                Difference("recipe", "k" * 7, "r" * 7),
                 Difference("version", "1", "2"),
-                Difference("operating system", "rhel9", "rhel8"),
+                Difference("recipe", "k" * 7, "r" * 7),
                 Difference("variants", "+a", "~a"),
+                Difference("operating system", "rhel9", "rhel8"),
             ],
         ),
         (
             {
                 "kind": "ADDED",
                 "before": None,
-                "after": a_side(compiler="gcc@13", stacks=["e4s", "hep"]),
+                "after": a_side(compiler="gcc@13", namespace="mine", stacks=["e4s", "hep"]),
                 "counterpart": SPEC,
             },
             [Difference("compiler", None, "gcc@13"), Difference("stacks", None, "hep")],

@@ -18,7 +18,6 @@ from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import ToRead, Verified, content_of, read_content, verify
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.kept_changes import (
     KeptCause,
     KeptChanges,
@@ -26,7 +25,7 @@ from snapshots.changes.kept_changes import (
 )
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import NoCatalog
-from snapshots.models import NOTHING, Spec
+from snapshots.models import NOTHING, CauseKind, Spec
 from snapshots.tables import CHANGES, revisions_table
 from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.changes.graphs import side_of

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.vocabulary import cause_title
+from snapshots.models import CauseKind
 
 
 class CauseRecord(NamedTuple):

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
 from snapshots.changes.explanation import explain_pairs
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
+from snapshots.models import CauseKind
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.graphs import node
 

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from snapshots.changes.cause_names import CauseKind, CauseName
-from snapshots.models import Dependency
+from snapshots.changes.cause_names import CauseName
+from snapshots.models import CauseKind, Dependency
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
 from tests.snapshots.changes.graphs import edge, node, side_of

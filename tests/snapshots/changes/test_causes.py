@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.cause_names import (
-    CUT,
-    MOST_TOGETHER,
-    CauseKind,
-)
+from snapshots.changes.cause_names import CUT, MOST_TOGETHER
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.sides import Side
+from snapshots.models import CauseKind
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import (
     all_rows,

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.lookup import COMPARED, Lookup, Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.pairings import FieldChange
-from snapshots.models import ConcreteSpec, Spec
+from snapshots.models import OWN_COLUMNS, ConcreteSpec, Spec
 from snapshots.spack.versions import version_key
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of, random_facts
 from tests.snapshots.records import frame_of
@@ -170,7 +170,7 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
     wishes = []
     for number in range(6):
         facts = random_facts(random)
-        stated: dict[str, Any] = {it: facts[it] for it in COMPARED if random.random() < 0.7}
+        stated: dict[str, Any] = {it: facts[it] for it in OWN_COLUMNS if random.random() < 0.7}
         name = random.choice(("hdf5", "zlib", "none"))
         wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **stated))
     there = [replace(spec, name=random.choice(("hdf5", "zlib"))) for spec in there]

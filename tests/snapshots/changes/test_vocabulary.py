@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots.changes.candidates import Tie
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import (
@@ -13,6 +13,7 @@ from snapshots.changes.vocabulary import (
     twins_title,
     without_direction,
 )
+from snapshots.models import CauseKind
 
 LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
 

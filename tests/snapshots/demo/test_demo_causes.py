@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import pytest
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
@@ -14,6 +13,7 @@ from snapshots.contents import Snapshot
 from snapshots.demo.machines import MACHINES
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.models import CauseKind
 from tests.snapshots.changes.cause_records import records
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.vocabulary import cause_title
-from snapshots.models import Spec
+from snapshots.models import CauseKind, Spec
 from snapshots.notes.phrases import causes_sentence, noun_phrase
 from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Sentence, markdown, plain

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
-from snapshots.models import Dependency, Spec
+from snapshots.models import CauseKind, Dependency, Spec
 from snapshots.recipes.commits import Between, Commit, SpackChange
 from snapshots.recipes.effects import Attribution, CommitLevel
 from tests.snapshots.changes.graphs import side_of

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes import kept_changes
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.kept_changes import causes_of_package, comparisons_table, keep_changes
 from snapshots.changes.sides import Side
 from snapshots.history import History, Pair
-from snapshots.models import RevisionInfo
+from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCauses
 from tests.expensive import FEWER_EXAMPLES
