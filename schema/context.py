@@ -4,6 +4,7 @@ values.
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -24,7 +25,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
 from snapshots.catalog.library import Covered, Library, best_covering, candidates
 from snapshots.changes.costs import FrameCosts
-from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
@@ -36,7 +36,6 @@ from snapshots.errors import (
     InvalidArgument,
     RevisionNotFound,
     StackNotFound,
-    UnknownPackage,
 )
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
@@ -45,11 +44,10 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
-from snapshots.models import LOCK_FILE, RevisionInfo, Source, StackInfo, is_revision
-from snapshots.notes.changelog import Only, Scope, scope_of
+from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest, parse_side
-from snapshots.texts import absent_name, nearest_names, nearest_or_first, short_digest
+from snapshots.texts import short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
@@ -68,8 +66,7 @@ _PLAN = "plan"
 _HELD = 2
 """Number of frames, graphs and comparisons that a request retains: those of two revisions.
 
-Also the number of each kind of value that it computes from comparisons for itself: scopes, cells,
-and causes by commits.
+Also the number of comparisons with a scope, and of causes by commits, that it computes for itself.
 """
 
 _LOADS_EACH = 2
@@ -88,28 +85,11 @@ class LoadedRevision(msgspec.Struct, frozen=True):
 
     def dependencies(self) -> DependencyGraph:
         """Return the dependencies of the revision's specs."""
-        return self.context.dependencies(self.info)
+        return self.context.graph_of(self.info)
 
     def matching(self, query: str) -> Mask:
-        """Return a mask over the frame's rows that selects the specs that match a query in Spack's
-        spec syntax.
-
-        Each query is evaluated once per request. Raises the errors of ``snapshots.frames.queries``.
-        """
-        context = self.context
-        key = self.info.content, query
-        mask = context.masks.get(key)
-        if mask is None:
-            constraint = queries.read(query)
-            if constraint.is_about_dependencies:
-                context.require_time()  # each ^ walks through the whole graph, up to 30 ms
-            mask = queries.select(self.frame, constraint, self.dependencies)
-            if not mask.any():
-                queries.require_known(
-                    constraint, self.frame, self.dependencies, context.names_elsewhere
-                )
-            context.masks[key] = mask
-        return mask
+        """Return a mask over the frame's rows; see ``Context.matching``."""
+        return self.context.matching(self.info, query)
 
     def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither this revision nor the newest revision of any tag
@@ -174,7 +154,8 @@ class Context:
         self.masks: dict[tuple[str, str], Mask] = {}
         self._latest: dict[tuple[Cache[Any, Any], Hashable], Any] = {**self.loaded}
         self._held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = {}
-        self._made: LRUCache[Hashable, Any] = LRUCache(3 * _HELD)
+        self.comparisons: LRUCache[Hashable, Any] = LRUCache(_HELD)
+        self._recipes_changes: LRUCache[Hashable, RecipesChange] = LRUCache(_HELD)
         self._refs: dict[str, str] = {}
         self._contents: set[str] = set()
         self._num_loads = 0
@@ -224,9 +205,28 @@ class Context:
         self._require_few(len(self._contents))
         return LoadedRevision(info, self._loaded(self.library.frames, info.content), self)
 
-    def dependencies(self, info: RevisionInfo) -> DependencyGraph:
-        """Return the dependencies in a revision."""
-        return self._loaded(self.library.dependencies, info.content)
+    def graph_of(self, side: SideInfo) -> DependencyGraph:
+        """Return the dependencies of a side's specs."""
+        return self._loaded(self.library.dependencies, side.content)
+
+    def matching(self, side: SideInfo, query: str) -> Mask:
+        """Return a mask over the rows of a side that selects the specs that match a query in
+        Spack's spec syntax.
+
+        Each query is evaluated once per request. Raises the errors of ``snapshots.frames.queries``.
+        """
+        key = side.content, query
+        mask = self.masks.get(key)
+        if mask is None:
+            constraint, graph = queries.read(query), partial(self.graph_of, side)
+            if constraint.is_about_dependencies:
+                self.require_time()  # each ^ walks through the whole graph, up to 30 ms
+            frame = self._loaded(self.library.frames, side.content)
+            mask = queries.select(frame, constraint, graph)
+            if not mask.any():
+                queries.require_known(constraint, frame, graph, self.names_elsewhere)
+            self.masks[key] = mask
+        return mask
 
     def holes(self, info: RevisionInfo) -> Holes:
         """Return the specs that are missing to install a revision's specs from its cache alone."""
@@ -244,30 +244,18 @@ class Context:
         """Return the names in a revision, for suggestions."""
         return self._loaded(self.library.names, info.digest)
 
-    def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
-        """Return the comparison of two revisions' contents, which takes some 10 ms even if both are
+    def compare(self, base: SideInfo, head: SideInfo) -> Comparison:
+        """Return the comparison of two sides' contents, which takes some 10 ms even if both are
         loaded.
         """
         return self._loaded(self.library.comparisons, (base.content, head.content))
 
-    @cachedmethod(attrgetter("_made"), key=lambda _, __, *of: ("narrowed", *of))
-    def narrowed(
-        self, sides: tuple[LoadedRevision, LoadedRevision], comparison: Comparison, only: Only
-    ) -> tuple[Scope, Comparison]:
-        """Return the scope of a comparison, and the changes in it; computed once for each object.
-
-        Raises InvalidArgument for a stack or a package that neither side has.
-        """
-        self.require_time()  # the changes are listed again, which takes up to 20 ms
-        scope = _scope(sides, only)
-        return scope, comparison.narrowed_to(scope.in_base, scope.in_head)
-
-    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
-        """Return the explanation of the changes between two revisions' contents."""
+    def explain(self, base: SideInfo, head: SideInfo) -> Explanation:
+        """Return the explanation of the changes between two sides' contents."""
         return self._loaded(self.library.explanations, (base.content, head.content))
 
-    @cachedmethod(attrgetter("_made"), key=lambda _, *of: ("recipes", *of))
-    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
+    @cachedmethod(attrgetter("_recipes_changes"))
+    def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
         """Return the attribution of causes to commits; computed once for the fields of one object.
 
         The result is not permanent: unknown commits may become known, and others may be corrected.
@@ -297,32 +285,27 @@ class Context:
                 self._held_here[library.costs, key] = library.costs_of_frame(plan.head.frame)
         return plan, before, after
 
-    def costs(self, info: RevisionInfo) -> FrameCosts | None:
-        """Return the build costs of a revision's specs; None if no costs were imported.
+    def costs_of(self, side: SideInfo) -> FrameCosts | None:
+        """Return the build costs of a side's specs; None if no costs were imported.
 
         The result is not permanent, because other costs may be imported.
         """
         self.is_permanent = False
-        key = self.library.costs_key(info.content)
+        key = self.library.costs_key(side.content)
         return None if key is None else self._loaded(self.library.costs, key)
 
-    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
+    def find_returned(self, base: SideInfo, head: SideInfo) -> Mask:
         """Return a mask of the rows of head that an earlier revision of the series had, but base
         does not have.
 
         For stacks, no rows are selected: only entire revisions have earlier ones.
         """
         if not (is_revision(base) and is_revision(head)):
-            return np.zeros(len(self.load(head).frame), np.bool_)
+            return np.zeros(len(self._loaded(self.library.frames, head.content)), np.bool_)
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # an earlier revision may still be imported
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
-
-    @cachedmethod(attrgetter("_made"), key=lambda _, comparison, by: ("cells", comparison, *by))
-    def coverage(self, comparison: Comparison, by: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return lost and gained cells; computed once for the fields of one object."""
-        return coverage(comparison, by)
 
     def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
         """Return the revisions that contain the most of some specs, among those with the newest
@@ -438,7 +421,8 @@ class Context:
         """
         for held in (self._latest, self._held_here, self.masks, self._answers_by_name):
             held.clear()
-        self._made.clear()
+        self.comparisons.clear()
+        self._recipes_changes.clear()
 
     def names_elsewhere(self) -> frozenset[str]:
         """Return the names of the packages of the newest revision of each tag."""
@@ -463,41 +447,6 @@ def _planned_infos(plan: Plan, base: RevisionInfo) -> tuple[PlannedInfo, Planned
     lock = own | summary | {"tag": _PLAN, "source": source, "num_proven": None, "unproven": None}
     name = f"{_PLAN} {base.content} {plan.content.digest}"
     return PlannedInfo(**own, held=f"{name} base"), PlannedInfo(**lock, held=f"{name} head")
-
-
-def _scope(sides: tuple[LoadedRevision, LoadedRevision], only: Only) -> Scope:
-    frames = sides[0].frame, sides[1].frame
-    require_names(frames, only.stack, only.package)
-    matching = None if only.matching is None else _matching(sides, only.matching)
-    return scope_of(only, frames, matching)
-
-
-def require_names(frames: Sequence[Frame], stack: str | None, package: str | None) -> None:
-    """Raise InvalidArgument, with the nearest names, if no frame has a stack or package."""
-    packages = {name for frame in frames for name in frame.packages}
-    stacks = {name for frame in frames for name in frame.stacks.items}
-    if package is not None and package not in packages:
-        nearest = nearest_names(package, packages)
-        raise InvalidArgument("package", absent_name(package, nearest, len(frames)))
-    if stack is not None and stack not in stacks:
-        nearest = nearest_or_first(stack, sorted(stacks))
-        raise InvalidArgument("stack", absent_name(stack, nearest, len(frames)))
-
-
-def _matching(sides: tuple[LoadedRevision, LoadedRevision], query: str) -> tuple[Mask, Mask]:
-    """Return masks over the rows of two sides; a name is known if either side has it."""
-    masks = []
-    unknown: UnknownPackage | None = None
-    for side in sides:
-        try:
-            masks.append(side.matching(query))
-        except UnknownPackage as error:
-            unknown = error
-            masks.append(np.zeros(len(side.frame), np.bool_))
-    base, head = masks
-    if unknown is not None and not base.any() and not head.any():
-        raise unknown
-    return base, head
 
 
 Info = strawberry.Info[Context, None]

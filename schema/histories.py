@@ -703,7 +703,7 @@ class ImpactOutcome:
     @resolver()
     def comparison(self) -> ComparisonType:
         """The comparison of the two revisions between which the package changed."""
-        return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+        return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
 
     @resolver(Cost(weight=5, items=NumberOf("first", default=CAUSES_DEFAULT)))
     def causes(self, first: FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
@@ -725,7 +725,7 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
     if pair is None or pair.base is None:
         return None
     loaded = load_comparison(context, pair.base, pair.head)
-    return ImpactOutcome(loaded=loaded, outcome=outcome(loaded.explanation(), {package}))
+    return ImpactOutcome(loaded=loaded, outcome=outcome(loaded.explanation, {package}))
 
 
 # -- series

@@ -145,7 +145,7 @@ def entry_story(library: Library, neighbours: Neighbours, kept: str | None) -> E
     recorded = _recorded_at(library, neighbours)
     if kept is not None and recorded is None:
         return EntryStory(kept)
-    explanation = library.explain(*neighbours.pair)
+    explanation = library.explanations.get((*neighbours.pair,))
     html = kept or story(neighbours, explanation)
     if recorded is None or neighbours.base is None:
         return EntryStory(html)

@@ -345,7 +345,7 @@ class Notifier:
         if base is None:
             return announcement(neighbours, None)
         try:
-            explanation = self._library.explain(base.digest, revision.digest)
+            explanation = self._library.explain(base, revision)
         except CatalogError:  # the publication is announced even if a content is damaged
             return announcement(neighbours, None)
         recipes = self._library.recipes_change(base, revision)

@@ -1,6 +1,6 @@
 """Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
@@ -26,22 +26,17 @@ from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
-from snapshots.changes.causes import CauseCount
-from snapshots.changes.coverage import (
-    CoverageChangeKind,
-    CoverageChanges,
-    CoverageDimension,
-)
+from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
-from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import Only, Scope, coverage_in
+from snapshots.notes.changelog import Only
+from snapshots.notes.side_comparisons import SideComparison
+from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import quoted
 
 Item = TypeVar("Item")
@@ -57,78 +52,46 @@ OF_SPEC = "/"
 """The separator in ids between the key of a revision and the hash of a spec."""
 
 
-class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
-    """A comparison with its two sides, and access to its explanation.
+class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=True):
+    """A comparison in the context of a request.
 
-    ``explained`` is the explanation of a partial comparison: of the twins of a revision, which is
-    then on both sides, or of two specs, whose hashes are ``hashes``. With a ``scope``, ``changes``
-    has only the changes in it.
+    ``hashes`` are those of the two specs, if only these are compared.
     """
 
-    base: LoadedRevision
-    head: LoadedRevision
-    changes: Comparison
-    explained: Explanation | None = None
     hashes: tuple[str, str] | None = None
-    scope: Scope | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """The parts of ids that identify it: see ``comparison_key``; a key is followed by the
         spec's hash.
         """
-        only = None if self.scope is None else self.scope.only
-        *digests, base, head = comparison_key(self.base.info, self.head.info, only)
+        *digests, base, head = comparison_key(self.base, self.head, self.only)
         if self.hashes is not None:
             before, after = self.hashes
             base, head = f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
         return digests[0], digests[1], base, head
 
-    def explanation(self) -> Explanation:
-        """Return the counterparts, reasons and causes of the full comparison, regardless of the
-        scope.
-        """
-        if self.explained is not None:
-            return self.explained
-        return self.head.context.explain(self.base.info, self.head.info)
-
-    def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return the cells of some dimensions that were lost and gained in scope."""
-        context = self.head.context
-        if self.scope is None:
-            return context.coverage(self.changes, by)
-        return coverage_in(self.scope, context.compare(self.base.info, self.head.info), by)
-
-    def returned(self) -> Mask:
-        """Return a mask over head's rows that selects those that an earlier revision of the series
-        had.
-        """
-        if self.explained is not None:
-            return np.zeros(len(self.head.frame), np.bool_)
-        return self.head.context.returned(self.base.info, self.head.info)
-
-    def count(self, reason: SpecChangeReason) -> int:
-        """Return the number of specs in scope with a reason; those with RETURNED count as new."""
-        if self.scope is None:
-            return self.explanation().count(reason)
-        reasons = self.explanation().reasons(self.changes.specs)
-        return int(np.count_nonzero(reasons == code_of(reason)))
+    @cached_property
+    def before(self) -> LoadedRevision:
+        """The loaded base."""
+        return self.source.load(self.base)
 
     @cached_property
-    def causes_in_scope(self) -> dict[int, CauseCount]:
-        """The causes of the specs in scope by number, those that explain the most specs first."""
-        explanation = self.explanation()
-        if self.scope is None:
-            counts = explanation.causes.counted()
-        else:
-            rows = explanation.counterparts.head_rows
-            counts = explanation.causes.counted(rows[self.scope.in_head[rows]])
-        return {count.number: count for count in counts}
+    def after(self) -> LoadedRevision:
+        """The loaded head."""
+        return self.source.load(self.head)
 
-    def rows_of_cause(self, number: int) -> Rows:
-        """Return the rows of head in scope of which a cause is the main one."""
-        rows = self.explanation().causes.rows_of(number)
-        return rows if self.scope is None else rows[self.scope.in_head[rows]]
+    # A response may refer to many comparisons; the context retains these values for the latest.
+
+    @property
+    def explanation(self) -> Explanation:
+        """The explanation of all changes."""
+        return self.explained or self.source.explain(self.base, self.head)
+
+    @property
+    def recipes(self) -> RecipesChange:
+        """The commits of the recipes that explain the causes."""
+        return self.source.recipes_change(self.base, self.head)
 
 
 def load_comparison(
@@ -136,14 +99,19 @@ def load_comparison(
 ) -> LoadedComparison:
     """Load and compare two sides, and restrict the comparison to some specs of both.
 
-    Raises InvalidArgument for a stack or a package that neither side has, and the errors of
-    queries.
+    The result is retained for the other fields of one object. Raises InvalidArgument for a stack or
+    a package that neither side has, and the errors of queries.
     """
-    sides, changes = (context.load(base), context.load(head)), context.compare(base, head)
-    if not only:
-        return LoadedComparison(*sides, changes)
-    scope, narrowed = context.narrowed(sides, changes, only)
-    return LoadedComparison(*sides, narrowed, scope=scope)
+    key = base, head, only
+    comparison: LoadedComparison | None = context.comparisons.get(key)
+    if comparison is None:
+        comparison = LoadedComparison(base, head, context, only)
+        _ = comparison.before, comparison.after, comparison.whole
+        if only:
+            context.require_time()  # the changes are listed again, which takes up to 20 ms
+        _ = comparison.changes
+        context.comparisons[key] = comparison
+    return comparison
 
 
 _ONLY = "?"
@@ -303,13 +271,13 @@ PackageChangeOrderArgument = Annotated[
 def _packages_before(rows: PartRows[Any]) -> WhereKnown:
     """The package in base; null if it was added."""
     codes = rows.table.names.in_base[rows.table.places]
-    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.base, present))
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.before, present))
 
 
 def _packages_after(rows: PartRows[Any]) -> WhereKnown:
     """The package in head; null if it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
-    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.after, present))
 
 
 @object_type
@@ -383,7 +351,7 @@ NEAREST = Cost(weight=40, items=3)
 
 def _nearest(rows: PartRows[Any]) -> Sublists:
     """For LOST: the most similar specs of the package in head."""
-    head = rows.comparison.head
+    head = rows.comparison.after
     nearest = [record.nearest for record in rows.records]
     return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
 

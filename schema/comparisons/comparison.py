@@ -85,7 +85,7 @@ from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
-from snapshots.notes.changelog import Only, changelog, summarize, totals
+from snapshots.notes.changelog import Only, summarize, totals
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
@@ -363,10 +363,10 @@ class ComparisonType(Node):
         conditions = None if filter is None else filter.to_domain()
         table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
-            codes = comparison.explanation().reasons(table, comparison.returned())
+            codes = comparison.explanation.reasons(table, comparison.returned)
             table = table.take(np.isin(codes, [code_of(reason) for reason in reasons]))
         if pairs_once:
-            table = comparison.explanation().pairs_once(table)
+            table = comparison.explanation.pairs_once(table)
         return spec_change_connection(comparison, table, page, order_by)
 
     @connection_field(CAUSES)
@@ -384,7 +384,7 @@ class ComparisonType(Node):
         - package: Only causes in the package of this name.
         """
         comparison = self.loaded(info)
-        all_causes = comparison.explanation().causes
+        all_causes = comparison.explanation.causes
         numbers = all_causes.select(kinds, package)
         if comparison.scope is not None:
             chosen = frozenset(numbers)
@@ -450,7 +450,7 @@ class ComparisonType(Node):
         causes are omitted.
         """
         comparison = self.loaded(info)
-        causes = comparison.explanation().causes
+        causes = comparison.explanation.causes
         num_causes: Counter[CauseKind] = Counter()
         num_specs: Counter[CauseKind] = Counter()
         for cause in comparison.causes_in_scope.values():
@@ -468,7 +468,7 @@ class ComparisonType(Node):
         """Why some causes cannot be determined: the facts that the source of either revision does
         not state. Null if both sources state dependencies and package hashes.
         """
-        return self.loaded(info).explanation().why_unknown
+        return self.loaded(info).explanation.why_unknown
 
     @resolver(REASON_COUNTS)
     def reasons(self, info: Info) -> list[ReasonCount]:
@@ -476,7 +476,7 @@ class ComparisonType(Node):
         hashes are omitted.
         """
         comparison = self.loaded(info)
-        codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
+        codes = comparison.explanation.reasons(comparison.changes.specs, comparison.returned)
         counts = np.bincount(codes, minlength=len(REASONS)).tolist()
         return [
             ReasonCount(reason=reason, num_specs=num_specs)
@@ -547,22 +547,13 @@ class ComparisonType(Node):
             NotesFormat, strawberry.argument("The format of the notes.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        context = info.context
-        context.require_time()  # a change of all packages takes some 100 ms to write
-        sides = self.base_info, self.head_info
+        budget = info.context.budget
+        info.context.require_time()  # a change of all packages takes some 100 ms to write
         loaded = self.loaded(info)
-        log = changelog(
-            _counted(loaded.base),
-            _counted(loaded.head),
-            context.explain(*sides),
-            loaded.scope,
-            returned=context.returned(*sides),
-            recipes=context.recipes_change(*sides),
-            costs=context.costs(self.head_info),
-            most_specs=MOST_LISTED,
-        )
-        context.budget.check()
-        return render(log, format, context.budget.each)
+        sides = {"base": _counted(loaded.before), "head": _counted(loaded.after)}
+        log = msgspec.structs.replace(loaded.notes(MOST_LISTED), **sides)
+        budget.check()
+        return render(log, format, budget.each)
 
     @resolver(CHECK)
     def check(

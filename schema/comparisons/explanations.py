@@ -194,7 +194,7 @@ class CommitEffectType:
     @resolver()
     def commit(self) -> CommitType:
         """The commit."""
-        recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
+        recipes = self.loaded.source.catalog.recipes.of(self.loaded.head)
         repository = "" if recipes is None else recipes.repository
         return CommitType(commit=self.effect.commit, repository=repository)
 
@@ -228,14 +228,13 @@ class CommitEffectType:
     @resolver()
     def comparison(self) -> LazyComparison:
         """The comparison."""
-        base, head, scope = self.loaded.base.info, self.loaded.head.info, self.loaded.scope
-        only = None if scope is None else scope.only
+        base, head, only = self.loaded.base, self.loaded.head, self.loaded.only
         return node_of("Comparison", base_info=base, head_info=head, only=only)  # type: ignore[no-any-return]
 
 
 def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
     """Return the build cost of the specs of which some causes are the main ones."""
-    costs = comparison.head.context.costs(comparison.head.info)
+    costs = comparison.costs
     if costs is None:
         return None
     return sum_of(costs.total(comparison.rows_of_cause(number)) for number in numbers)
@@ -246,10 +245,7 @@ def attribution(comparison: LoadedComparison) -> Attribution | None:
 
     There are no commits for twins of one revision, or for two specs.
     """
-    if comparison.explained is not None:
-        return None
-    context = comparison.head.context
-    return context.recipes_change(comparison.base.info, comparison.head.info).attribution
+    return None if comparison.explained is not None else comparison.recipes.attribution
 
 
 def effect_connection(
@@ -257,7 +253,7 @@ def effect_connection(
 ) -> Connection[CommitEffectType]:
     """Return a page of the effects of commits."""
     keys = [
-        f"{one.effect.commit.oid}|{one.loaded.base.info.key}|{one.loaded.head.info.key}|"
+        f"{one.effect.commit.oid}|{one.loaded.base.key}|{one.loaded.head.key}|"
         f"{'-' if one.effect.taken_back else '+'}"
         for one in shown
     ]
@@ -318,7 +314,7 @@ class CauseRows(RowList["Cause"]):
         """Return a value for each cause; it is computed once for a cause that is listed several
         times.
         """
-        all_causes = self.loaded.explanation().causes
+        all_causes = self.loaded.explanation.causes
         values = {number: value(all_causes, number) for number in {*self.numbers}}
         return [values[number] for number in self.numbers]
 
@@ -354,7 +350,7 @@ def _counted(name: str) -> Any:
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
     """The names of the packages of the specs of which it is the main cause."""
-    package = rows.loaded.head.frame.package
+    package = rows.loaded.after.frame.package
     return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
 
 
@@ -440,7 +436,7 @@ class Cause(Node):
 
         - involved: Whether to include specs with another main cause in which it is involved.
         """
-        table = self.comparison.explanation().specs_of(self.number, involved=involved)
+        table = self.comparison.explanation.specs_of(self.number, involved=involved)
         if self.comparison.scope is not None:
             table = table.take(self.comparison.scope.in_head[table.after])
         return spec_change_connection(self.comparison, table, page)
@@ -454,7 +450,7 @@ class Cause(Node):
         explained = attribution(self.comparison)
         if explained is None:
             return None
-        causes, number = self.comparison.explanation().causes, self.number
+        causes, number = self.comparison.explanation.causes, self.number
         counts = causes.num_specs(number), causes.num_involved(number)
         if self.comparison.scope is not None:
             count = self.comparison.causes_in_scope[number]
@@ -470,7 +466,7 @@ class Cause(Node):
 
 def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
     """Return the cause with a key; None if the comparison, or its scope, has none."""
-    number = comparison.explanation().causes.find(key)
+    number = comparison.explanation.causes.find(key)
     if number is None:
         return None
     if comparison.scope is not None and number not in comparison.causes_in_scope:
@@ -480,12 +476,12 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
 
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
     """The spec in base; null if it is not in the cache."""
-    return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
+    return _specs_at(rows.comparison.before, [step.base_node for step in rows.records])
 
 
 def _steps_after(rows: PartRows[Any]) -> WhereKnown:
     """The spec in head; null if it is not in the cache."""
-    return _specs_at(rows.comparison.head, [step.head_node for step in rows.records])
+    return _specs_at(rows.comparison.after, [step.head_node for step in rows.records])
 
 
 def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown:
@@ -538,39 +534,39 @@ SpecChangeOrderArgument = Annotated[
 
 def _specs_before(rows: PartRows[Any]) -> WhereKnown:
     """The spec in base; null if it was added."""
-    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
+    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.before, at))
 
 
 def _specs_after(rows: PartRows[Any]) -> WhereKnown:
     """The spec in head; null if it was removed."""
-    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
+    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
 
 
 def _fields(rows: PartRows[Any]) -> Sublists:
     """The facts that differ: of a changed hash between base and head, or of an added or removed
     spec from its counterpart.
     """
-    counterparts = rows.comparison.explanation().counterpart_rows(rows.table)
+    counterparts = rows.comparison.explanation.counterpart_rows(rows.table)
     return Sublists.of(rows.table.fields(counterparts))
 
 
 def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     """Why it was added, removed or changed."""
     comparison = rows.comparison
-    codes = comparison.explanation().reasons(rows.table, comparison.returned())
+    codes = comparison.explanation.reasons(rows.table, comparison.returned)
     return [REASONS[code] for code in codes.tolist()]
 
 
 def _counterparts(rows: PartRows[Any]) -> WhereKnown:
     """The spec that it replaced, or that replaced it; null if there is none."""
     comparison, table = rows.comparison, rows.table
-    partners = comparison.explanation().counterpart_rows(table)
+    partners = comparison.explanation.counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
     choices = np.where(has_one, np.where(is_added, 0, 1), -1)
     return WhereKnown(
         [
-            SpecRows(comparison.base, partners[has_one & is_added]),
-            SpecRows(comparison.head, partners[has_one & ~is_added]),
+            SpecRows(comparison.before, partners[has_one & is_added]),
+            SpecRows(comparison.after, partners[has_one & ~is_added]),
         ],
         choices.tolist(),
     )
@@ -580,23 +576,23 @@ def _ambiguous(rows: PartRows[Any]) -> list[bool]:
     """Whether its counterpart is ambiguous: the sources state no facts that distinguish it from
     another candidate.
     """
-    return [tie is not None for tie in rows.comparison.explanation().ties(rows.table)]
+    return [tie is not None for tie in rows.comparison.explanation.ties(rows.table)]
 
 
 def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
     """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; which is not known."""
-    return rows.comparison.explanation().why_ambiguous(rows.table)
+    return rows.comparison.explanation.why_ambiguous(rows.table)
 
 
 def _main_causes(rows: PartRows[Any]) -> WhereKnown:
     """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
-    numbers = rows.comparison.explanation().main_causes(rows.table)
+    numbers = rows.comparison.explanation.main_causes(rows.table)
     return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
 def _causes(rows: PartRows[Any]) -> Sublists:
     """All causes that are involved in it, the main cause first."""
-    involved = rows.comparison.explanation().involved(rows.table)
+    involved = rows.comparison.explanation.involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
@@ -605,7 +601,7 @@ def _paths(rows: PartRows[Any]) -> Sublists:
     """The chain of dependencies from the spec to its main cause. It consists only of the spec if
     the spec itself changed, and is empty without a counterpart.
     """
-    paths = rows.comparison.explanation().paths(rows.table)
+    paths = rows.comparison.explanation.paths(rows.table)
     return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
 
 

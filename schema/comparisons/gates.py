@@ -26,7 +26,7 @@ from schema.fields.scalars import describe_enum, given_values, object_type, opti
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Judged, Measure, Searched
+from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Measure
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
@@ -260,7 +260,7 @@ def _specs(rows: PartRows[Any]) -> WhereKnown:
         side = 0 if breach.frame is sides[0] else 1
         choices.append(side)
         numbers[side].append(int(breach.rows[0]))
-    loaded = rows.comparison.base, rows.comparison.head
+    loaded = rows.comparison.before, rows.comparison.after
     lists = [
         SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
     ]
@@ -350,13 +350,5 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
         raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
     rules = rules_of(inputs)
     context.require_time()  # a rule takes up to 50 ms
-    base, head = comparison.base, comparison.head
-    what = Judged(
-        Searched(base.frame, base.dependencies),
-        Searched(head.frame, head.dependencies),
-        context.names_elsewhere,
-        comparison.changes,
-        comparison.explanation,
-        lambda counts: context.recipes_change(base.info, head.info).most_rebuilt(counts),
-    )
-    return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
+    judged = comparison.judged(context.names_elsewhere)
+    return CheckReport(verdict=judge(rules, judged, context.budget.check), comparison=comparison)

@@ -215,5 +215,5 @@ class PlanType:
 
     def build_cost(self, info: Info) -> BuildCost | None:
         """Return the cost of building the specs."""
-        costs = info.context.costs(self.head_info)
+        costs = info.context.costs_of(self.head_info)
         return None if costs is None else costs.total(self.plan.to_build)

@@ -65,9 +65,11 @@ class ComparedSpecs:
     @cached_property
     def comparison(self) -> LoadedComparison:
         """The comparison of only these two specs, as if one had replaced the other."""
-        explanation = self.pair.explanation
-        loaded = self.base.loaded, self.head.loaded
-        return LoadedComparison(*loaded, explanation.comparison, explanation, self.pair.hashes)
+        base, head = self.base.loaded, self.head.loaded
+        explained, hashes = self.pair.explanation, self.pair.hashes
+        return LoadedComparison(
+            base.info, head.info, head.context, explained=explained, hashes=hashes
+        )
 
     def steps(self, path: Sequence[CauseStep]) -> list[CauseStepType]:
         """Return the steps of a path."""
@@ -207,7 +209,7 @@ class SpecComparisonType:
         """
         check_size("first", first)
         comparison = self.compared.comparison
-        numbers = range(len(comparison.explanation().causes))
+        numbers = range(len(comparison.explanation.causes))
         return CauseRows(comparison, numbers[:first])  # type: ignore[return-value]
 
     num_causes = attribute(

@@ -473,7 +473,7 @@ class Package(Node):
         if not graph.is_known:
             return None
         mask = rows_above(frame, graph, [frame.packages[self.code]])
-        costs = self.loaded.context.costs(self.loaded.info)
+        costs = self.loaded.context.costs_of(self.loaded.info)
         return ImpactType(package=self, counts=impact(frame, mask, costs))
 
     @classmethod

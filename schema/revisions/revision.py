@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
-from schema.context import Context, Info, LoadedRevision, require_names
+from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
@@ -61,6 +61,7 @@ from schema.revisions.twins import (
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.pairings import tells_stacks
+from snapshots.frames.suggestions import require_names
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
 from snapshots.recipes.commits import FoundBy, Recipes
 

@@ -82,12 +82,12 @@ class TwinGroupType:
     @resolver()
     def package(self) -> str:
         """The package's name."""
-        return self.shown.comparison.head.frame.package.at(int(self.group.rows[0]))
+        return self.shown.comparison.after.frame.package.at(int(self.group.rows[0]))
 
     @resolver()
     def version(self) -> str:
         """The version."""
-        return self.shown.comparison.head.frame.version.at(int(self.group.rows[0]))
+        return self.shown.comparison.after.frame.version.at(int(self.group.rows[0]))
 
     num_specs = attribute("group.rows", int, make=len)
 
@@ -98,7 +98,7 @@ class TwinGroupType:
         """
         check_first(first)
         rows = self.group.rows[:first]
-        return SpecRows(self.shown.comparison.head, rows)  # type: ignore[return-value]
+        return SpecRows(self.shown.comparison.after, rows)  # type: ignore[return-value]
 
     @resolver(CAUSES)
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
@@ -118,7 +118,7 @@ class TwinGroupType:
     @resolver(SAVED)
     def size_saved(self) -> ByteCount | None:
         """Sum of the known sizes of the binary packages of these specs; null if none is known."""
-        frame = self.shown.comparison.head.frame
+        frame = self.shown.comparison.after.frame
         return frame.size.total(self.shown.saved[self.place])  # type: ignore[return-value]
 
 
@@ -145,7 +145,7 @@ class TwinGroupConnection(Connection[TwinGroupType]):
     @resolver()
     def size_saved(self) -> ByteCount | None:
         """Sum of the known sizes of the binary packages of these specs; null if none is known."""
-        frame = self.shown.comparison.head.frame
+        frame = self.shown.comparison.after.frame
         return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]
 
 
@@ -153,5 +153,4 @@ def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> Load
     """Return a comparison of a revision with itself: twins are added specs with the first of their
     group as counterpart.
     """
-    loaded, explanation = context.load(info), twins.explanation
-    return LoadedComparison(loaded, loaded, explanation.comparison, explanation)
+    return LoadedComparison(info, info, context, explained=twins.explanation)

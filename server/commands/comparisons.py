@@ -128,7 +128,7 @@ def _diff_sides(
     document = partial(comparisons.difference_document, compared)
     lines = comparisons.difference_lines(compared, stat=stat)
     console.say_result(document, lines)
-    return bool(compared.changes)
+    return bool(compared.reported)
 
 
 def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -> bool:
@@ -191,14 +191,14 @@ def why_command(
         # Name the argument as the user entered it. A single word may be intended as a revision.
         hint = "" if refs else "; to compare revisions, write BASE HEAD, or BASE..HEAD"
         raise InvalidArgument("PACKAGE", error.reason + hint) from None
-    changes = (compared.change_of(subject),) if subject and is_hash else compared.changes
+    changes = (compared.change_of(subject),) if subject and is_hash else compared.reported
     if console.prints_json():
         console.say_json(comparisons.causes_document(compared, changes))
     elif subject is None:
         causes = comparisons.rebuilds_lines(compared, all_commits=commits)
         console.say_pages(chain(comparisons.title_lines(compared), causes))
-        if compared.why.why_unknown:
-            console.note(f"Some causes cannot be known: {compared.why.why_unknown}.")
+        if compared.explanation.why_unknown:
+            console.note(f"Some causes cannot be known: {compared.explanation.why_unknown}.")
     elif changes:
         console.say_pages(comparisons.stories_lines(compared, changes))
     else:
@@ -254,7 +254,7 @@ def notes_command(
     if template is not None and parameters.is_written("form"):
         raise click.UsageError("--template says how notes are written; leave --format out.")
     compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
-    text = _rendered(compared.release_notes(), form, template)
+    text = _rendered(compared.notes(), form, template)
     if output is None:
         click.echo(text, nl=False)
         return

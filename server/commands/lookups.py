@@ -75,11 +75,12 @@ def packages_command(
     """
     from server.terminal.printing.layout import table
     from server.terminal.printing.listings import PACKAGE_COLUMNS, package_listing, place_title
+    from snapshots.frames.suggestions import require_names
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     frame = opened.frame(revision)
-    parameters.require_stack(stack, frame)
+    require_names([frame], stack, sign="--")
     packages = package_listing(frame, stack, search)
     if not packages and not console.prints_json():
         console.note(f"No package of {place_title(revision, None)} matches.")
@@ -138,19 +139,20 @@ def find_command(
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.printing import listings
+    from snapshots.frames.suggestions import require_names
     from snapshots.spack.query import query_of
 
     query = query_of(words)
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
-    matches = opened.library.find(revision.digest, query)
+    matches = opened.library.matching(revision, query)
     frame = opened.frame(revision)
     if stack is not None:
-        parameters.require_stack(stack, frame)
+        require_names([frame], stack, sign="--")
         matches = matches & frame.in_stack(stack)
     rows = listings.in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
-    unknown = () if rows else opened.library.unknown_names(revision.digest, query)
+    unknown = () if rows else opened.library.unknown_names(revision, query)
     if console.prints_json():
         console.say_json(
             {

@@ -14,12 +14,11 @@ import click
 from server.terminal import completion
 from server.terminal.console import choose_json, choose_width
 from snapshots.errors import InvalidArgument
-from snapshots.texts import absent_name, nearest_hint, nearest_names, nearest_or_first
+from snapshots.texts import nearest_hint, nearest_or_first
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.retention import RetentionRule
-    from snapshots.frames.frame import Frame
     from snapshots.history import History
 
 DEFAULT_CATALOG = "catalog"
@@ -417,22 +416,6 @@ def require_series(name: str | None, history: "History", argument: str = "--seri
 def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: str) -> None:
     if name is not None and name not in names:
         raise unknown_name(option, f"there is no {kind} {name!r}", nearest_or_first(name, names))
-
-
-def require_package(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument if no frame has a package of this name; None is ignored."""
-    names = {package for frame in frames for package in frame.packages}
-    if name is not None and name not in names:
-        reason = absent_name(name, nearest_names(name, names), len(frames))
-        raise InvalidArgument("--package", reason)
-
-
-def require_stack(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument if no frame has a stack of this name; None is ignored."""
-    names = {stack for frame in frames for stack in frame.stacks.items}
-    if name is not None and name not in names:
-        reason = absent_name(name, nearest_or_first(name, sorted(names)), len(frames))
-        raise InvalidArgument("--stack", reason)
 
 
 def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:

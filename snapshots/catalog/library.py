@@ -34,7 +34,7 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.plans import Plan, StackLock
-from snapshots.changes.rules.measures import Judged, MostRebuilt, Searched
+from snapshots.changes.rules.measures import Judged, Searched
 from snapshots.changes.rules.rules import Rule, Verdict, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
@@ -49,6 +49,7 @@ from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
+from snapshots.notes.side_comparisons import SideComparison
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.tables import SPEC_ROWS
@@ -210,22 +211,22 @@ class Library:
             self._find_returned, RETURNED_BYTES
         )
 
-    def find(self, digest: str, query: str) -> Mask:
-        """Return a mask that selects the rows of a content's frame that match a query.
+    def matching(self, side: SideInfo, query: str) -> Mask:
+        """Return a mask that selects the rows of a side's frame that match a query.
 
         Raises the errors of ``snapshots.frames.queries`` for an invalid query, and those of
         ``require_known`` for an unknown name of a spec.
         """
         constraint = queries.read(query)
-        frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
+        frame, graph = self.frames.get(side.content), partial(self.graph_of, side)
         matches = queries.select(frame, constraint, graph)
         if not matches.any():
             require_known(constraint, frame, graph, self.package_names)
         return matches
 
-    def unknown_names(self, digest: str, query: str) -> tuple[UnknownName, ...]:
-        """Return the names in a query that are neither in the content nor in any tag's newest."""
-        frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
+    def unknown_names(self, side: SideInfo, query: str) -> tuple[UnknownName, ...]:
+        """Return the names in a query that are neither in the side nor in any tag's newest."""
+        frame, graph = self.frames.get(side.content), partial(self.graph_of, side)
         return unknown_names(queries.read(query), frame, graph, self.package_names)
 
     def hold(self, content: Content) -> None:
@@ -241,13 +242,17 @@ class Library:
         costs = self._catalog.costs.current
         return None if costs is None else costs.of(frame)
 
-    def compare(self, base: str, head: str) -> Comparison:
-        """Return the differences between two contents."""
-        return self.comparisons.get((base, head))
+    def graph_of(self, side: SideInfo) -> DependencyGraph:
+        """Return the dependencies of a side's specs."""
+        return self.dependencies.get(side.content)
 
-    def explain(self, base: str, head: str) -> Explanation:
-        """Return the explanation of the differences between two contents."""
-        return self.explanations.get((base, head))
+    def compare(self, base: SideInfo, head: SideInfo) -> Comparison:
+        """Return the differences between two sides."""
+        return self.comparisons.get((base.content, head.content))
+
+    def explain(self, base: SideInfo, head: SideInfo) -> Explanation:
+        """Return the explanation of the differences between two sides."""
+        return self.explanations.get((base.content, head.content))
 
     @property
     def recipes(self) -> RecipesTables:
@@ -256,24 +261,31 @@ class Library:
 
     def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
         """Return how the recipes differ, and which of their commits explain which causes."""
-        explain = partial(self.explain, base.content, head.content)
-        return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
+        before, after = self.recipes.of(base), self.recipes.of(head)
+        between = self.recipes.between(base, head)
+        return RecipesChange(
+            base=before,
+            head=after,
+            attribution=None if between is None else Attribution(self.explain(base, head), between),
+            why_unknown=self.recipes.why_unknown(base, head),
+            links=Links() if after is None else self.links(after.repository),
+        )
 
     def costs_key(self, digest: str) -> tuple[int, str] | None:
         """Return the key of a content in the cache ``costs``; None if the catalog has no costs."""
         costs = self._catalog.costs
         return (costs.version, digest) if costs.is_there else None
 
-    def costs_of(self, digest: str) -> FrameCosts | None:
-        """Return the costs of building each spec of a content; None if the catalog has no costs."""
-        key = self.costs_key(digest)
+    def costs_of(self, side: SideInfo) -> FrameCosts | None:
+        """Return the costs of building each spec of a side; None if the catalog has no costs."""
+        key = self.costs_key(side.content)
         return None if key is None else self.costs.get(key)
 
     def links(self, repository: str) -> Links:
         """Return the URLs at which commits of a repository can be viewed."""
         return links_of(self._recipes_url, repository)
 
-    def find_returned(self, history: History, base: SideInfo, head: SideInfo) -> Mask:
+    def find_returned(self, base: SideInfo, head: SideInfo) -> Mask:
         """Return a mask that selects the rows of head that an earlier revision of its series had.
 
         Only rows count that base does not have and that replaced no other spec, so the mask is a
@@ -284,7 +296,7 @@ class Library:
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.frames.get(head.content)), np.bool_)
-        return self.returned.get(self.earlier_contents(history, base, head)).mask
+        return self.returned.get(self.earlier_contents(self._catalog.history, base, head)).mask
 
     def earlier_contents(
         self, history: History, base: RevisionInfo, head: RevisionInfo
@@ -342,7 +354,8 @@ class Library:
         return Twins(Side(frame, self.dependencies.get(digest)), mask)
 
     def _find_returned(self, earlier: EarlierContents) -> Returned:
-        return find_returned(self._catalog, self.explain(earlier.base, earlier.head), earlier)
+        explanation = self.explanations.get((earlier.base, earlier.head))
+        return find_returned(self._catalog, explanation, earlier)
 
 
 # -- a stack of a revision
@@ -406,31 +419,6 @@ def best_covering(
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
 
 
-# -- the recipes of two revisions
-
-
-def recipes_change(
-    tables: RecipesTables,
-    base: SideInfo,
-    head: SideInfo,
-    explain: Callable[[], Explanation],
-    recipes_url: str,
-) -> RecipesChange:
-    """Return how the recipes of two revisions differ; ``explain`` is only called if needed.
-
-    ``recipes_url`` is that of ``links_of``.
-    """
-    before, after = tables.of(base), tables.of(head)
-    between = tables.between(base, head)
-    return RecipesChange(
-        base=before,
-        head=after,
-        attribution=None if between is None else Attribution(explain(), between),
-        why_unknown=tables.why_unknown(base, head),
-        links=Links() if after is None else links_of(recipes_url, after.repository),
-    )
-
-
 # -- the input of rules
 
 
@@ -439,28 +427,10 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
 
     Data is loaded when a rule needs it; raises CatalogError if it cannot be read.
     """
-    after = _searched(library, head.content)
     if base is None:
+        after = Searched(library.frames.get(head.content), partial(library.graph_of, head))
         return Judged(None, after, library.package_names)
-    contents = base.content, head.content
-    return Judged(
-        _searched(library, base.content),
-        after,
-        library.package_names,
-        library.compare(*contents),
-        partial(library.explain, *contents),
-        lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
-    )
-
-
-def judged_plan(library: Library, plan: Plan, most_rebuilt: MostRebuilt) -> Judged:
-    """Return the input of rules for the changes that a plan makes to its stacks."""
-    before, after, names = _of_side(plan.base), _of_side(plan.head), library.package_names
-    return Judged(before, after, names, plan.comparison, lambda: plan.explanation, most_rebuilt)
-
-
-def _searched(library: Library, digest: str) -> Searched:
-    return Searched(library.frames.get(digest), partial(library.dependencies.get, digest))
+    return SideComparison(base, head, library).judged(library.package_names)
 
 
 class Judgement(msgspec.Struct, frozen=True):

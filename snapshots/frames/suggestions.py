@@ -1,14 +1,16 @@
 """Suggestions: the names in a revision that resemble the beginning of a user's input."""
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 
 import msgspec
 import numpy as np
 
+from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
+from snapshots.texts import absent_name, nearest_names, nearest_or_first
 
 TYPO_MIN = 4
 """Minimum length of a text that may have a typo, because shorter texts resemble too many names."""
@@ -168,3 +170,20 @@ def names_of(frame: Frame) -> Iterator[Suggestion]:
         package, version = divmod(code, len(versions))
         value = f"{frame.packages[package]}@{versions[version]}"
         yield Suggestion(SuggestionKind.VERSION, value, count)
+
+
+def require_names(
+    frames: Sequence[Frame], stack: str | None = None, package: str | None = None, sign: str = ""
+) -> None:
+    """Raise InvalidArgument, with the nearest names, if no frame has a stack or package.
+
+    The argument that the error names begins with ``sign``.
+    """
+    packages = {name for frame in frames for name in frame.packages}
+    stacks = {name for frame in frames for name in frame.stacks.items}
+    if package is not None and package not in packages:
+        reason = absent_name(package, nearest_names(package, packages), len(frames))
+        raise InvalidArgument(f"{sign}package", reason)
+    if stack is not None and stack not in stacks:
+        reason = absent_name(stack, nearest_or_first(stack, sorted(stacks)), len(frames))
+        raise InvalidArgument(f"{sign}stack", reason)

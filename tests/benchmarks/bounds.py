@@ -112,9 +112,7 @@ def _stories(plan: Plan, folder: Path) -> Iterator[Measurement]:
     pair = Neighbours(base, head)
     catalog.keep(list(PairMaker(catalog.load_side, neighbours={pair.pair: pair}).make([pair.pair])))
     turns = {
-        "cachelog: explained anew": _turn(
-            lambda: Library(catalog).explain(base.digest, head.digest)
-        ),
+        "cachelog: explained anew": _turn(lambda: Library(catalog).explain(base, head)),
         "cachelog: as it was kept": _turn(lambda: Library(catalog).past.kept_stories([pair])),
     }
     subject = f"the story of two revisions of {plan.data.specs:,} specs"

@@ -134,7 +134,7 @@ class _Pair:
         base, head = self._data.digests()
         library = Library(self._data.opened())
         before, after = map(library.dependencies.get, (base, head))
-        return library.compare(base, head), before, after
+        return library.comparisons.get((base, head)), before, after
 
     def _states(self) -> tuple[State, State]:
         """Return both revisions as the model has them, of which nothing is worked out yet."""

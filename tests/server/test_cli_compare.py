@@ -25,7 +25,7 @@ TITLE = re.compile(
 
 def comparison_of(world: World) -> Comparison:
     """Return the comparison of the two revisions, as computed by the library."""
-    base, head = (world.states[number].info.digest for number in (0, 5))
+    base, head = (world.states[number].info for number in (0, 5))
     return Library(world.catalog).compare(base, head)
 
 

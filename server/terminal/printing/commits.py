@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -11,14 +11,15 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
+from snapshots.catalog.library import Library
 from snapshots.changes.causes import CauseCount
-from snapshots.changes.explanation import Explanation
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.sections import CommitEntry, commits_of
+from snapshots.notes.side_comparisons import SideComparison
 from snapshots.recipes.commits import FoundBy, Links, Recipes
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
@@ -41,63 +42,41 @@ _LEVELS = {
 _WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
 
 
-class ComparedCommits(msgspec.Struct, frozen=True):
-    """The explanation of two sides' differences, and the commits of the causes if available."""
+CatalogComparison = SideComparison[SideInfo, Library]
+"""A comparison of sides that a command reads from a catalog."""
 
-    why: Explanation
-    recipes: RecipesChange
 
-    @classmethod
-    def of(cls, opened: OpenedCatalog, base: SideInfo, head: SideInfo) -> Self:
-        """Return the explanation and the commits of two sides of a catalog."""
-        library = opened.library
-        return cls(library.explain(base.content, head.content), library.recipes_change(base, head))
+def recipes_line(comparison: CatalogComparison) -> str | None:
+    """Return the commits of the recipes of the two sides; None if they are unknown."""
+    if comparison.recipes.attribution is None:
+        return None
+    sides = comparison.recipes.base, comparison.recipes.head
+    texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
+    return f"recipes: {' -> '.join(texts)}"
 
-    def title_line(self) -> str | None:
-        """Return the commits of the recipes of the two sides; None if they are unknown."""
-        if self.recipes.attribution is None:
-            return None
-        sides = self.recipes.base, self.recipes.head
-        texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
-        return f"recipes: {' -> '.join(texts)}"
 
-    def lines(self, number: int, indent: str, *, all_: bool = False) -> Iterator[str]:
-        """Yield the first commit that explains a cause, or all; or a remark that none does."""
-        attribution = self.recipes.attribution
-        if attribution is None:
-            return
-        commits = attribution.of_cause(number)
-        is_external = attribution.is_external(number)
-        if is_external:
-            yield f"{indent}{styles.quiet(_MACHINE)}"
-        if not commits and not is_external:
-            yield f"{indent}{styles.quiet(_NO_COMMIT)}"
-        for commit in commits if all_ else commits[:1]:
-            more = "" if all_ or len(commits) == 1 else f" and {len(commits) - 1:,} more"
-            text = f"{_commit_text(commit)}{more}"
-            for line in wrapped(f"{indent}{text}", indent + "  "):
-                yield styles.quiet(line)
-            if all_:
-                entry = CommitEntry.of(commit, self.recipes.links)
-                urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
-                yield from (styles.quiet(f"{indent}  {url}") for url in urls if url)
-
-    def rebuilds(self, rows: Rows | None = None) -> list[CauseCount]:
-        """Return the main causes of the rebuilds of some rows of head, or of all; most first."""
-        return [count for count in self.why.causes.counted(rows) if count.num_specs]
-
-    def title(self, rebuild: CauseCount) -> str:
-        """Return the cause of a rebuild in words."""
-        return cause_title(self.why.causes.name_of(rebuild.number))
-
-    def facts(self, rebuild: CauseCount) -> dict[str, Any]:
-        """Return a rebuild and the commits that explain it, None if they are unknown."""
-        return {
-            "cause": self.why.causes.name_of(rebuild.number).key,
-            "title": self.title(rebuild),
-            "num_specs": rebuild.num_specs,
-            "commits": commits_of(self.recipes, rebuild.number),
-        }
+def commit_lines(
+    recipes: RecipesChange, number: int, indent: str, *, all_: bool = False
+) -> Iterator[str]:
+    """Yield the first commit that explains a cause, or all; or a remark that none does."""
+    attribution = recipes.attribution
+    if attribution is None:
+        return
+    commits = attribution.of_cause(number)
+    is_external = attribution.is_external(number)
+    if is_external:
+        yield f"{indent}{styles.quiet(_MACHINE)}"
+    if not commits and not is_external:
+        yield f"{indent}{styles.quiet(_NO_COMMIT)}"
+    for commit in commits if all_ else commits[:1]:
+        more = "" if all_ or len(commits) == 1 else f" and {len(commits) - 1:,} more"
+        text = f"{_commit_text(commit)}{more}"
+        for line in wrapped(f"{indent}{text}", indent + "  "):
+            yield styles.quiet(line)
+        if all_:
+            entry = CommitEntry.of(commit, recipes.links)
+            urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
+            yield from (styles.quiet(f"{indent}  {url}") for url in urls if url)
 
 
 def _commit_text(explaining: CauseCommit) -> str:
@@ -121,27 +100,45 @@ def _recipes_text(recipes: Recipes) -> str:
 # -- what was rebuilt with a revision
 
 
-def rebuild_lines(compared: ComparedCommits, rows: Rows | None) -> Iterator[str]:
+def _rebuilds(comparison: CatalogComparison, rows: Rows | None) -> list[CauseCount]:
+    """Return the main causes of the rebuilds of some rows of head, or of all; most first."""
+    return [count for count in comparison.explanation.causes.counted(rows) if count.num_specs]
+
+
+def _rebuild_facts(comparison: CatalogComparison, rebuild: CauseCount) -> dict[str, Any]:
+    """Return a rebuild and the commits that explain it, None if they are unknown."""
+    cause = comparison.explanation.causes.name_of(rebuild.number)
+    return {
+        "cause": cause.key,
+        "title": cause_title(cause),
+        "num_specs": rebuild.num_specs,
+        "commits": commits_of(comparison.recipes, rebuild.number),
+    }
+
+
+def rebuild_lines(comparison: CatalogComparison, rows: Rows | None) -> Iterator[str]:
     """Yield the causes of rebuilds, each with all commits that explain it."""
-    rebuilds = compared.rebuilds(rows)
+    rebuilds, recipes = _rebuilds(comparison, rows), comparison.recipes
     if not rebuilds:
         return
-    if compared.recipes.attribution is None:
-        yield from wrapped(f"    no commits: {compared.recipes.why_unknown}", " " * 6)
+    if recipes.attribution is None:
+        yield from wrapped(f"    no commits: {recipes.why_unknown}", " " * 6)
         return
     for rebuild in rebuilds:
-        text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(compared.title(rebuild))}"
+        title = cause_title(comparison.explanation.causes.name_of(rebuild.number))
+        text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(title)}"
         yield from wrapped(text, " " * 6)
-        yield from compared.lines(rebuild.number, " " * 6, all_=True)
+        yield from commit_lines(recipes, rebuild.number, " " * 6, all_=True)
 
 
-def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[str, Any]:
+def rebuild_facts(comparison: CatalogComparison | None, rows: Rows | None) -> dict[str, Any]:
     """Return the same in its JSON form; without a comparison, there are no rebuilds."""
-    if compared is None:
+    if comparison is None:
         return {"rebuilds": [], "why_no_commits": None}
+    rebuilds = _rebuilds(comparison, rows)
     return {
-        "rebuilds": list(map(compared.facts, compared.rebuilds(rows))),
-        "why_no_commits": compared.recipes.why_unknown,
+        "rebuilds": [_rebuild_facts(comparison, rebuild) for rebuild in rebuilds],
+        "why_no_commits": comparison.recipes.why_unknown,
     }
 
 
@@ -180,7 +177,7 @@ class Blamed(msgspec.Struct, frozen=True):
 
     revision: RevisionInfo
     hash: str | None
-    commits: ComparedCommits
+    comparison: CatalogComparison
     rebuild: CauseCount
 
     def facts(self) -> dict[str, Any]:
@@ -188,8 +185,8 @@ class Blamed(msgspec.Struct, frozen=True):
         return {
             **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
-            **self.commits.facts(self.rebuild),
-            "why_no_commits": self.commits.recipes.why_unknown,
+            **_rebuild_facts(self.comparison, self.rebuild),
+            "why_no_commits": self.comparison.recipes.why_unknown,
         }
 
 
@@ -207,9 +204,10 @@ def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blame
     for entry in opened.package_timeline(name, series).entries:
         if entry.base is None or not any(reason in entry.reasons for reason in PAIRED):
             continue
-        commits = ComparedCommits.of(opened, entry.base, entry.head)
-        for rebuild in commits.rebuilds(package_rows(commits.why.head.frame, name)):
-            yield Blamed(entry.head, None, commits, rebuild)
+        comparison = SideComparison(entry.base, entry.head, opened.library)
+        rows = package_rows(comparison.whole.head, name)
+        for rebuild in _rebuilds(comparison, rows):
+            yield Blamed(entry.head, None, comparison, rebuild)
 
 
 def package_rows(frame: Frame, name: str) -> Rows:
@@ -230,13 +228,13 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             base = history.previous(span.first)
             if base is None:
                 continue
-            commits = ComparedCommits.of(opened, base, span.first)
-            why = commits.why
+            comparison = SideComparison(base, span.first, opened.library)
+            why = comparison.explanation
             row = why.head.frame.hashes.find(of_hash.hash)
             if row is None or (before := int(why.counterparts.base_of[row])) < 0:
                 continue
-            (rebuild,) = commits.rebuilds(np.array([row], np.int32))
-            yield Blamed(span.first, of_hash.hash, commits, rebuild)
+            (rebuild,) = _rebuilds(comparison, np.array([row], np.int32))
+            yield Blamed(span.first, of_hash.hash, comparison, rebuild)
             subject = why.base.frame.hashes.at(before)
 
 
@@ -246,11 +244,12 @@ def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
     for entry in entries:
         is_empty = False
         subject = "" if entry.hash is None else f" {styles.digest(short_hash(entry.hash))}"
-        commits = entry.commits
-        yield f"{styles.name(title(entry.revision))}{subject}: {commits.title(entry.rebuild)}"
-        if (unknown := commits.recipes.why_unknown) is not None:
-            yield f"  {styles.quiet(unknown)}"
-        yield from commits.lines(entry.rebuild.number, "  ", all_=True)
+        number, recipes = entry.rebuild.number, entry.comparison.recipes
+        cause = cause_title(entry.comparison.explanation.causes.name_of(number))
+        yield f"{styles.name(title(entry.revision))}{subject}: {cause}"
+        if recipes.why_unknown is not None:
+            yield f"  {styles.quiet(recipes.why_unknown)}"
+        yield from commit_lines(recipes, number, "  ", all_=True)
     if is_empty:
         yield f"nothing of it replaced another in {series}"
 

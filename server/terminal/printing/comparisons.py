@@ -14,21 +14,19 @@ import msgspec
 import numpy as np
 import orjson
 
-from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.parameters import require_package, require_stack
+from server.terminal.catalogs import open_sides
 from server.terminal.printing import styles
-from server.terminal.printing.commits import PAIRED, ComparedCommits
+from server.terminal.printing.commits import PAIRED, commit_lines, recipes_line
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
+from snapshots.catalog.library import Library
 from snapshots.changes.causes import Causes, CauseStep
-from snapshots.changes.costs import NO_COST, FrameCosts, costs_by_number
+from snapshots.changes.costs import NO_COST, costs_by_number
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
     CoverageChanges,
-    CoverageDimension,
-    coverage,
 )
-from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
+from snapshots.changes.diff import SpecChange, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange, RowPairs, field_changes
@@ -36,10 +34,12 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
-from snapshots.frames.columns import Mask
+from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, SideInfo, Spec
 from snapshots.notes import changelog
+from snapshots.notes.changelog import Only
 from snapshots.notes.sections import Section
+from snapshots.notes.side_comparisons import SideComparison
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, single_value
@@ -75,59 +75,20 @@ class ReportedChange(msgspec.Struct, frozen=True):
         return other if before is None else before, other if after is None else after
 
 
-class Compared(msgspec.Struct, frozen=True, dict=True):
-    """A comparison of two sides, whose parts are computed when they are first used.
-
-    ``scope`` has the specs that are compared; None for all.
-    """
-
-    base: SideInfo
-    head: SideInfo
-    scope: changelog.Scope | None
-    opened: OpenedCatalog
+class ReportedComparison(SideComparison[SideInfo, Library], frozen=True, dict=True):
+    """A comparison whose changed hashes are reported one by one."""
 
     @cached_property
-    def whole(self) -> Comparison:
-        """The changes from base to head, regardless of the scope."""
-        return self.opened.library.compare(self.base.content, self.head.content)
-
-    @cached_property
-    def comparison(self) -> Comparison:
-        """The changes in scope."""
-        scope = self.scope
-        return self.whole if scope is None else self.whole.narrowed_to(scope.in_base, scope.in_head)
-
-    @cached_property
-    def why(self) -> Explanation:
-        """The explanation of all changes, regardless of the scope."""
-        return self.opened.library.explain(self.base.content, self.head.content)
-
-    @cached_property
-    def commits(self) -> ComparedCommits:
-        """The commits of the recipes that explain the causes."""
-        return ComparedCommits.of(self.opened, self.base, self.head)
-
-    @property
-    def costs(self) -> FrameCosts | None:
-        """The cost of building each spec of head; None without costs."""
-        return self.opened.library.costs_of(self.head.content)
-
-    @cached_property
-    def _returned(self) -> Mask:
-        """Mask of the rows of head whose hash an earlier revision of the series had."""
-        return self.opened.library.find_returned(self.opened.history, self.base, self.head)
-
-    @cached_property
-    def changes(self) -> tuple[ReportedChange, ...]:
+    def reported(self) -> tuple[ReportedChange, ...]:
         """The changed hashes in scope, each with its reason."""
-        specs = self.comparison.specs
-        reasons = self.why.reasons(specs, self._returned).tolist()
-        of_specs = (self.why.counterpart_rows, self.why.head_rows, self.why.main_causes)
+        specs, why = self.changes.specs, self.explanation
+        reasons = why.reasons(specs, self.returned).tolist()
+        of_specs = (why.counterpart_rows, why.head_rows, why.main_causes)
         numbers = (
             (None if value < 0 else value for value in column(specs).tolist())
             for column in of_specs
         )
-        columns = (*numbers, self.why.why_ambiguous(specs))
+        columns = (*numbers, why.why_ambiguous(specs))
         return tuple(
             ReportedChange(change, REASONS[reason], counterpart, head_row, cause, why_ambiguous)
             for change, reason, counterpart, head_row, cause, why_ambiguous in zip(
@@ -135,19 +96,13 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
             )
         )
 
-    def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return the combinations of packages and dimensions in scope that were lost or gained."""
-        if self.scope is None:
-            return coverage(self.whole, dimensions)
-        return changelog.coverage_in(self.scope, self.whole, dimensions)
-
     def change_of(self, text: str) -> ReportedChange:
         """Return the change of the hash that begins with a prefix, with or without its slash.
 
         Raises InvalidArgument if no changed hash begins with it, or several do.
         """
         prefix = text.removeprefix("/").lower()
-        matches = [match for match in self.changes if match.change.hash.startswith(prefix)]
+        matches = [match for match in self.reported if match.change.hash.startswith(prefix)]
         if not matches:
             reason = f"no changed spec has a hash that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
@@ -159,24 +114,12 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
             raise InvalidArgument("HASH", reason)
         return matches[0]
 
-    def release_notes(self) -> changelog.Changelog:
-        """Return the changes in scope as release notes."""
-        return changelog.changelog(
-            self.base,
-            self.head,
-            self.why,
-            self.scope,
-            self._returned,
-            self.commits.recipes,
-            self.costs,
-        )
-
     def own(self, reported: ReportedChange) -> Spec:
         """Return the spec of the hash itself, with its facts in head if head has it."""
         change = reported.change
         if change.after is not None:
-            return self.comparison.head.spec(change.after)
-        return self.comparison.base.spec(change.before or 0)
+            return self.whole.head.spec(change.after)
+        return self.whole.base.spec(change.before or 0)
 
     def pair(self, reported: ReportedChange) -> tuple[Spec, Spec]:
         """Return the specs before and after a change.
@@ -186,36 +129,26 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         before, after = reported.rows
         if before is None or after is None:
             raise ValueError(f"{reported.change.hash} has no counterpart")
-        return self.comparison.base.spec(before), self.comparison.head.spec(after)
+        return self.whole.base.spec(before), self.whole.head.spec(after)
 
 
-def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> Compared:
+def compare(
+    location: str, texts: tuple[str, str] | None, **scope: str | None
+) -> ReportedComparison:
     """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
 
     ``scope`` are the fields of ``Only``. Raises what ``open_sides`` raises, InvalidArgument for
     names that neither side has, and UnknownPackage for an unknown name in a query.
     """
     opened, (base, head) = open_sides(location, texts)
-    only = changelog.Only(**scope)
-    return Compared(base, head, _scope(opened, base, head, only) if only else None, opened)
-
-
-def _scope(
-    opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: changelog.Only
-) -> changelog.Scope:
-    frames = opened.frame(base), opened.frame(head)
-    require_package(only.package, *frames)
-    require_stack(only.stack, *frames)
-    matching = None
-    if only.matching is not None:
-        library = opened.library
-        before, after = (library.find(side.content, only.matching) for side in (base, head))
-        if not before.any() and not after.any():
-            # Otherwise, a misspelled name would read as "nothing changed".
-            for unknown in library.unknown_names(head.content, only.matching):
-                raise UnknownPackage(unknown.name, unknown.nearest)
-        matching = before, after
-    return changelog.scope_of(only, frames, matching)
+    only, library = Only(**scope), opened.library
+    require_names((opened.frame(base), opened.frame(head)), only.stack, only.package, sign="--")
+    compared = ReportedComparison(base, head, library, only)
+    if only.matching is not None and not any(mask.any() for mask in compared.matching or ()):
+        # Otherwise, a misspelled name would read as "nothing changed".
+        for unknown in library.unknown_names(head, only.matching):
+            raise UnknownPackage(unknown.name, unknown.nearest)
+    return compared
 
 
 def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
@@ -243,17 +176,17 @@ _PAIR_SIGN = "~"
 _INDENT = " " * 8
 
 
-def title_lines(compared: Compared) -> list[str]:
+def title_lines(comparison: ReportedComparison) -> list[str]:
     """Return the titles of the two sides."""
-    return wrapped(f"{title(compared.base)} -> {title(compared.head)}")
+    return wrapped(f"{title(comparison.base)} -> {title(comparison.head)}")
 
 
-def difference_lines(compared: Compared, *, stat: bool) -> Iterator[str]:
+def difference_lines(comparison: ReportedComparison, *, stat: bool) -> Iterator[str]:
     """Yield the changes by package, or with ``stat`` one line per package; and totals."""
-    yield from title_lines(compared)
-    packages = {change.name: change for change in compared.comparison.packages}
+    yield from title_lines(comparison)
+    packages = {change.name: change for change in comparison.changes.packages}
     in_order = sorted(
-        compared.changes,
+        comparison.reported,
         key=lambda reported: (natural_key(reported.change.name), reported.change.hash),
     )
     for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
@@ -263,8 +196,8 @@ def difference_lines(compared: Compared, *, stat: bool) -> Iterator[str]:
         if not stat:
             for reported in shown:
                 lines = _pair_lines if reported.reason in PAIRED else _spec_lines
-                yield from lines(compared, reported)
-    yield _totals(compared.changes)
+                yield from lines(comparison, reported)
+    yield _totals(comparison.reported)
 
 
 def _totals(changes: Sequence[ReportedChange]) -> str:
@@ -295,36 +228,36 @@ def package_headline(change: PackageChange) -> str:
     return kind
 
 
-def _pair_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
-    before, after = compared.pair(reported)
+def _pair_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
+    before, after = comparison.pair(reported)
     hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
-    text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(compared, reported)}"
+    text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(comparison, reported)}"
     yield from map(styles.changed, wrapped(text, _INDENT))
     yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
 
-def _cause_text(compared: Compared, reported: ReportedChange) -> str:
+def _cause_text(comparison: ReportedComparison, reported: ReportedChange) -> str:
     """Return the main cause of a spec in parentheses; nothing if its own facts show the cause."""
     if reported.cause is None:
         return ""
-    cause = compared.why.causes.name_of(reported.cause)
+    cause = comparison.explanation.causes.name_of(reported.cause)
     is_shown = cause.package == reported.change.name and cause.kind in _SHOWN_BY_FACTS
     return "" if is_shown else f" ({cause_title(cause)})"
 
 
-def _spec_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
+def _spec_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
     change = reported.change
-    spec = compared.own(reported)
+    spec = comparison.own(reported)
     sign, style = SIGNS[change.kind]
     for line in wrapped(f"  {sign} {change.hash} {spec.short}", _INDENT):
         yield style(line)
     if change.kind is SpecChangeKind.CHANGED:
-        for field in compared.comparison.field_changes(change):
+        for field in comparison.changes.field_changes(change):
             yield from wrapped(f"      {field_text(field)}", _INDENT)
         return
     text = in_words(reported.reason.value)
     if reported.reason is SpecChangeReason.REPLACED:
-        text += f" by {short_hash(compared.pair(reported)[1].hash)}"
+        text += f" by {short_hash(comparison.pair(reported)[1].hash)}"
     yield styles.quiet(f"      {text}")
     yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
@@ -377,9 +310,9 @@ _CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
 }
 
 
-def coverage_lines(compared: Compared, cells: CoverageChanges) -> Iterator[str]:
+def coverage_lines(comparison: ReportedComparison, cells: CoverageChanges) -> Iterator[str]:
     """Yield the lost and gained cells by package, and totals."""
-    yield from title_lines(compared)
+    yield from title_lines(comparison)
     yield from coverage_cell_lines(cells)
     counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
     dimensions = ", ".join(
@@ -417,25 +350,25 @@ _MOST_TOGETHER = 5
 """Maximum number of causes listed that occur together with another."""
 
 
-def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator[str]:
+def rebuilds_lines(comparison: ReportedComparison, *, all_commits: bool = False) -> Iterator[str]:
     """Yield the number of specs that were rebuilt or replaced, and a table of the causes.
 
     For each cause, the table shows of how many specs it is the main cause and how many it reached.
     If the commits are known, it also shows the first one that explains the cause, or all of them
     with ``all_commits``.
     """
-    if line := compared.commits.title_line():
+    if line := recipes_line(comparison):
         yield from wrapped(line)
     elif all_commits:
-        yield from wrapped(f"no commits: {compared.commits.recipes.why_unknown}")
-    reasons = Counter(reported.reason for reported in compared.changes)
+        yield from wrapped(f"no commits: {comparison.recipes.why_unknown}")
+    reasons = Counter(reported.reason for reported in comparison.reported)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
         f"{counted(rebuilt + replaced, 'spec')} replaced another: "
         f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
     )
-    causes = compared.why.causes
-    head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
+    causes = comparison.explanation.causes
+    head_rows = [reported.head_row for reported in comparison.reported if reported.reason in PAIRED]
     paired = np.array(head_rows, np.int32)
     rows = list(causes.counted(paired))
     if not rows:
@@ -445,14 +378,14 @@ def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator
         number("reached", 1, attrgetter("num_involved")),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
-    if compared.costs is not None:
-        costs = costs_by_number(compared.costs, paired, causes.main_of(paired))
+    if comparison.costs is not None:
+        costs = costs_by_number(comparison.costs, paired, causes.main_of(paired))
         columns.insert(2, number("build time", 2, lambda row: str(costs.get(row.number, NO_COST))))
     head, *lines = table(rows, columns)
     yield head
     for row, line in zip(rows, lines, strict=True):
         yield line
-        yield from compared.commits.lines(row.number, _BELOW_CAUSE, all_=all_commits)
+        yield from commit_lines(comparison.recipes, row.number, _BELOW_CAUSE, all_=all_commits)
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:
@@ -465,27 +398,29 @@ def _cause_and_others(causes: Causes, number: int) -> str:
     return text
 
 
-def stories_lines(compared: Compared, changes: Sequence[ReportedChange]) -> Iterator[str]:
+def stories_lines(
+    comparison: ReportedComparison, changes: Sequence[ReportedChange]
+) -> Iterator[str]:
     """Yield a full explanation of each change; nothing if there are no changes."""
     if changes:
-        yield from title_lines(compared)
+        yield from title_lines(comparison)
     for reported in without_replaced(changes):
-        yield from _story_lines(compared, reported)
+        yield from _story_lines(comparison, reported)
 
 
-def _story_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
-    own = compared.own(reported)
+def _story_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
+    own = comparison.own(reported)
     yield from wrapped(f"{styles.digest(own.hash)} {own.short}")
     if reported.counterpart is None:
         yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
         yield from _ambiguity_lines(reported, "  ")
         return
-    before, after = compared.pair(reported)
+    before, after = comparison.pair(reported)
     is_removed = reported.reason is SpecChangeReason.REPLACED
     verb, other = ("replaced by", after) if is_removed else ("replaced", before)
     yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
     yield from _ambiguity_lines(reported, "  ")
-    yield from _path_lines(compared, reported)
+    yield from _path_lines(comparison, reported)
 
 
 def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
@@ -494,9 +429,9 @@ def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
 
 
-def _path_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
+def _path_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
     """Yield the main cause of a spec with a counterpart, the path to it, and other causes."""
-    why, causes = compared.why, compared.why.causes
+    why, causes = comparison.explanation, comparison.explanation.causes
     row = reported.head_row
     if reported.cause is None or row is None:
         return
@@ -504,7 +439,7 @@ def _path_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
     yield from wrapped(f"  main cause: {styles.name(main)}")
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}")
-    yield from compared.commits.lines(reported.cause, "    ", all_=True)
+    yield from commit_lines(comparison.recipes, reported.cause, "    ", all_=True)
     path = path_facts(why, causes.path(row))
     for depth, step in enumerate(path if len(path) > 1 else ()):
         hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
@@ -520,21 +455,20 @@ def _path_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
 # -- documents
 
 
-def difference_document(compared: Compared) -> dict[str, Any]:
+def difference_document(comparison: ReportedComparison) -> dict[str, Any]:
     """Return the release notes as data, with every change of a spec and of a stack."""
     specs: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in SpecChangeKind}
-    all_facts = spec_changes_facts(compared, compared.changes)
-    for reported, facts in zip(compared.changes, all_facts, strict=True):
+    all_facts = spec_changes_facts(comparison, comparison.reported)
+    for reported, facts in zip(comparison.reported, all_facts, strict=True):
         specs[reported.change.kind.value].append(facts)
-    comparison = compared.comparison
-    tells_stacks = comparison.pairing.persisting.tell_stacks
-    changes = list(comparison.stacks) if tells_stacks else None
-    return _notes(compared) | {"specs": specs, "stack_changes": changes}
+    tells_stacks = comparison.changes.pairing.persisting.tell_stacks
+    changes = list(comparison.changes.stacks) if tells_stacks else None
+    return _notes(comparison) | {"specs": specs, "stack_changes": changes}
 
 
-def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, Any]:
+def coverage_document(comparison: ReportedComparison, cells: CoverageChanges) -> dict[str, Any]:
     """Return the cells that were lost and gained, with the hashes of the nearest specs."""
-    return _head(compared) | {
+    return _head(comparison) | {
         "by": cells.dimensions,
         "coverage": [
             msgspec.structs.asdict(cell)
@@ -544,31 +478,37 @@ def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, A
     }
 
 
-def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> dict[str, Any]:
+def causes_document(
+    comparison: ReportedComparison, changes: Sequence[ReportedChange]
+) -> dict[str, Any]:
     """Return the causes in scope, and each changed spec with its path."""
-    notes = _notes(compared)
+    notes = _notes(comparison)
     shared = ("summary", "causes", "why_no_commits", "why_unknown")
-    specs = list(spec_changes_facts(compared, changes))
-    return _head(compared) | {name: notes[name] for name in shared} | {"specs": specs}
+    specs = list(spec_changes_facts(comparison, changes))
+    return _head(comparison) | {name: notes[name] for name in shared} | {"specs": specs}
 
 
-def _notes(compared: Compared) -> dict[str, Any]:
-    notes: dict[str, Any] = orjson.loads(changelog.to_json(compared.release_notes()))
+def _notes(comparison: ReportedComparison) -> dict[str, Any]:
+    notes: dict[str, Any] = orjson.loads(changelog.to_json(comparison.notes()))
     return notes
 
 
-def _head(compared: Compared) -> dict[str, Any]:
-    only = compared.scope.only if compared.scope is not None else changelog.Only()
-    return {"format": changelog.FORMAT, "base": compared.base, "head": compared.head, "only": only}
+def _head(comparison: ReportedComparison) -> dict[str, Any]:
+    return {
+        "format": changelog.FORMAT,
+        "base": comparison.base,
+        "head": comparison.head,
+        "only": comparison.only or Only(),
+    }
 
 
 def spec_changes_facts(
-    compared: Compared, changes: Iterable[ReportedChange]
+    comparison: ReportedComparison, changes: Iterable[ReportedChange]
 ) -> Iterator[dict[str, Any]]:
     """Yield each changed hash with its reason, counterpart, differences and causes."""
-    causes = compared.why.causes
+    causes = comparison.explanation.causes
     changes = list(changes)
-    fields = _fields(compared, changes)
+    fields = _fields(comparison, changes)
     rows = np.array(
         [reported.head_row for reported in changes if reported.head_row is not None], int
     )
@@ -576,39 +516,42 @@ def spec_changes_facts(
     keys = [causes.name_of(number).key for number in range(len(causes))]
     bounds = pairwise(involved.offsets.tolist())
     for place, reported in enumerate(changes):
-        facts = _reported_facts(compared, reported) | {"fields": fields.get(place, [])}
+        facts = _reported_facts(comparison, reported) | {"fields": fields.get(place, [])}
         if reported.change.kind is SpecChangeKind.CHANGED:
             yield facts
         elif reported.head_row is None:
             yield facts | {"cause": None, "causes": [], "path": []}
         else:
             own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
-            path = path_facts(compared.why, next(paths))
+            path = path_facts(comparison.explanation, next(paths))
             yield facts | {"cause": own[0], "causes": own, "path": path}
 
 
-def _fields(compared: Compared, changes: Sequence[ReportedChange]) -> dict[int, list[FieldChange]]:
+def _fields(
+    comparison: ReportedComparison, changes: Sequence[ReportedChange]
+) -> dict[int, list[FieldChange]]:
     """Return the differences of each hash, or of it and its counterpart, by index."""
     paired = {
         place: reported.rows for place, reported in enumerate(changes) if None not in reported.rows
     }
     before_rows, after_rows = np.array([*paired.values()], np.int32).reshape(-1, 2).T
-    base, head = compared.why.base.frame, compared.why.head.frame
+    base, head = comparison.whole.base, comparison.whole.head
     pairs = RowPairs(base, before_rows, head, after_rows)
     return dict(zip(paired, field_changes(pairs), strict=True))
 
 
-def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
+def _reported_facts(comparison: ReportedComparison, reported: ReportedChange) -> dict[str, Any]:
     """Return a change with its reason and counterpart."""
-    change, own = reported.change, compared.own(reported)
+    change, own = reported.change, comparison.own(reported)
     facts: dict[str, Any] = {"hash": own.hash, "name": own.name, "version": own.version}
     facts["reason"] = reported.reason
     if change.kind is SpecChangeKind.CHANGED:
         return facts
-    other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head
+    whole = comparison.whole
+    other = whole.base if change.kind is SpecChangeKind.ADDED else whole.head
     row = reported.counterpart
     return facts | {
-        "counterpart": None if row is None else other.frame.hashes.at(row),
+        "counterpart": None if row is None else other.hashes.at(row),
         "ambiguous": reported.why_ambiguous is not None,
     }
 

@@ -457,7 +457,7 @@ def _counterpart(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counte
     base = opened.history.previous(head)
     if base is None:
         return None
-    why = opened.library.explain(base.digest, head.digest)
+    why = opened.library.explain(base, head)
     before, after, pairs = why.base.frame, why.head.frame, why.counterparts
     row, gone = after.hashes.find(text), before.hashes.find(text)
     if row is not None and (other := int(pairs.base_of[row])) >= 0:

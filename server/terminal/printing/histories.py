@@ -20,12 +20,7 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.parameters import default_series
 from server.terminal.printing import styles
-from server.terminal.printing.commits import (
-    ComparedCommits,
-    package_rows,
-    rebuild_facts,
-    rebuild_lines,
-)
+from server.terminal.printing.commits import package_rows, rebuild_facts, rebuild_lines
 from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from server.terminal.printing.listings import source_text
@@ -39,6 +34,7 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec
+from snapshots.notes.side_comparisons import SideComparison
 from snapshots.refs import title
 from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
 from snapshots.timelines.availability import CellSpan, nearest_place
@@ -162,15 +158,15 @@ def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Ro
 
     def entries() -> Iterator[LogEntry]:
         for entry in log.entries:
-            commits, rows, lines = None, None, []
+            comparison, rows, lines = None, None, []
             if entry.base is not None:
-                commits = ComparedCommits.of(opened, entry.base, entry.revision)
-                rows = rows_in and rows_in(commits.why.head.frame)
-                lines = list(rebuild_lines(commits, rows))
+                comparison = SideComparison(entry.base, entry.revision, opened.library)
+                rows = rows_in and rows_in(comparison.whole.head)
+                lines = list(rebuild_lines(comparison, rows))
             yield msgspec.structs.replace(
                 entry,
                 lines=[*entry.lines, *([""] if lines else []), *lines],
-                facts=entry.facts | rebuild_facts(commits, rows),
+                facts=entry.facts | rebuild_facts(comparison, rows),
             )
 
     return msgspec.structs.replace(log, entries=entries())

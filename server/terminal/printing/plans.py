@@ -7,24 +7,20 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from server.settings import settings_from
 from server.terminal.catalogs import open_sides
 from server.terminal.console import facts_of, note
 from server.terminal.printing import comparisons, styles, verdicts
-from server.terminal.printing.commits import ComparedCommits
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
-from snapshots.catalog.library import judged_plan
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChangeKind
-from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.plans import Plan, StackLock, StackPlan
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Mask
 from snapshots.models import LOCK_FILE, FileInfo, Source
 from snapshots.notes.changelog import to_json
 from snapshots.notes.plan_comments import RuleLine, comment
@@ -52,37 +48,24 @@ _NOTES = (
 """The fields of release notes that the document of a plan contains."""
 
 
-class Planned(comparisons.Compared, frozen=True, dict=True):
-    """A plan as a comparison with the side that it builds on."""
+class Planned(comparisons.ReportedComparison, frozen=True, dict=True, kw_only=True):
+    """A plan as a comparison with the side that it builds on.
+
+    ``commits`` are those of a repository that the command names; by default, those of the catalog.
+    """
 
     plan: Plan
-    recipes: RecipesChange | None
-
-    @property
-    def whole(self) -> Comparison:
-        """The changes in the stacks of the plan."""
-        return self.plan.comparison
-
-    @property
-    def why(self) -> Explanation:
-        """The explanation of the changes."""
-        return self.plan.explanation
+    commits: RecipesChange | None
 
     @cached_property
-    def commits(self) -> ComparedCommits:
+    def recipes(self) -> RecipesChange:
         """The commits of the recipes that explain the causes."""
-        recipes = self.recipes or self.opened.library.recipes_change(self.base, self.head)
-        return ComparedCommits(self.why, recipes)
+        return self.commits or self.source.recipes_change(self.base, self.head)
 
     @cached_property
     def costs(self) -> FrameCosts | None:
         """The cost of building each spec of the lock files; None without costs."""
-        return self.opened.library.costs_of_frame(self.plan.head.frame)
-
-    @cached_property
-    def _returned(self) -> Mask:
-        """Mask of returned specs, all false: specs that any stack of base has are reused."""
-        return np.zeros(len(self.plan.head.frame), np.bool_)
+        return self.source.costs_of_frame(self.plan.head.frame)
 
     @cached_property
     def stack_plans(self) -> list[StackPlan]:
@@ -125,7 +108,8 @@ def plan(
     )
     known = opened.catalog.recipes.of(side)
     change = None if recipes is None else _commits(made.explanation, known, recipes, commits)
-    return Planned(side, head, None, opened, made, change)
+    why = made.explanation
+    return Planned(side, head, opened.library, explained=why, plan=made, commits=change)
 
 
 def _commits(
@@ -156,10 +140,7 @@ def _commits(
 
 def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
     """Judge a plan by the rules of a file. Raises CachelogError if that is not possible."""
-    library = planned.opened.library
-    subject = judged_plan(
-        library, planned.plan, lambda counts: planned.commits.recipes.most_rebuilt(counts)
-    )
+    subject = planned.judged(planned.source.package_names)
     return verdicts.report_of(rules, read_rules(rules), planned.base, planned.head, subject)
 
 
@@ -225,7 +206,7 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
         )
         for result in broken
     ]
-    return comment(planned.plan, planned.release_notes(), planned.stack_plans, rules)
+    return comment(planned.plan, planned.notes(), planned.stack_plans, rules)
 
 
 # -- annotations of GitHub
@@ -234,7 +215,7 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
 def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield a notice of the specs to build, warnings about losses, and the broken rules."""
     title = f"Size {planned.plan.size_label}"
-    causes = [cause.title for cause in planned.release_notes().causes[:3]]
+    causes = [cause.title for cause in planned.notes().causes[:3]]
     why = f"; causes: {', '.join(causes)}" if causes else ""
     yield verdicts.annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
     for stack in planned.stack_plans:
@@ -262,7 +243,7 @@ def _downgrade_text(change: PackageChange) -> str:
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
     """Return the plan in its JSON form, which docs/plan.md describes."""
     made, costs = planned.plan, planned.costs
-    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.release_notes()))
+    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.notes()))
     return {
         "format": FORMAT,
         "base": planned.base,
@@ -279,7 +260,7 @@ def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[
 
 
 def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
-    name_of = planned.why.causes.name_of
+    name_of = planned.explanation.causes.name_of
     return msgspec.structs.asdict(stack) | {
         "downgrades": [
             {"package": change.name, "before": change.newest_before, "after": change.newest_after}
@@ -294,7 +275,7 @@ def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
 
 def _to_build(planned: Planned) -> list[dict[str, Any]]:
     added = [
-        reported for reported in planned.changes if reported.change.kind is SpecChangeKind.ADDED
+        reported for reported in planned.reported if reported.change.kind is SpecChangeKind.ADDED
     ]
     frame = planned.plan.head.frame
     facts = []

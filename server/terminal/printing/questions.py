@@ -13,7 +13,6 @@ import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of, note
-from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
@@ -30,6 +29,7 @@ from snapshots.errors import CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.suggestions import require_names
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Commit
 from snapshots.refs import series as series_of
@@ -71,7 +71,7 @@ class Place(msgspec.Struct, frozen=True):
         revision = opened.revision(ref)
         frame = opened.frame(revision)
         for stack in stacks:
-            require_stack(stack, frame)
+            require_names([frame], stack, sign="--")
         in_any = [frame.in_stack(stack) for stack in stacks] or [np.ones(len(frame), np.bool_)]
         graph = opened.library.dependencies.get(revision.digest)
         return cls(revision, frame, graph, stacks, np.logical_or.reduce(in_any))
@@ -303,7 +303,7 @@ def find_twins(
     place = Place.of(opened, ref, *stacks)
     frame = place.frame
     if package is not None:
-        require_package(package, frame)
+        require_names([frame], package=package, sign="--")
         mask = place.mask & frame.package.among([package])[frame.package.codes]
         place = msgspec.structs.replace(place, mask=mask)
     twins = Twins(Side(frame, place.graph), place.mask)
@@ -495,7 +495,7 @@ def find_impact(
     counts = later = None
     if place.has_dependencies:
         rows = impact.rows_above(frame, graph, present) & place.mask
-        counts = impact.impact(frame, rows, opened.library.costs_of(place.revision.digest))
+        counts = impact.impact(frame, rows, opened.library.costs_of(place.revision))
         later = _find_later(opened, place, present)
     return PackagesImpact(place, present, absent, touched, counts, later)
 
@@ -561,7 +561,7 @@ def find_largest(
     place = Place.of(opened, ref, *filter(None, [stack]))
     if not place.has_dependencies:
         return LargestImpacts(place, None)
-    costs = opened.library.costs_of(place.revision.digest)
+    costs = opened.library.costs_of(place.revision)
     return LargestImpacts(
         place, impact.largest_impacts(place.frame, place.graph, place.mask, most, costs)
     )

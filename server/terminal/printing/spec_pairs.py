@@ -133,13 +133,13 @@ def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -
     """Compare the spec that a query matches on each of the two sides that texts name.
 
     If several match in a lock file, its roots take precedence. Raises what ``open_sides`` and
-    ``Library.find`` raise, and InvalidArgument if not exactly one spec of a side matches.
+    ``Library.matching`` raise, and InvalidArgument if not exactly one spec of a side matches.
     """
     opened, sides = open_sides(location, texts)
     places = []
     for info in sides:
         frame = opened.frame(info)
-        rows = np.flatnonzero(opened.library.find(info.content, query)).tolist()
+        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
         if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
             rows = [row for row in rows if frame.hashes.at(row) in info.roots] or rows
         if len(rows) != 1:

@@ -298,7 +298,7 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
         counted.append(tuple(it.name for it in by))
         return count_cells(comparison, by)
 
-    monkeypatch.setattr("schema.context.coverage", counting)
+    monkeypatch.setattr("snapshots.notes.side_comparisons.coverage", counting)
     answer = world.data(
         """{ compare(base: "develop~1", head: "develop") {
           summary { coverageLost coverageGained }

@@ -24,8 +24,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def cost(catalog: Catalog) -> BuildCost | None:
     """Return the cost of building the spec."""
-    digest = catalog.require_history().revisions[0].digest
-    costs = Library(catalog).costs_of(digest)
+    costs = Library(catalog).costs_of(catalog.require_history().revisions[0])
     return None if costs is None else costs.total(np.array([0]))
 
 

@@ -51,7 +51,7 @@ def kept(catalog: Catalog) -> dict[Pair, str]:
 def made(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories in feeds, composed from the contents."""
     library, pairs = Library(catalog), told_in_any(catalog.require_history())
-    return {pair: story(it, library.explain(*pair)) for pair, it in pairs.items()}
+    return {pair: story(it, library.explanations.get((*pair,))) for pair, it in pairs.items()}
 
 
 def rows_of(catalog: Catalog, table: str) -> int:

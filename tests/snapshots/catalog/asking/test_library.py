@@ -243,24 +243,24 @@ def test_library_is_bounded(catalog: Catalog) -> None:
 
 def test_what_is_found_and_compared(catalog: Catalog) -> None:
     """Queries and comparisons are answered from what is kept."""
-    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     library = Library(catalog)
-    assert library.find(head, "hdf5").tolist() == [True, True]
-    assert library.find(head, f"/{hash_of('2')[:9]}").sum() == 1
-    assert library.find(head, "zlib").sum() == 0
-    assert library.find(base, "* ^zlib").tolist() == [True]
-    assert library.frames.kept(head) is not None
-    assert library.compare(base, head) is library.comparisons.kept((base, head))
+    assert library.matching(head, "hdf5").tolist() == [True, True]
+    assert library.matching(head, f"/{hash_of('2')[:9]}").sum() == 1
+    assert library.matching(head, "zlib").sum() == 0
+    assert library.matching(base, "* ^zlib").tolist() == [True]
+    assert library.frames.kept(head.digest) is not None
+    assert library.compare(base, head) is library.comparisons.kept((base.digest, head.digest))
     with pytest.raises(ConstraintSyntaxError):
-        library.find(head, "@")
+        library.matching(head, "@")
 
 
 def test_explanations(catalog: Catalog) -> None:
     """A comparison is explained once, from what is kept; its explanation counts all it keeps."""
     base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
     library = Library(catalog)
-    explanation = library.explain(base, head)
-    assert library.explain(base, head) is explanation is library.explanations.kept((base, head))
+    explanation = library.explanations.get((base, head))
+    assert explanation is library.explanations.kept((base, head))
     assert explanation.comparison is library.comparisons.kept((base, head))
     assert explanation.base.graph is library.dependencies.kept(base)
     assert explanation.head.graph is library.dependencies.kept(head)

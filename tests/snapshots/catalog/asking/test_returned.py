@@ -109,7 +109,7 @@ def test_all_of_the_past_counts_where_its_changes_are_kept(
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 0)
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     library = Library(catalog)
-    library.explain(base.digest, head.digest)
+    library.explain(base, head)
     monkeypatch.setattr(Catalog, "_read", None)
     assert returned(library, base, head) == hashes("ab")
 
@@ -140,10 +140,10 @@ def test_contents_are_read_where_the_changes_are_damaged(catalog: Catalog) -> No
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
     """Return the hashes whose reason is RETURNED."""
-    mask = library.find_returned(library._catalog.history, base, head)
+    mask = library.find_returned(base, head)
     frame = library.frames.get(head.digest)
     assert mask.shape == (len(frame),)
-    explanation = library.explain(base.digest, head.digest)
+    explanation = library.explain(base, head)
     changes = explanation.comparison.specs
     codes = explanation.reasons(changes, mask).tolist()
     hashes_returned = {
@@ -215,5 +215,5 @@ def test_a_damaged_content_of_the_past_is_named(catalog: Catalog, tmp_path: Path
     library = Library(forget_changes(catalog))
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     with pytest.raises(CatalogError, match=f"the content {first.digest[:12]} is damaged"):
-        library.find_returned(catalog.history, base, head)
+        library.find_returned(base, head)
     assert library.returned.num_kept == 0

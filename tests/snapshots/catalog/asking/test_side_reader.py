@@ -115,11 +115,11 @@ def test_a_stack_of_a_revision(sides: Sides) -> None:
 def test_a_spec_of_two_stacks_differs_in_none(sides: Sides) -> None:
     """Which other stacks have it is not compared."""
     base, head = sides.read("develop:e4s"), sides.read("develop:hep")
-    compared = sides.library.compare(base.content, head.content)
+    compared = sides.library.compare(base, head)
     changes = {(change.hash, change.kind) for change in compared.specs}
     assert changes == {(TOOL.hash, SpecChangeKind.ADDED), (APP.hash, SpecChangeKind.REMOVED)}
     assert compared.num_unchanged == 1
-    assert not sides.library.find_returned(sides.catalog.history, base, head).any()
+    assert not sides.library.find_returned(base, head).any()
 
 
 @pytest.mark.parametrize("place", ["spack.lock", "env/spack.lock", "other.json"])
@@ -245,6 +245,6 @@ def test_a_real_lock_file_holds_what_the_index_has(tmp_path: Path, date: str, st
     sides = Sides(tmp_path)
     folder = real.history() / date / stack
     base, head = sides.read(folder / "index.json"), sides.read(folder / "spack.lock")
-    compared = sides.library.compare(base.content, head.content)
+    compared = sides.library.compare(base, head)
     assert not len(compared.specs)
     assert compared.num_unchanged == base.num_specs
