@@ -161,11 +161,11 @@ class API:
         *,
         context: Context,
         executor: type[Any] = RenderingExecutor,
-        tell_cost: bool = False,
+        include_cost: bool = False,
         event: RevisionInfo | None = None,
         cost: Estimate | None = None,
     ) -> OperationResult:
-        """Execute a request; with ``tell_cost``, the response contains its estimated cost.
+        """Execute a request; with ``include_cost``, the response contains its estimated cost.
 
         If ``cost`` is given, which the API ``allows``, the variables are the declared ones, and the
         cost is not estimated again.
@@ -174,10 +174,12 @@ class API:
         context's budget is only an error. Raises NotLoaded if data has to be loaded first and the
         context may not wait for it.
         """
-        admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost, cost=cost)
+        admitted = self._admitted(
+            query, variables, operation_name, include_cost=include_cost, cost=cost
+        )
         if isinstance(admitted, OperationResult):
             return admitted
-        allowed = self.limits if tell_cost else None
+        allowed = self.limits if include_cost else None
         try:
             result = self._executed(query, admitted, operation_name, context, executor, event)
         except BudgetExceeded as exceeded:
@@ -247,7 +249,7 @@ class API:
 
         Each event is then executed separately, as GraphQL defines for subscriptions.
         """
-        admitted = self._admitted(query, variables, operation_name, tell_cost=False)
+        admitted = self._admitted(query, variables, operation_name, include_cost=False)
         if isinstance(admitted, OperationResult):
             return admitted
         assert admitted.document.node is not None  # noqa: S101 - it was admitted
@@ -274,7 +276,7 @@ class API:
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
         *,
-        tell_cost: bool,
+        include_cost: bool,
         cost: Estimate | None = None,
     ) -> "_Admitted | OperationResult":
         """Return the request to execute, or the result if it is refused."""
@@ -287,7 +289,7 @@ class API:
         refusal = refusal or too_expensive(cost, self.limits)
         if refusal is None:
             return _Admitted(document, declared, cost)
-        allowed = self.limits if tell_cost else None
+        allowed = self.limits if include_cost else None
         return OperationResult(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
 
     def _priced(

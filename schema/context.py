@@ -28,7 +28,7 @@ from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
 from snapshots.errors import (
@@ -307,7 +307,7 @@ class Context:
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
-    def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
+    def best_covering(self, specs: RequestedSpecs, series: str | None) -> list[Covered]:
         """Return the revisions that contain the most of some specs, among those with the newest
         contents.
         """

@@ -67,7 +67,7 @@ from snapshots.changes.cause_names import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.kept_changes import KeptCause
-from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
@@ -197,8 +197,8 @@ class HashHistoryType(Node):
         loaded = info.context.load(info.context.changing_history().of_series(span.series)[0])
         spec = self.spec(info)
         facts = {name: spec.loaded.frame.columns[name].at(spec.row) for name in OWN_COLUMNS}
-        needed = ConcreteSpec(hash=self.history.hash, name=self.history.name, **facts)
-        row = int(Lookup(Wanted([needed]), loaded.frame).nearest[0])
+        requested = ConcreteSpec(hash=self.history.hash, name=self.history.name, **facts)
+        row = int(Lookup(RequestedSpecs([requested]), loaded.frame).nearest[0])
         return None if row < 0 else SpecType(loaded=loaded, row=row)
 
     @property

@@ -64,7 +64,7 @@ from schema.revisions.suggestions import (
 )
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import RequestedSpecs
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.models import RevisionInfo
@@ -395,11 +395,10 @@ class Query:
         ] = 10,
     ) -> list[LookupType]:
         check_size("first", first)
-        wanted_specs = Wanted(concrete_specs(specs))
-        covered = info.context.best_covering(wanted_specs, series)[:first]
+        requested = RequestedSpecs(concrete_specs(specs))
+        covered = info.context.best_covering(requested, series)[:first]
         return [
-            LookupType(info=counts.revision, specs=wanted_specs, covered=counts)
-            for counts in covered
+            LookupType(info=counts.revision, specs=requested, covered=counts) for counts in covered
         ]
 
     @resolver(SUGGESTING, Omittable(), description=SUGGEST)

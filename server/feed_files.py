@@ -9,7 +9,7 @@ from server.output_files import write
 from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory
 from snapshots.notes.atom import package_feed, series_feed
-from snapshots.notes.stories import told_in
+from snapshots.notes.stories import neighbours_in_feed
 from snapshots.spack.names import is_name
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 
@@ -30,7 +30,7 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
         counts = library.past.growth(history, series).counts
     except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
         counts = {}
-    newest = told_in(history, series)
+    newest = neighbours_in_feed(history, series)
     kept = library.past.kept_stories(newest)
     stories = {step: entry_story(library, step, kept.get(step.pair)) for step in newest}
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml

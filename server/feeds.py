@@ -47,7 +47,7 @@ from snapshots.notes.atom import (
     package_feed,
     series_feed,
 )
-from snapshots.notes.stories import told_in
+from snapshots.notes.stories import neighbours_in_feed
 from snapshots.notes.templates import commits_story, story
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
@@ -208,7 +208,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         """
         await self._require_series(history, series)
         counts, has_counts = await self._counts(history, series)
-        newest = [] if after else told_in(history, series)
+        newest = [] if after else neighbours_in_feed(history, series)
         stories = await self._stories(newest)
         response = await self._made(
             lambda: series_feed(

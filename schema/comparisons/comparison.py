@@ -526,8 +526,8 @@ class ComparisonType(Node):
         source of either side does not list stacks.
         """
         comparison = self.loaded(info)
-        tells_stacks = comparison.changes.pairing.persisting.tell_stacks
-        return _stack_changes(comparison) if tells_stacks else None
+        states_stacks = comparison.changes.pairing.persisting.state_stacks
+        return _stack_changes(comparison) if states_stacks else None
 
     @deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
     @resolver(STACK_CHANGES)

@@ -30,7 +30,7 @@ from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.kept_changes import KeptCause
-from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyGraph
@@ -150,7 +150,7 @@ class _Missing:
 
     def spec(self, number: int) -> ConcreteSpec:
         """Return a spec as it was passed."""
-        spec: ConcreteSpec = self.looked_up.wanted.specs[self.places[number]]
+        spec: ConcreteSpec = self.looked_up.requested.specs[self.places[number]]
         return spec
 
     def last_seen(self, number: int) -> LastSeen | None:
@@ -294,7 +294,7 @@ class LookupType:
     """
 
     info: strawberry.Private[RevisionInfo]
-    specs: strawberry.Private[Wanted]
+    specs: strawberry.Private[RequestedSpecs]
     covered: strawberry.Private[Covered | None] = None
 
     revision = attribute("info", LazyRevision, make=revision_object)

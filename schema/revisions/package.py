@@ -65,7 +65,7 @@ from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.changes.impact import Impact, impact, rows_above
-from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.pairings import states_stacks
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, rows_where
 from snapshots.frames.filters import PackageFilter
@@ -278,7 +278,7 @@ def _values_in(frame: Frame, name: str, code: int) -> list[str]:
 
 
 def _stack_names(frame: Frame, code: int) -> list[str] | None:
-    return _values_in(frame, "stacks", code) if tells_stacks(frame) else None
+    return _values_in(frame, "stacks", code) if states_stacks(frame) else None
 
 
 def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
@@ -294,7 +294,7 @@ def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
     """Number of its specs in each stack, ordered by stack name; null if the source of the revision
     does not list stacks.
     """
-    if not tells_stacks(packages.loaded.frame):
+    if not states_stacks(packages.loaded.frame):
         return WhereKnown([], [-1] * len(packages))
     return _num_specs_by_stack(packages)
 

@@ -59,8 +59,8 @@ from schema.revisions.twins import (
     twins_comparison,
 )
 from snapshots import refs
-from snapshots.changes.lookup import Wanted
-from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.lookup import RequestedSpecs
+from snapshots.changes.pairings import states_stacks
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
 from snapshots.recipes.commits import FoundBy, Recipes
@@ -303,7 +303,7 @@ class Revision(Node):
     def stack_nodes(self, info: Info) -> list[Stack] | None:
         """Its stacks, including root, ordered by name; null if the source does not list stacks."""
         loaded = info.context.load(self.info)
-        return self._stacks(loaded) if tells_stacks(loaded.frame) else None
+        return self._stacks(loaded) if states_stacks(loaded.frame) else None
 
     @deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
     @resolver(STACKS_OF_REVISION)
@@ -321,7 +321,7 @@ class Revision(Node):
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
         """Which of some concrete specs, for example those of a spack.lock, it contains."""
-        return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
+        return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
 
     @connection_field(HOLES)
     def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:

@@ -44,7 +44,7 @@ from schema.revisions.dependency import (
     neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.pairings import states_stacks
 from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
@@ -156,7 +156,7 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
     """
     frame = specs.loaded.frame
     return (
-        ColumnSlice(frame, "stacks", specs.numbers) if tells_stacks(frame) else [None] * len(specs)
+        ColumnSlice(frame, "stacks", specs.numbers) if states_stacks(frame) else [None] * len(specs)
     )
 
 
@@ -170,7 +170,7 @@ def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
 
 def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Sublists | WhereKnown:
     """Return the stacks of each spec or package; null if the source does not list stacks."""
-    if not tells_stacks(loaded.frame):
+    if not states_stacks(loaded.frame):
         return WhereKnown([], [-1] * len(names))
     stack = partial(node_of, "Stack", loaded=loaded)
     return Sublists.of(names, lambda joined: ColumnTable(stack, {"name": joined}))

@@ -196,7 +196,7 @@ class CacheKey(msgspec.Struct, frozen=True):
     """The key of a cached response: everything that determines it.
 
     ``generation`` is the catalog's generation or state, or None if the response is the same in all
-    of them. With ``tells_cost``, the response includes its cost.
+    of them. With ``include_cost``, the response includes its cost.
     """
 
     query: str
@@ -204,7 +204,7 @@ class CacheKey(msgspec.Struct, frozen=True):
     operation_name: str | None
     media_type: str
     generation: int | None
-    tells_cost: bool = False
+    include_cost: bool = False
 
     def at(self, generation: int) -> "CacheKey":
         """Return the key of the same request in a generation or state."""

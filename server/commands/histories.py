@@ -176,13 +176,13 @@ def fill_command(
     - series: Only this series: develop, vX.Y.Z ...
     """
     from server.terminal.printing.maintenance import filled_facts, filled_lines
-    from snapshots.catalog.past import fill, missing_pairs, untold_pairs
+    from snapshots.catalog.past import fill, missing_pairs, pairs_without_story
 
     opened = parameters.open_catalog(catalog)
     parameters.require_series(series, opened.history)
     missing = missing_pairs(opened.catalog, opened.history, series, causes=True)
-    untold = untold_pairs(opened.catalog, opened.history, series)
-    pairs = list(dict.fromkeys([*missing, *untold]))
+    without_story = pairs_without_story(opened.catalog, opened.history, series)
+    pairs = list(dict.fromkeys([*missing, *without_story]))
     with console.progress() as bars:
         report = partial(bars, "comparing neighbours")
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)

@@ -210,7 +210,9 @@ class Answers:
             )
         # Undeclared variables have no effect, but could create any number of keys.
         declared = document.declared_variables(request.operation_name, request.variables)
-        request = msgspec.structs.replace(request, variables=declared, tell_cost=received.tell_cost)
+        request = msgspec.structs.replace(
+            request, variables=declared, include_cost=received.include_cost
+        )
         cost = self._api.cost(*request.cost_arguments())
         weight, units = self._execution.weigh(request, cost)
         if self._api.allows(cost):

@@ -72,7 +72,7 @@ class SchemaText:
 
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
-_TELL_COST = b"x-cachelog-cost"
+_COST_HEADER = b"x-cachelog-cost"
 """The header that requests ``extensions.cost``, with any value but 0."""
 
 _ANSWER = "cachelog.answer"
@@ -183,7 +183,7 @@ def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> 
         content,
         headers.get(b"content-type", b""),
         headers.get(b"accept", b""),
-        headers.get(_TELL_COST, b"0") not in (b"", b"0"),
+        headers.get(_COST_HEADER, b"0") not in (b"", b"0"),
     )
 
 

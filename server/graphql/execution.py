@@ -195,7 +195,7 @@ class Execution:
                 request.variables,
                 request.operation_name,
                 context=context,
-                tell_cost=request.tell_cost,
+                include_cost=request.include_cost,
                 event=request.event,
                 cost=request.cost,
             )

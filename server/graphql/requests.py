@@ -35,14 +35,14 @@ class Weight(Enum):
 class GraphQLRequest(msgspec.Struct, frozen=True):
     """A parsed request; ``variables`` are those that the client sent.
 
-    With ``tell_cost``, the response includes the cost. A subscription is executed once for each
+    With ``include_cost``, the response includes the cost. A subscription is executed once for each
     ``event``.
     """
 
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
-    tell_cost: bool = False
+    include_cost: bool = False
     event: RevisionInfo | None = None
     cost: Estimate | None = None
     """The estimated cost, if it is available and within the limits."""
@@ -152,7 +152,7 @@ class RequestBytes(msgspec.Struct, frozen=True):
 
     content_type: bytes
     accept: bytes
-    tell_cost: bool = False
+    include_cost: bool = False
 
 
 class ParsedRequest(msgspec.Struct, eq=False):
@@ -193,7 +193,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
         """
         variables = request.variables_text()
         key = CacheKey(
-            request.query, variables, request.operation_name, media_type, None, request.tell_cost
+            request.query, variables, request.operation_name, media_type, None, request.include_cost
         )
         num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
         is_about_more = any(name in request.query for name in _MORE_THAN_REVISIONS)

@@ -39,7 +39,7 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
-from snapshots.notes.stories import told_in_any
+from snapshots.notes.stories import neighbours_in_feeds
 from snapshots.tables import Files, StoredFile, revisions_table, split_by_cache
 
 
@@ -302,7 +302,7 @@ class Catalog:
         unmade = Unmade()
         try:
             missing = [pair for pair in new if pair not in self.counts]
-            feed_pairs = told_in_any(history) if missing else {}
+            feed_pairs = neighbours_in_feeds(history) if missing else {}
             with make_pairs(reader, self.location, missing, unmade, feed_pairs) as made:
                 keep_all(made, self.keep)
         except CatalogError as error:

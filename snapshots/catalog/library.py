@@ -32,7 +32,7 @@ from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.rules.measures import Judged, Searched
 from snapshots.changes.rules.rules import Rule, Verdict, judge
@@ -402,9 +402,9 @@ def candidates(
 
 
 def best_covering(
-    library: Library, revisions: Sequence[RevisionInfo], wanted: Wanted
+    library: Library, revisions: Sequence[RevisionInfo], requested: RequestedSpecs
 ) -> list[Covered]:
-    """Return how many of the wanted specs each revision contains, best first.
+    """Return how many of the requested specs each revision contains, best first.
 
     The best revision has the most specs, then the most roots, then the newest state. ``revisions``
     are sorted, newest first. A content that was not searched before takes about 10 ms; no frame is
@@ -412,8 +412,8 @@ def best_covering(
     """
     counts: dict[str, tuple[int, int]] = {}
     for digest in dict.fromkeys(revision.digest for revision in revisions):
-        held = library.hash_sets.get(digest).having(wanted.hashes)
-        roots = held[: wanted.num_roots]
+        held = library.hash_sets.get(digest).having(requested.hashes)
+        roots = held[: requested.num_roots]
         counts[digest] = int(np.count_nonzero(held)), int(np.count_nonzero(roots))
     covered = [Covered(revision, *counts[revision.digest]) for revision in revisions]
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))

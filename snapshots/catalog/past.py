@@ -36,7 +36,7 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.notes.stories import from_text, told_in, told_in_any
+from snapshots.notes.stories import from_text, neighbours_in_feed, neighbours_in_feeds
 from snapshots.refs import series
 from snapshots.spack.names import is_name
 from snapshots.texts import quoted, short_digest, versioned
@@ -114,7 +114,7 @@ class Past:
         Raises InvalidArgument for a text that is not a prefix of a hash, and AmbiguousHash.
         """
         if not text or not is_beginning(text):
-            reason = f"{quoted(text)} begins no hash, which is {WIDTH} characters of a-z2-7"
+            reason = f"{quoted(text)} is not a prefix of a hash ({WIDTH} characters of a-z2-7)"
             raise InvalidArgument("hash", reason)
         require_complete(self._catalog, history)
         fitting = self._catalog.changes.packages_of_prefix(text)
@@ -206,12 +206,12 @@ class Past:
         return SeriesCauses(rows, series, history)
 
     def package_causes(
-        self, history: History, series: str | None, wanted: Collection[tuple[str, Pair]]
+        self, history: History, series: str | None, package_pairs: Collection[tuple[str, Pair]]
     ) -> dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]]:
         """Return the main causes of packages' specs, each in a pair of one series or of any."""
         require_complete(self._catalog, history, series, causes=True)
         names_in: dict[Pair, list[str]] = {}
-        for name, pair in wanted:
+        for name, pair in package_pairs:
             names_in.setdefault(pair, []).append(name)
         found: dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]] = {}
         columns = ["causes", "package_causes", "causes_format"]
@@ -270,10 +270,12 @@ def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield name, rows.slice(start, end - start)
 
 
-def untold_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+def pairs_without_story(
+    catalog: Catalog, history: History, series: str | None = None
+) -> list[Pair]:
     """Return the pairs in feeds whose changes are stored without a story."""
     names = history.series_names if series is None else [series]
-    neighbours = {both.pair: both for name in names for both in told_in(history, name)}
+    neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
     kept = Past(catalog).kept_stories(neighbours.values())
     return [pair for pair in neighbours if pair in catalog.counts and pair not in kept]
 
@@ -405,7 +407,7 @@ def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: Earli
 # Therefore each worker takes chains of neighbours, and one process writes the results in batches.
 # An interrupt keeps all results, a kill loses at most one batch. The next run continues there.
 
-__all__ = ["Filled", "Progress", "fill", "missing_pairs", "untold_pairs"]
+__all__ = ["Filled", "Progress", "fill", "missing_pairs", "pairs_without_story"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished pairs, and the number of all pairs."""
@@ -446,7 +448,7 @@ def fill(
                 return
 
     reader, location = catalog.reader(), catalog.location
-    neighbours = told_in_any(catalog.history)
+    neighbours = neighbours_in_feeds(catalog.history)
     with changes_of_pairs(
         reader, location, pairs, filled, neighbours, jobs=jobs, cluster=cluster
     ) as made:

@@ -441,8 +441,8 @@ def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
     Only target is returned if the source of a side does not provide stacks, or if no spec of either
     side has one.
     """
-    tell_stacks = comparison.pairing.persisting.tell_stacks
-    if not tell_stacks or comparison.stacks.num_stacks == (0, 0):
+    state_stacks = comparison.pairing.persisting.state_stacks
+    if not state_stacks or comparison.stacks.num_stacks == (0, 0):
         return [CoverageDimension.TARGET]
     return [CoverageDimension.STACK, CoverageDimension.TARGET]
 

@@ -13,7 +13,7 @@ import numpy as np
 from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
-from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.pairings import states_stacks
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -84,7 +84,7 @@ def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
         num_specs=len(rows),
         num_packages=int(np.count_nonzero(frame.packages_having(mask))),
         size=frame.size.total(rows),
-        by_stack=stacks if tells_stacks(frame) else None,
+        by_stack=stacks if states_stacks(frame) else None,
         by_target=targets,
         **of_all,
     )

@@ -24,7 +24,7 @@ from snapshots.frames.hashes import Hashes
 from snapshots.models import OWN_COLUMNS, OWN_FACTS, ConcreteSpec
 
 
-class Wanted:
+class RequestedSpecs:
     """Requested specs: each hash once, roots first, then by name and hash.
 
     A hash that is given several times has the facts of the first, and is a root if any of them is.
@@ -66,7 +66,7 @@ _ABSENT = -1
 Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
-def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
+def nearest_specs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Rows:
     """Return the row nearest to each requested spec at ``places``; -1 if there is none.
 
     Only specs of the same package are considered. Each step keeps those that are most similar:
@@ -81,7 +81,7 @@ def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
     compared: all specs are equal in it.
     """
     nearest = np.full(len(places), _ABSENT, np.int32)
-    for part, pairs in _pairs(needed, places, frame):
+    for part, pairs in _pairs(requested, places, frame):
         for score in (_architecture, _version, _variants, _compiler, _recipe):
             pairs = pairs.where_best(score(pairs))
         # The rows are sorted by version, newest first, then by hash.
@@ -96,7 +96,7 @@ class _Pairs(msgspec.Struct, frozen=True):
     ``owners`` are indices into ``places``, ascending; ``places`` are indices of requested specs.
     """
 
-    needed: Wanted
+    requested: RequestedSpecs
     places: Rows
     frame: Frame
     owners: Rows
@@ -119,26 +119,26 @@ class _Pairs(msgspec.Struct, frozen=True):
 
     def stated(self, name: str) -> tuple[Column[object], Mask]:
         """Return a fact of the requested specs, and which of the pairs state it."""
-        column = self.needed.column(name)
-        return column, column.known()[self.of_wanted(column)]
+        column = self.requested.column(name)
+        return column, column.known()[self.codes_of(column)]
 
-    def of_wanted(self, column: Column[object]) -> Rows:
+    def codes_of(self, column: Column[object]) -> Rows:
         """Return the code of each pair's requested spec in one of its columns."""
         return column.codes[self.places][self.owners]
 
     def alike(self, name: str) -> Scores:
         """Return 1 for pairs with the same value of a fact, else 0."""
-        ours, theirs = self.needed.column(name), self.frame.columns[name]
+        ours, theirs = self.requested.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
         codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
-        same: Mask = np.array(codes, np.int64)[self.of_wanted(ours)] == theirs.codes[self.rows]
+        same: Mask = np.array(codes, np.int64)[self.codes_of(ours)] == theirs.codes[self.rows]
         return same.astype(np.int64)
 
 
-def _pairs(needed: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
+def _pairs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
     """Yield batches of pairs, each with the index into ``places`` at which it starts."""
     index = frame.package.index
-    codes = [index.get(needed.specs[place].name, _ABSENT) for place in places.tolist()]
+    codes = [index.get(requested.specs[place].name, _ABSENT) for place in places.tolist()]
     # A package that the frame does not have has no rows.
     starts = np.array([frame.starts[code] if code >= 0 else 0 for code in codes], np.int64)
     stops = np.array([frame.starts[code + 1] if code >= 0 else 0 for code in codes], np.int64)
@@ -152,7 +152,7 @@ def _pairs(needed: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _P
         owners = np.repeat(np.arange(stop - start, dtype=np.int32), sizes)
         before = np.repeat(sums[start:stop] - sums[start] - starts[start:stop], sizes)
         rows = (np.arange(len(owners)) - before).astype(np.int32)
-        yield start, _Pairs(needed, places[start:stop], frame, owners, rows)
+        yield start, _Pairs(requested, places[start:stop], frame, owners, rows)
 
 
 def _architecture(pairs: _Pairs) -> Scores:
@@ -175,7 +175,7 @@ def _version(pairs: _Pairs) -> Scores:
     keys = names * step + 2 * (size - versions)
     begins = begins_of_runs(keys)
     runs, run_of_row = keys[begins], np.cumsum(begins) - 1
-    ours = names[pairs.rows] * step + np.array(places, np.int64)[pairs.of_wanted(column)]
+    ours = names[pairs.rows] * step + np.array(places, np.int64)[pairs.codes_of(column)]
     nearest = np.searchsorted(runs, ours)
     is_there = runs[np.minimum(nearest, len(runs) - 1)] == ours
     apart = np.abs(2 * run_of_row[pairs.rows] - np.where(is_there, 2 * nearest, 2 * nearest - 1))
@@ -185,7 +185,7 @@ def _version(pairs: _Pairs) -> Scores:
 
 def _variants(pairs: _Pairs) -> Scores:
     column, are_stated = pairs.stated("variants")
-    ours = ListColumn(pairs.of_wanted(column), column.values, (), _NO_ITEMS)  # type: ignore[arg-type]
+    ours = ListColumn(pairs.codes_of(column), column.values, (), _NO_ITEMS)  # type: ignore[arg-type]
     numbers = np.arange(len(pairs.rows), dtype=np.int32)
     common = shares(ours, numbers, pairs.frame.variants, pairs.rows)
     scores: Scores = np.where(are_stated, common, 0.0)
@@ -193,15 +193,15 @@ def _variants(pairs: _Pairs) -> Scores:
 
 
 def _compiler(pairs: _Pairs) -> Scores:
-    ours, theirs = pairs.needed.column("compiler"), pairs.frame.compiler
+    ours, theirs = pairs.requested.column("compiler"), pairs.frame.compiler
     numbers: dict[object, int] = {}
     names = [numbers.setdefault(name, len(numbers)) for name in theirs.mapped(compiler_name)]
     codes = [
         _ABSENT if compiler is None else numbers.get(compiler_name(str(compiler)), _ABSENT)
         for compiler in ours.values
     ]
-    of_wanted = np.array(codes, np.int64)[pairs.of_wanted(ours)]
-    same_name: Mask = of_wanted == np.array(names, np.int64)[theirs.codes[pairs.rows]]
+    name_codes = np.array(codes, np.int64)[pairs.codes_of(ours)]
+    same_name: Mask = name_codes == np.array(names, np.int64)[theirs.codes[pairs.rows]]
     return pairs.alike("compiler") + same_name
 
 
@@ -218,10 +218,10 @@ class Lookup:
     ``rows`` contains for each requested spec the row that has its hash, -1 if it is missing.
     """
 
-    def __init__(self, needed: Wanted, frame: Frame) -> None:
-        self.wanted = needed
+    def __init__(self, requested: RequestedSpecs, frame: Frame) -> None:
+        self.requested = requested
         self.frame = frame
-        self.rows: Rows = needed.hashes.match(frame.hashes)
+        self.rows: Rows = requested.hashes.match(frame.hashes)
 
     @property
     def num_found(self) -> int:
@@ -231,7 +231,7 @@ class Lookup:
     @property
     def num_roots_found(self) -> int:
         """Number of roots that are available."""
-        return int(np.count_nonzero(self.rows[: self.wanted.num_roots] >= 0))
+        return int(np.count_nonzero(self.rows[: self.requested.num_roots] >= 0))
 
     @property
     def found(self) -> Rows:
@@ -246,7 +246,7 @@ class Lookup:
     @cached_property
     def nearest(self) -> Rows:
         """For each missing spec the row that ``nearest_specs`` finds; -1 if there is none."""
-        return nearest_specs(self.wanted, self.missing, self.frame)
+        return nearest_specs(self.requested, self.missing, self.frame)
 
     def differences(self, number: int) -> list[FieldChange]:
         """Return the facts in which the nearest spec differs from a missing one.
@@ -259,7 +259,7 @@ class Lookup:
         row = int(self.nearest[number])
         if row < 0:
             return []
-        spec = self.wanted.specs[int(self.missing[number])]
+        spec = self.requested.specs[int(self.missing[number])]
         changes = []
         for name in OWN_COLUMNS:
             before, after = getattr(spec, name), self.frame.columns[name].at(row)

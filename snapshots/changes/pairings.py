@@ -150,9 +150,9 @@ class RowPairs(msgspec.Struct, frozen=True):
         return len(self.base_rows)
 
     @property
-    def tell_stacks(self) -> bool:
+    def state_stacks(self) -> bool:
         """Whether the sources of both sides state stacks."""
-        return tells_stacks(self.base) and tells_stacks(self.head)
+        return states_stacks(self.base) and states_stacks(self.head)
 
     def where(self, mask: Mask) -> "RowPairs":
         """Return the pairs that a mask marks."""
@@ -172,7 +172,7 @@ class FieldChange(msgspec.Struct, frozen=True):
     after: Any
 
 
-def tells_stacks(frame: Frame) -> bool:
+def states_stacks(frame: Frame) -> bool:
     """Return whether a source states stacks: it has one other than root, or it has no specs."""
     return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
 
@@ -212,7 +212,7 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
     base, base_rows, head, head_rows = pairs.base, pairs.base_rows, pairs.head, pairs.head_rows
     before, after = getattr(base, name), getattr(head, name)
     if name == "stacks":
-        if not pairs.tell_stacks:
+        if not pairs.state_stacks:
             return np.zeros(pairs.size, np.bool_)
         values = base.stacks_without_root, head.stacks_without_root
         return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.own_facts import Facts, differing_facts
-from snapshots.changes.pairings import Pairing, code_of, tells_stacks
+from snapshots.changes.pairings import Pairing, code_of, states_stacks
 from snapshots.changes.sides import Apart, Side, find_apart, row_hashes
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
@@ -168,7 +168,7 @@ def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
 
     None are returned if the source of the other frame does not state stacks.
     """
-    theirs, states_any = frozenset(other.stacks.items), tells_stacks(other)
+    theirs, states_any = frozenset(other.stacks.items), states_stacks(other)
 
     def lacks_all(stacks: Sequence[str]) -> bool:
         named = {*stacks} - {ROOT_STACK}

@@ -68,7 +68,7 @@ class StackChanges(ChangeTable[StackChange]):
         removed = _num_specs(base, pairing.removed, stacks.in_base) + left
         differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
         # If a source does not state stacks, none was added or removed.
-        self._places = rows_where(differ & pairing.persisting.tell_stacks)
+        self._places = rows_where(differ & pairing.persisting.state_stacks)
         kinds = np.full(len(stacks), code_of(StackChangeKind.CHANGED), np.int8)
         kinds[num_before == 0] = code_of(StackChangeKind.ADDED)
         kinds[num_after == 0] = code_of(StackChangeKind.REMOVED)

@@ -251,7 +251,8 @@ def series_feed(
     """Return the feed of a series in the history: one entry per revision, newest first.
 
     ``counts`` are those of the pairs for which they are available: other entries have only the
-    totals of their revision. ``stories`` are those of the neighbours of ``told_in``, if available.
+    totals of their revision. ``stories`` are those of the neighbours of
+    ``neighbours_in_feed``, if available.
     With ``after``, return the document with the entries that follow the entry of the revision with
     this key; raises RevisionNotFound if there is none.
     """

@@ -22,7 +22,7 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.pairings import code_of, tells_stacks
+from snapshots.changes.pairings import code_of, states_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Codes, Mask, Rows
@@ -219,13 +219,13 @@ def _totals(frame: Frame, rows: Rows | slice, num_stacks: int) -> Totals:
     return Totals(
         num_packages=len(np.unique(codes)),
         num_specs=len(codes),
-        num_stacks=num_stacks if tells_stacks(frame) else None,
+        num_stacks=num_stacks if states_stacks(frame) else None,
     )
 
 
 def _num_stacks(comparison: Comparison, kind: StackChangeKind) -> int | None:
     """Return the number of stacks with this kind of change; None if either side has no stacks."""
-    is_known = comparison.pairing.persisting.tell_stacks
+    is_known = comparison.pairing.persisting.state_stacks
     return comparison.stacks.count(kind) if is_known else None
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from snapshots.history import History, Neighbours, Pair
 
-NUM_TOLD = 5
+NUM_STORIES = 5
 """Number of newest revisions whose entries have a story; the other entries have numbers."""
 
 FORMAT = 4
@@ -33,9 +33,9 @@ class KeptStory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     html: str
 
 
-def told_in(history: History, series: str) -> list[Neighbours]:
+def neighbours_in_feed(history: History, series: str) -> list[Neighbours]:
     """Return the neighbours whose stories the feed of a series includes, newest first."""
-    newest = history.neighbours(series)[::-1][:NUM_TOLD]
+    newest = history.neighbours(series)[::-1][:NUM_STORIES]
     return [
         neighbours
         for neighbours in newest
@@ -43,12 +43,12 @@ def told_in(history: History, series: str) -> list[Neighbours]:
     ]
 
 
-def told_in_any(history: History) -> dict[Pair, Neighbours]:
+def neighbours_in_feeds(history: History) -> dict[Pair, Neighbours]:
     """Return the neighbours with stories in the feeds of all series, by pair."""
     return {
         neighbours.pair: neighbours
         for name in history.series_names
-        for neighbours in told_in(history, name)
+        for neighbours in neighbours_in_feed(history, name)
     }
 
 

@@ -26,7 +26,7 @@ ERRORS = (
     ("log --tag v9", "--tag: there is no tag 'v9'; nearest: "),
     ("log --series dev", "--series: there is no series 'dev'; nearest: develop"),
     ("log /zzzz222", NO_HASH),
-    ("log /0189", "'0189' begins no hash"),
+    ("log /0189", "'0189' is not a prefix of a hash"),
     ("log hdf55 --version 1", "PACKAGE: no revision has ever had 'hdf55'; nearest: hdf5"),
     ("show develpo", "REF or PACKAGE: there is no tag develpo (nearest: develop), and no revision"),
     ("show develop~9", "no revision 'develop~9': "),

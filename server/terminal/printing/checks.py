@@ -13,7 +13,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped
 from snapshots.catalog.library import Covered, best_covering, candidates
-from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.pairings import FieldChange
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.models import ConcreteSpec, SideInfo, Spec
@@ -62,12 +62,12 @@ class Checked(msgspec.Struct, frozen=True):
     covered: Sequence[Covered] = ()
 
     def is_under(self, percent: Fraction) -> bool:
-        """Return whether fewer than a percentage of the wanted specs are present."""
-        return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
+        """Return whether fewer than a percentage of the requested specs are present."""
+        return 100 * self.lookup.num_found < percent * len(self.lookup.requested)
 
     def groups(self) -> Iterator[GroupCounts]:
         """Yield the counts of each group of roots."""
-        specs, rows = self.lookup.wanted.specs, self.lookup.rows.tolist()
+        specs, rows = self.lookup.requested.specs, self.lookup.rows.tolist()
         is_there = {spec.hash: row >= 0 for spec, row in zip(specs, rows, strict=True)}
         for group in self.locked.groups:
             roots = [is_there[root] for root in group.roots if root in is_there]
@@ -78,7 +78,7 @@ class Checked(msgspec.Struct, frozen=True):
         lookup = self.lookup
         for nth, place in enumerate(lookup.missing.tolist()):
             row = int(lookup.nearest[nth])
-            spec = lookup.wanted.specs[place]
+            spec = lookup.requested.specs[place]
             yield UnmetSpec(
                 spec=spec,
                 seen=(self.seen or {}).get(spec.hash),
@@ -96,7 +96,7 @@ def check(
     with the most specs, among the newest of each tag, or among all of a ``series``.
     """
     revision: SideInfo
-    needed = Wanted(locked.specs)
+    requested = RequestedSpecs(locked.specs)
     covered: Sequence[Covered] = ()
     if text is not None:
         opened, [revision] = open_sides(location, [text])
@@ -104,10 +104,10 @@ def check(
         opened = open_catalog(location)
         require_series(series, opened.history)
         if best:
-            covered = best_covering(opened.library, candidates(opened.history, series), needed)
+            covered = best_covering(opened.library, candidates(opened.history, series), requested)
         revision = covered[0].revision if covered else opened.revision(None)
-    lookup = Lookup(needed, opened.frame(revision))
-    missing = [needed.specs[place] for place in lookup.missing.tolist()]
+    lookup = Lookup(requested, opened.frame(revision))
+    missing = [requested.specs[place] for place in lookup.missing.tolist()]
     seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
     return Checked(revision, lookup, locked, seen, covered)
 
@@ -151,13 +151,13 @@ def check_lines(checked: Checked) -> Iterator[str]:
 
 def _best_lines(checked: Checked) -> Iterator[str]:
     covered = checked.covered[:_MOST_LISTED]
-    needed = checked.lookup.wanted
+    requested = checked.lookup.requested
     columns = [
         TAG,
         taken_at(2),
         digest(3),
-        number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(needed):,}"),
-        number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {needed.num_roots:,}"),
+        number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(requested):,}"),
+        number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {requested.num_roots:,}"),
     ]
     yield from table(covered, columns)
     if further := len(checked.covered) - len(covered):
@@ -166,7 +166,7 @@ def _best_lines(checked: Checked) -> Iterator[str]:
 
 def _summary(checked: Checked) -> Iterator[str]:
     lookup, writer = checked.lookup, checked.locked.writer
-    num_roots, found_roots = lookup.wanted.num_roots, lookup.num_roots_found
+    num_roots, found_roots = lookup.requested.num_roots, lookup.num_roots_found
     looked = f"Looked in {title(checked.revision)}"
     if writer is not None:
         looked += f", for a lock file of {writer}"
@@ -178,10 +178,10 @@ def _summary(checked: Checked) -> Iterator[str]:
     rows = [
         ("roots", found_roots, num_roots),
         *of_groups,
-        ("dependencies", lookup.num_found - found_roots, len(lookup.wanted) - num_roots),
-        ("all", lookup.num_found, len(lookup.wanted)),
+        ("dependencies", lookup.num_found - found_roots, len(lookup.requested) - num_roots),
+        ("all", lookup.num_found, len(lookup.requested)),
     ]
-    digits = len(f"{len(lookup.wanted):,}")
+    digits = len(f"{len(lookup.requested):,}")
     widest = max(len(name) for name, *_ in rows)
     for name, num_found, num_wanted in rows:
         numbers = f"{num_found:>{digits},} of {num_wanted:>{digits},}"
@@ -225,9 +225,9 @@ def check_document(checked: Checked) -> dict[str, Any]:
     document: dict[str, Any] = {
         "format": FORMAT,
         "revision": checked.revision,
-        "num_wanted": len(lookup.wanted),
+        "num_wanted": len(lookup.requested),
         "num_found": lookup.num_found,
-        "num_roots_wanted": lookup.wanted.num_roots,
+        "num_roots_wanted": lookup.requested.num_roots,
         "num_roots_found": lookup.num_roots_found,
         "is_history_known": checked.seen is not None,
         "spack": checked.locked.writer,

@@ -461,8 +461,8 @@ def difference_document(comparison: ReportedComparison) -> dict[str, Any]:
     all_facts = spec_changes_facts(comparison, comparison.reported)
     for reported, facts in zip(comparison.reported, all_facts, strict=True):
         specs[reported.change.kind.value].append(facts)
-    tells_stacks = comparison.changes.pairing.persisting.tell_stacks
-    changes = list(comparison.changes.stacks) if tells_stacks else None
+    states_stacks = comparison.changes.pairing.persisting.state_stacks
+    changes = list(comparison.changes.stacks) if states_stacks else None
     return _notes(comparison) | {"specs": specs, "stack_changes": changes}
 
 

@@ -21,7 +21,7 @@ from snapshots.changes import impact
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.holes import Hole, Holes
-from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.pairings import states_stacks
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.changes.vocabulary import cause_title, twins_title, without_direction
@@ -324,7 +324,7 @@ def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
         rows = np.unique(np.concatenate(involved)) if len(either_way) > 1 else involved[0]
         num_specs = sum(map(causes.num_specs, either_way))
         stacks = {stack for stack, _ in frame.stacks.item_counts(rows)} - {ROOT_STACK}
-        num_stacks = len(stacks) if tells_stacks(frame) else None
+        num_stacks = len(stacks) if states_stacks(frame) else None
         merged.append(TwinsCause(name, num_specs, len(rows), num_stacks))
     return sorted(
         merged, key=lambda cause: (-cause.num_specs, -cause.num_involved, cause.name.order)

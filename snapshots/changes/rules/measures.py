@@ -30,7 +30,7 @@ from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pairings import code_of, tells_stacks
+from snapshots.changes.pairings import code_of, states_stacks
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
@@ -219,12 +219,12 @@ class Scope:
 
         Stacks are included if only one side states them: then no cell can be evaluated.
         """
-        if self._silent_side():
+        if self._side_without_stacks():
             return (CoverageDimension.STACK, CoverageDimension.TARGET)
         return tuple(usual_dimensions(self._whole))
 
-    def _silent_side(self) -> str | None:
-        return silent_side(self._whole.base, self._whole.head)
+    def _side_without_stacks(self) -> str | None:
+        return side_without_stacks(self._whole.base, self._whole.head)
 
     # -- counts of base, to which percentages refer
 
@@ -261,41 +261,41 @@ class Scope:
 
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
         """Return the stacks that changed by kind; raise InvalidArgument if one side states none."""
-        if who := self._silent_side():
-            raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
+        if who := self._side_without_stacks():
+            raise InvalidArgument("stack", f"{who} does not list stacks, so nothing can be judged")
         changes = (change for change in self.comparison.stacks if change.kind is kind)
         return [change for change in changes if self.only.stack in (None, change.name)]
 
     def cells(self, dimensions: tuple[CoverageDimension, ...]) -> CoverageChanges:
-        """Return the cells that were lost and gained; raises as ``require_told`` does."""
-        self.require_told(dimensions)
+        """Return the cells that were lost and gained; raises as ``require_stated`` does."""
+        self.require_stated(dimensions)
         if dimensions not in self._cells:
             cells = coverage(self.comparison, dimensions)
             self._cells[dimensions] = cells.of_stack(self.only.stack)
         return self._cells[dimensions]
 
-    def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
+    def require_stated(self, dimensions: Sequence[CoverageDimension]) -> None:
         """Raise InvalidArgument if a side does not state a dimension, so that no cell counts."""
         for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
             for dimension in unstated(frame, dimensions):
                 name = dimension.value.replace("_", "-")
-                raise InvalidArgument(name, f"{who} tells it of no spec, so nothing can be judged")
+                raise InvalidArgument(name, f"{who} does not list it, so nothing can be judged")
 
     def lost_for_query(
         self, query: str, dimensions: tuple[CoverageDimension, ...]
     ) -> CoverageChanges:
         """Return the lost cells of the specs that match a query.
 
-        Raises as ``require_told`` does.
+        Raises as ``require_stated`` does.
         """
-        self.require_told(dimensions)
+        self.require_stated(dimensions)
         lost = coverage(self._whole, dimensions, self.find(query)).select([CoverageChangeKind.LOST])
         return lost.of_stack(self.only.stack)
 
 
-def silent_side(base: Frame, head: Frame) -> str | None:
+def side_without_stacks(base: Frame, head: Frame) -> str | None:
     """Return which of two revisions states no stacks although the other does; None otherwise."""
-    base_states, head_states = tells_stacks(base), tells_stacks(head)
+    base_states, head_states = states_stacks(base), states_stacks(head)
     if base_states == head_states:
         return None
     return "head" if base_states else "base"

@@ -29,7 +29,7 @@ from snapshots.changes.coverage import (
     having,
 )
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
@@ -39,7 +39,7 @@ from snapshots.changes.rules.measures import (
     RuleSubject,
     Scope,
     rows_of,
-    silent_side,
+    side_without_stacks,
 )
 from snapshots.changes.sides import row_hashes
 from snapshots.changes.stack_changes import StackChangeKind
@@ -500,7 +500,7 @@ def _limit_breach(message: str, measured: Measured) -> Breach:
 
 def _missing_breach(lookup: Lookup, place: int) -> Breach:
     """Return a breach for a missing spec that describes how the nearest spec differs."""
-    spec = lookup.wanted.specs[place]
+    spec = lookup.requested.specs[place]
     message = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)} is missing"
     number = int(np.searchsorted(lookup.missing, place))
     if lookup.rows[place] >= 0:
@@ -732,11 +732,11 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         Specs that head does not have in the stack of the rule are missing.
         """
         is_meant = scope.only.packages_meant([spec.name for spec in self.specs])
-        lookup = Lookup(Wanted(compress(self.specs, is_meant.tolist())), scope.head)
+        lookup = Lookup(RequestedSpecs(compress(self.specs, is_meant.tolist())), scope.head)
         _, in_scope = scope.masks
         is_there = lookup.rows >= 0
         is_there[is_there] = in_scope[lookup.rows[is_there]]
-        total, num_present = len(lookup.wanted), int(np.count_nonzero(is_there))
+        total, num_present = len(lookup.requested), int(np.count_nonzero(is_there))
         share = f" ({100 * num_present / total:.2f} %)" if total else ""
         limit = read_amount(self.at_least)
         message = (
@@ -932,7 +932,7 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
         return
     stacks = {*judged.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
-        if base is not None and (silent := silent_side(base, judged.head.frame)):
+        if base is not None and (silent := side_without_stacks(base, judged.head.frame)):
             reason = f"{silent} does not list stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return

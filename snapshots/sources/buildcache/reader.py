@@ -337,7 +337,7 @@ def read_apart(
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
     stacks = [labelled(location, reader.settings) for location in locations]
     if any(stacks):
-        yield from _read_stacks_apart(_check_all_named(stacks, locations), asked, reader)
+        yield from _read_stacks_apart(_require_labels(stacks, locations), asked, reader)
         return
     for location in locations:
         yield from _read_one_apart(location, asked, reader)
@@ -399,7 +399,7 @@ def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
     return StackIndex(label, rest)
 
 
-def _check_all_named(
+def _require_labels(
     stacks: Sequence[StackIndex | None], locations: Sequence[str]
 ) -> list[StackIndex]:
     """Return the stacks. Raises InvalidArgument if a location has none."""

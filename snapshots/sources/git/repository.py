@@ -447,7 +447,7 @@ class Blobs:
 # -- pipes and devices
 
 _ALTERNATES_BYTES = 1 << 20
-_MOST_LENDERS = 100
+_MAX_ALTERNATES = 100
 _FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
 
 
@@ -463,8 +463,8 @@ def refuse_pipes(repository: Path, location: str) -> None:
         alternates += [
             alternate for alternate in _alternates_of(Path(objects)) if alternate not in alternates
         ]
-        if len(alternates) > _MOST_LENDERS:
-            reason = f"borrows objects from {_MOST_LENDERS} folders or more"
+        if len(alternates) > _MAX_ALTERNATES:
+            reason = f"borrows objects from {_MAX_ALTERNATES} folders or more"
             raise SourceError(location, reason)
     folders = [
         Path(alternate, name) for alternate in alternates[1:] for name in _FOLDERS_OF_OBJECTS

@@ -39,7 +39,7 @@ def answered(world: World, pair: tuple[int, int]) -> Any:
     return world.data(questions.COMPARISON, base=base.info.digest, head=head.info.digest)["compare"]
 
 
-def tell_stacks(*sides: State) -> bool:
+def state_stacks(*sides: State) -> bool:
     """Tell whether both sides state stacks."""
     return all(listings.num_stacks(side.specs) is not None for side in sides)
 
@@ -87,7 +87,7 @@ def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
     for node, change in zip(data["stacks"], changes, strict=True):
         assert shown(change, facts).items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
-    told = tell_stacks(*sides_of(world, pair))
+    told = state_stacks(*sides_of(world, pair))
     assert data["stackChanges"] == (data["stacks"] if told else None)
 
 

@@ -257,7 +257,9 @@ def test_the_cost_is_shown_on_request(world: World) -> None:
     """In ``extensions.cost``, as the error of too much has it; nothing unless it is asked for."""
     text = SPECS % ""
     assert "extensions" not in plain(api.execute(text, context=world.context()))
-    cost = plain(api.execute(text, context=world.context(), tell_cost=True))["extensions"]["cost"]
+    cost = plain(api.execute(text, context=world.context(), include_cost=True))["extensions"][
+        "cost"
+    ]
     assert cost["cost"] == estimate(text).units
     assert cost["allowed"] == Limits().max_cost
     assert cost["mostExpensive"]["path"] == ["revision", "specs"]

@@ -75,7 +75,7 @@ def test_stack_nodes_lead_on(world: World) -> None:
     [("empty", "stated", 2), ("none", "stated", None), ("stated", "root", None)],
 )
 def test_stacks_that_changed(world: World, base: str, head: str, added: int | None) -> None:
-    """They are null where either side tells none."""
+    """They are null if either side does not list stacks."""
     compared = world.data(
         """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
           stackChanges { name } summary { numStacksAdded numStacksRemoved }

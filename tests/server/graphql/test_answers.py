@@ -163,11 +163,11 @@ def test_confirmation_invalidates_only_its_time(tmp_path: Path, lanes: Lanes) ->
 def test_cost_is_returned_on_request(answers: Answers, execution: CountingExecution) -> None:
     """Such a response is cached separately."""
     query = request_bytes("{ revision { specs(first: 2) { nodes { hash } } } }")
-    plain, with_cost = answered(answers, query, msgspec.structs.replace(query, tell_cost=True))
+    plain, with_cost = answered(answers, query, msgspec.structs.replace(query, include_cost=True))
     assert b"extensions" not in plain.response.body
     cost = orjson.loads(with_cost.response.body)["extensions"]["cost"]
     assert 0 < cost["cost"] <= cost["allowed"]
-    again = answered(answers, query, msgspec.structs.replace(query, tell_cost=True))
+    again = answered(answers, query, msgspec.structs.replace(query, include_cost=True))
     assert [answer.response for answer in again] == [plain.response, with_cost.response]
     assert len(execution.requests) == 2
 

@@ -278,7 +278,7 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
         library.past.hash_history(history, "zzz")
     assert list(caught.value.candidates.values()) == [f"{it.name}@{it.version}" for it in specs[1:]]
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
-        with pytest.raises(InvalidArgument, match="begins no hash"):
+        with pytest.raises(InvalidArgument, match="is not a prefix of a hash"):
             library.past.hash_history(history, text)
     # Where part of a hash could be meant, it is not taken for one that nobody has.
     for text in ("", "abc", "A" * 32, "a" * 33, "é" * 32):

@@ -10,12 +10,12 @@ from deltalake import DeltaTable, write_deltalake
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, missing_pairs, untold_pairs
+from snapshots.catalog.past import fill, missing_pairs, pairs_without_story
 from snapshots.contents import Snapshot
 from snapshots.demo import history as demo
 from snapshots.history import Pair
 from snapshots.models import NOTHING
-from snapshots.notes.stories import told_in_any
+from snapshots.notes.stories import neighbours_in_feeds
 from snapshots.notes.templates import story
 from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
 from tests.snapshots.templates import copied
@@ -50,7 +50,7 @@ def kept(catalog: Catalog) -> dict[Pair, str]:
 
 def made(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories in feeds, composed from the contents."""
-    library, pairs = Library(catalog), told_in_any(catalog.require_history())
+    library, pairs = Library(catalog), neighbours_in_feeds(catalog.require_history())
     return {pair: story(it, library.explanations.get((*pair,))) for pair, it in pairs.items()}
 
 
@@ -63,8 +63,8 @@ def test_an_import_keeps_the_stories_of_the_newest(catalog: Catalog, weeks: list
     """Each as it is made of the contents; what was kept before stays, older pairs have none."""
     assert kept(catalog) == made(catalog)
     before = kept(catalog)
-    untold = set(catalog.history.pairs) - before.keys()
-    assert any(pair.base != NOTHING for pair in untold)
+    without_story = set(catalog.history.pairs) - before.keys()
+    assert any(pair.base != NOTHING for pair in without_story)
     catalog.publish(weeks[-2:])
     after = made(catalog)
     assert after.keys() - before.keys()
@@ -78,7 +78,7 @@ def test_a_catalog_that_is_older_than_stories(catalog: Catalog, weeks: list[Snap
     older = Catalog(catalog.location)
     assert kept(older) == {}
     assert older.counts == counts
-    assert set(untold_pairs(older, older.history)) == set(told_in_any(older.history))
+    assert set(pairs_without_story(older, older.history)) == set(neighbours_in_feeds(older.history))
     older.publish(weeks[-2:])
     assert kept(older)
     assert kept(older).items() < made(older).items()
@@ -99,13 +99,13 @@ def test_filling_makes_the_stories_that_are_missing(
     history = older.require_history()
     assert missing_pairs(older, history) == []
     known = rows_of(older, "changes"), rows_of(older, "hashes")
-    untold = untold_pairs(older, history)
-    by_series = [untold_pairs(older, history, name) for name in history.series_names]
+    without_story = pairs_without_story(older, history)
+    by_series = [pairs_without_story(older, history, name) for name in history.series_names]
     assert len([it for it in by_series if it]) > 1
-    assert {pair for pairs in by_series for pair in pairs} == {*untold}
-    assert fill(older, untold, jobs=2).num_made == len(untold) == len(expected)
+    assert {pair for pairs in by_series for pair in pairs} == {*without_story}
+    assert fill(older, without_story, jobs=2).num_made == len(without_story) == len(expected)
     assert kept(older) == kept(Catalog(catalog.location)) == expected
-    assert untold_pairs(older, history) == []
+    assert pairs_without_story(older, history) == []
     assert (rows_of(older, "changes"), rows_of(older, "hashes")) == known
 
 
@@ -115,7 +115,7 @@ def test_stories_of_other_tools_are_ignored(catalog: Catalog) -> None:
     table.update({"story": '\'{"format": 1, "html": "<script>"}\''})
     other = Catalog(catalog.location)
     assert kept(other) == {}
-    assert untold_pairs(other, other.history)
+    assert pairs_without_story(other, other.history)
     write_deltalake(
         table.table_uri,
         table.to_pyarrow_table().drop(["base"]),

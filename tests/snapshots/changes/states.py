@@ -45,6 +45,6 @@ def pairs(draw: st.DrawFn) -> tuple[list[Spec], list[Spec]]:
     return base, head
 
 
-def tell_stacks(states: Sequence[Sequence[Spec]]) -> bool:
+def state_stacks(states: Sequence[Sequence[Spec]]) -> bool:
     """Tell whether each state has a stack beside root, or no specs."""
     return all(not specs or any({*it.stacks} - {"root"} for it in specs) for specs in states)

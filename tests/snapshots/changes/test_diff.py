@@ -22,7 +22,7 @@ from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
-from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, tell_stacks
+from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, state_stacks
 from tests.snapshots.factories import (
     NAMES,
     STACKS,
@@ -223,7 +223,7 @@ def test_specs_in_order(descending: bool) -> None:
 def changed_facts(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> list[Any]:
     """Return the facts that differ with their values, by name; stacks where both sides have any."""
     changes = changed_fields(before, after)
-    return changes if tell_stacks(states) else [it for it in changes if it["path"] != "stacks"]
+    return changes if state_stacks(states) else [it for it in changes if it["path"] != "stacks"]
 
 
 @given(pairs())
@@ -269,7 +269,7 @@ def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
 
     Where a side states no stacks, none came and none went.
     """
-    if not tell_stacks(states):
+    if not state_stacks(states):
         assert not compare(*states).stacks
         return
     names = {stack for specs in states for spec in specs for stack in spec.stacks} - {"root"}
@@ -353,7 +353,7 @@ def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
     """
     hashes = {spec.hash for specs in states for spec in specs if meets(spec, conditions)}
     kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
-    assume(tell_stacks(kept) == tell_stacks(states))
+    assume(state_stacks(kept) == state_stacks(states))
     comparison = compare(*states)
     chosen = narrowed(comparison, conditions)
     assert_alike(chosen, compare(*kept))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.pairings import FieldChange
 from snapshots.models import OWN_COLUMNS, ConcreteSpec, Spec
 from snapshots.spack.versions import version_key
@@ -26,7 +26,7 @@ def wanted_of(spec: Spec, *, is_root: bool = False, **facts: Any) -> ConcreteSpe
 
 def look_up(wanted: Sequence[ConcreteSpec], there: Sequence[Spec]) -> Lookup:
     """Look specs up among others."""
-    return Lookup(Wanted(wanted), frame_of(there))
+    return Lookup(RequestedSpecs(wanted), frame_of(there))
 
 
 def nearest_of(wanted: ConcreteSpec, there: Sequence[Spec]) -> str | None:
@@ -47,15 +47,15 @@ def test_roots_and_dependencies_are_counted_apart() -> None:
         wanted_of(a_spec("d", name="zlib"), is_root=True),
     ]
     found = look_up(wishes, there)
-    assert (len(found.wanted), found.wanted.num_roots) == (4, 2)
+    assert (len(found.requested), found.requested.num_roots) == (4, 2)
     assert (found.num_found, found.num_roots_found) == (2, 1)
     assert [found.frame.hashes.at(row) for row in found.found] == [hash_of("a"), hash_of("b")]
-    missing = [found.wanted.specs[place] for place in found.missing]
+    missing = [found.requested.specs[place] for place in found.missing]
     assert [(it.hash, it.is_root) for it in missing] == [
         (hash_of("d"), True),
         (hash_of("c"), False),
     ]
-    assert [it.is_root for it in found.wanted.specs] == [True, True, False, False]
+    assert [it.is_root for it in found.requested.specs] == [True, True, False, False]
 
 
 def test_empty_sides() -> None:
@@ -179,6 +179,6 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
         found = look_up(wishes, there)
         rows = found.nearest.tolist()
     assert len(rows) == len(wishes)
-    for wish, row in zip(found.wanted.specs, rows, strict=True):
+    for wish, row in zip(found.requested.specs, rows, strict=True):
         nearest = None if row < 0 else found.frame.hashes.at(row)
         assert nearest == _plainly(wish, there)

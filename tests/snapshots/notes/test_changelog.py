@@ -10,7 +10,7 @@ from snapshots.models import Spec
 from snapshots.notes.sections import ChangedPackage, Section
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
-from tests.snapshots.changes.states import tell_stacks
+from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, explained, told
 
@@ -65,7 +65,7 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     before, after = (
         {stack for spec in specs for stack in spec.stacks} - {"root"} for specs in (base, head)
     )
-    is_told = tell_stacks((base, head))
+    is_told = state_stacks((base, head))
     assert summary["stacks_added"] == (len(after - before) if is_told else None)
     assert summary["stacks_removed"] == (len(before - after) if is_told else None)
     for side, specs_of in (("before", base), ("after", head)):

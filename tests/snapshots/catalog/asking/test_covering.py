@@ -6,7 +6,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Covered, Library, best_covering, candidates
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import RequestedSpecs
 from snapshots.errors import CatalogError
 from snapshots.models import ConcreteSpec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -30,19 +30,19 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return made
 
 
-def wanted_of(roots: str, others: str = "") -> Wanted:
-    """Return the wanted specs, one per letter."""
+def wanted_of(roots: str, others: str = "") -> RequestedSpecs:
+    """Return the requested specs, one per letter."""
     wishes = [(label, True) for label in roots] + [(label, False) for label in others]
-    return Wanted(
+    return RequestedSpecs(
         ConcreteSpec(hash=hash_of(label), name="hdf5", is_root=is_root) for label, is_root in wishes
     )
 
 
 def covered(
-    catalog: Catalog, wanted: Wanted, series: str | None = None
+    catalog: Catalog, requested: RequestedSpecs, series: str | None = None
 ) -> list[tuple[str, int, int, int]]:
     """Return tag, day and counts of the searched revisions, best first."""
-    found = best_covering(Library(catalog), candidates(catalog.history, series), wanted)
+    found = best_covering(Library(catalog), candidates(catalog.history, series), requested)
     return [
         (it.revision.tag, it.revision.taken_at.day - 5, it.num_found, it.num_roots_found)
         for it in found

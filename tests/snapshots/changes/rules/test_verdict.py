@@ -80,12 +80,12 @@ def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Rule
             judge_one(forbid(what), base, head, only)
         return
     if one_is_silent(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
-        with pytest.raises(RuleUnusable, match=r"tells n.* so nothing can be judged"):
+        with pytest.raises(RuleUnusable, match="does not list stacks, so nothing can be judged"):
             judge_one(forbid(what), base, head, only)
         return
     dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else ()
     if dimensions and not all(cells.states_all(names(dimensions), side) for side in pair):
-        with pytest.raises(RuleUnusable, match="tells it of no spec"):
+        with pytest.raises(RuleUnusable, match="does not list it, so nothing can be judged"):
             judge_one(forbid(what, dimensions), base, head, only)
         return
     result = judge_one(forbid(what, dimensions), base, head, only)
@@ -239,7 +239,7 @@ def test_stacks_that_one_side_does_not_state(only: RuleSubject) -> None:
     for sides, who in (((stated, unstated), "head"), ((unstated, stated), "base")):
         for demand in demands:
             with pytest.raises(
-                RuleUnusable, match=rf"{who} (tells|does not list) .*so nothing can be judged"
+                RuleUnusable, match=f"{who} does not list .*so nothing can be judged"
             ):
                 judge_one(demand, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History
 from snapshots.notes.atom import PAGE, EntryStory, package_feed, series_feed
-from snapshots.notes.stories import told_in
+from snapshots.notes.stories import neighbours_in_feed
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import Past
@@ -88,7 +88,7 @@ def test_what_entries_of_a_package_say() -> None:
 def test_a_story_takes_the_place_of_numbers() -> None:
     """Where there is one; without counts the totals say how many more specs there are."""
     history = grown(3)
-    newest = told_in(history, "develop")[0]
+    newest = neighbours_in_feed(history, "develop")[0]
     story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
     entries = of_history(history, stories={newest: EntryStory(story)}).entries
     assert entries[0].content[0].value.strip() == story.strip()

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from snapshots.history import History, Neighbours
 from snapshots.notes.atom import EntryStory, series_feed
 from snapshots.notes.sentences import html
-from snapshots.notes.stories import NUM_TOLD, told_in
+from snapshots.notes.stories import NUM_STORIES, neighbours_in_feed
 from snapshots.notes.templates import story, story_of
 from tests.snapshots.factories import a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
@@ -56,8 +56,8 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
     head = [a_spec(f"h{n}", name=f"p{n}", version=f"2{awkward}{n}") for n in range(NUM_MANY)]
     story = EntryStory(story_of(told(base, head)))
     history = grown(60)
-    stories = dict.fromkeys(told_in(history, "develop"), story)
-    assert len(stories) == NUM_TOLD
+    stories = dict.fromkeys(neighbours_in_feed(history, "develop"), story)
+    assert len(stories) == NUM_STORIES
     document = series_feed(history, "develop", Somewhere(), counts={}, stories=stories).xml
     assert len(document) < MOST_BYTES
     assert read_feed(document).entries[0].content[0].value.startswith("<p>All 2,000 specs")
@@ -65,12 +65,12 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
 
 def test_no_story_is_told_of_what_did_not_change() -> None:
     """Nor of the first revision, which is a change from nothing."""
-    assert [it.head.taken_at.day for it in told_in(PAST.history, "develop")] == [8, 6]
-    assert told_in(grown(1), "develop") == []
+    assert [it.head.taken_at.day for it in neighbours_in_feed(PAST.history, "develop")] == [8, 6]
+    assert neighbours_in_feed(grown(1), "develop") == []
     again = [
         replace(it, tag=tag) for it, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
     ]
-    assert told_in(History(again), "vX.Y.Z") == []
+    assert neighbours_in_feed(History(again), "vX.Y.Z") == []
 
 
 def test_a_story_is_of_two_revisions() -> None:

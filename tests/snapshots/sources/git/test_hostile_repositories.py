@@ -313,7 +313,7 @@ def test_folders_that_objects_are_borrowed_from(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They may hold anything but objects, and their number is bounded."""
-    monkeypatch.setattr(commands, "_MOST_LENDERS", 4)
+    monkeypatch.setattr(commands, "_MAX_ALTERNATES", 4)
     repository.commit({ZLIB: page("zlib", "a")})
     (tmp_path / "lender0").mkdir()
     mkfifo(tmp_path / "lender0/else")
