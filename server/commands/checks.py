@@ -23,7 +23,9 @@ _STDIN = "-"
 
 @parameters.catalog_command("check")
 @click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
-@parameters.in_option(f"Where to look: {parameters.SIDE_FORMS}. By default in {parameters.LATEST}.")
+@parameters.in_option(
+    f"The side to search: {parameters.SIDE_FORMS}. By default {parameters.LATEST}."
+)
 @click.option("--best", is_flag=True)
 @parameters.series_option()
 @click.option("--fail-under", type=parameters.PERCENT, metavar="PERCENT")
@@ -38,14 +40,15 @@ def check_command(
 ) -> None:
     """Print which specs of a lock file are in a build cache.
 
-    For each spec that is missing: when it was last there, why it was removed, and what is nearest
-    to it. External and development specs are left out: no build cache has them.
+    For each missing spec: when it was last available, why it was removed, and the nearest available
+    spec. External and development specs are not looked up, because build caches do not contain
+    them.
 
-    - file: A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads
-      standard input.
-    - best: Look in the newest revision of each tag, and list those that hold most.
-    - series: With --best: look in all revisions of this series instead: develop, vX.Y.Z ...
-    - fail_under: Exit with 1 if less of all specs is there, else with 0.
+    - file: A spack.lock, the folder of an environment, or the output of 'spack spec --json'; -
+      reads standard input.
+    - best: Search the newest revision of each tag, and list those with the most specs of the file.
+    - series: With --best: search all revisions of this series instead: develop, vX.Y.Z ...
+    - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
     """
     from server.terminal.printing.checks import check, check_document, check_lines
     from snapshots.sources import lock_files
@@ -88,8 +91,8 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"The base: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without "
-    "HEAD it is judged alone, by rules that need no other.",
+    help=f"The base: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without HEAD, BASE "
+    "is judged alone, by rules that do not need a comparison.",
 )
 @click.argument("head", metavar="[HEAD]", required=False, shell_complete=complete_ref)
 @click.option("--rules", type=click.Path(), required=True, metavar="FILE")
@@ -104,12 +107,12 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
 def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
     """Judge a revision or a lock file by rules.
 
-    The exit code is 1 where a rule of level error is broken, and 2 where nothing could be judged.
+    The exit code is 1 if a rule of level error is broken, and 2 if the rules could not be checked.
 
-    - head: What is judged, named likewise.
+    - head: The side to be judged, in the same forms.
     - rules: The rules, in TOML; docs/gates.md describes them.
-    - form: Text, JSON, JUnit XML for viewers of test results, or annotations for GitHub.
-    - schema: Print the JSON schema of files of rules, and exit.
+    - form: Text, JSON, JUnit XML, or annotations for GitHub.
+    - schema: Print the JSON schema of rule files, and exit.
     """
     from server.terminal.printing import verdicts
 
@@ -147,7 +150,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     "base",
     metavar="BASE",
     shell_complete=complete_ref,
-    help=f"What is built already: {parameters.SIDE_FORMS}.",
+    help=f"The existing builds: {parameters.SIDE_FORMS}.",
 )
 @click.option(
     "--lock", "locks", metavar="STACK=FILE", multiple=True, required=True, callback=_locks
@@ -174,15 +177,15 @@ def plan_command(
 ) -> None:
     """Print what has to be built for lock files, and why.
 
-    What BASE has by hash, in any of its stacks, is reused. The rest is compared with what BASE has
-    of the same stacks. Nothing is published.
+    Specs whose hash is in any stack of BASE are reused. The others are compared with the same
+    stacks of BASE. Nothing is published.
 
-    - locks: A stack and its lock file, or the folder of its environment; write it once for each.
+    - locks: A stack and its lock file or the folder of its environment (repeatable).
     - rules: Judge the plan by the rules of this file, with the exit codes of 'cachelog gate'.
-    - commits: The commits of --recipes between the two. By default from that of BASE, where it is
-      known, to HEAD.
-    - form: For people, as the comment of a pull request, as annotations for GitHub, or the label
-      of the size alone.
+    - commits: The commits of --recipes in B that are not in A. By default from that of BASE, if
+      available, to HEAD.
+    - form: Text for the terminal, Markdown for the comment of a pull request, annotations for
+      GitHub, or only the label of the plan's size.
     """
     from server.terminal.printing import plans
 

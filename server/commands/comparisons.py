@@ -25,9 +25,9 @@ def scope_options(command: parameters.Decorated) -> parameters.Decorated:
     matching = click.option(
         "--matching",
         metavar="QUERY",
-        help="Only specs that this query in Spack's language matches on either side.",
+        help="Only specs that match this query, in Spack's spec syntax, on either side.",
     )
-    stack = parameters.stack_option("Only specs that this stack has on either side.")
+    stack = parameters.stack_option("Only specs that are in this stack on either side.")
     return parameters.package_option(stack(matching(command)))
 
 
@@ -60,8 +60,9 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     type=parameters.Parsed("dimensions", _dimensions),
     shell_complete=complete_dimensions,
     metavar="LIST",
-    help="Instead of specs, the combinations of packages with these that were lost and gained: "
-    f"{', '.join(DIMENSIONS)}, with commas between them.",
+    help="Instead of specs, print the added and removed combinations of packages with these "
+    "properties: "
+    f"{', '.join(DIMENSIONS)}, separated by commas.",
 )
 @click.option("--spec", metavar="QUERY")
 @click.option("--exit-code", is_flag=True)
@@ -78,17 +79,18 @@ def diff_command(
 ) -> None:
     """Print what changed between two revisions, and why.
 
-    Specs are told apart by their hashes: + was added, - was removed, ~ replaced another,
-    = has other facts.
+    Specs are identified by their hashes: + is added, - is removed, ~ replaces another spec, = has
+    the same hash but different facts.
 
-    Two hashes of specs (/HASH /HASH, of which the first characters are enough) are compared with
-    each other, each in the newest revision that has it: what differs of their own, of their
-    dependencies and below, why, and what they share.
+    Two hashes of specs (/HASH /HASH; prefixes are enough) are compared with each other, each in the
+    newest revision that has it: the differences between the specs themselves and between their
+    direct and indirect dependencies, the causes, and what they share.
 
-    - stat: Only counts, package by package.
-    - spec: Instead of all specs, the one that this query in Spack's language means on each side,
-      as two hashes are compared; of several that which a lock file requests.
-    - exit_code: Exit with 1 if what is shown differs, else with 0; with 2 on an error.
+    - stat: Print only counts, package by package.
+    - spec: Instead of all specs, compare the one spec that this query in Spack's spec syntax
+      matches on each side; of several, the root of a lock file.
+    - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
+      on an error.
     """
     if stat and dimensions is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
@@ -167,11 +169,11 @@ def why_command(
 ) -> None:
     """Print what caused the rebuilds between two revisions.
 
-    Each spec that replaced another has one main cause, so the numbers add up. For a
-    package or a hash, print the path from each spec down to its main cause.
+    Each spec that replaced another has one main cause, so the numbers add up. For a package or a
+    hash, the path from each spec to its main cause is printed.
 
-    - words: The head, named likewise. After it, a package or the hash of a spec, of
-      which the first characters are enough: why it changed.
+    - words: The head, in the same forms. Then a package, or the hash of a spec (a prefix is
+      enough), whose changes are explained.
     - commits: Print all commits of the recipes that explain each cause, with links.
     """
     from server.terminal.printing import comparisons
@@ -246,8 +248,9 @@ def notes_command(
     """Write release notes: what changed, and why.
 
     - form: Markdown, HTML or JSON.
-    - template: Use a Jinja template of your own, or one of cachelog's: chat, or github-release.
-    - output: Write to this file instead of the terminal.
+    - template: Use the Jinja template in this file, or one that is part of cachelog: chat or
+      github-release.
+    - output: Write to this file instead of standard output.
     """
     from server.terminal.printing.comparisons import compare
 

@@ -54,16 +54,18 @@ def feed_command(
 ) -> None:
     """Write what changed as an Atom feed.
 
-    With --all, write a folder of feeds, as a server has at /feeds/. Existing files are replaced
-    where they changed, those of removed packages included. Neighbours that were not compared yet
-    are compared first.
+    With --all, write a folder of feeds, like those of a server at /feeds/. Changed files are
+    replaced, including those of removed packages. Adjacent revisions that are not compared yet are
+    compared first.
 
     - series: The series of the feed: develop, develop-DATE, vX.Y.Z ...
-    - package: Only revisions that touched this package.
-    - is_all: Write the feed of the series, or of every series, and of each of its packages.
-    - output: Write to this file instead of the terminal; with --all to files in this folder.
-    - base_url: Where the files will be published, for links between them; by default relative.
-    - server_url: A server of this catalog, to which entries link; by default they do not.
+    - package: Only revisions that changed this package.
+    - is_all: Write the feeds of the series, or of every series, and of each package.
+    - output: Write to this file instead of standard output; with --all, to files in this folder.
+    - base_url: The URL where the files will be published, for links between them. By default links
+      are relative.
+    - server_url: The URL of a server of this catalog, to which entries link. By default they have
+      no links.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
     from server.feed_files import package_document, series_document, write_all
@@ -120,22 +122,22 @@ def export_site_command(
 ) -> None:
     """Write a static site.
 
-    It has answers to documents, feeds, and pages: of series and revisions, of what changed
-    between each revision and the one before it, and of packages, stacks, specs and hashes, which
-    its search finds. A further run writes what is new; immutable files
-    are not made again. Neighbours that were not compared yet are compared first. Files that cannot
-    be made are listed, and the exit code is 1.
+    The site consists of answers to documents, feeds, and pages of series, revisions, comparisons of
+    adjacent revisions, packages, stacks, specs and hashes, with a search. Later runs write only
+    what is new; immutable files are not written again. Adjacent revisions that are not compared yet
+    are compared first. If files cannot be generated, they are listed, and the exit code is 1.
 
-    - folder: Where to write: a new folder, an empty one, or that of an earlier run.
+    - folder: The target: a new or empty folder, or that of an earlier run.
     - documents: Answer the documents of this manifest, as Apollo, Relay or GraphQL Code Generator
       write it, instead of cachelog's own.
-    - series: Only revisions of this series (repeatable). By default of all.
+    - series: Only revisions of this series (repeatable). By default those of all series.
     - last: Only the N newest revisions of each series.
     - pages: Also write web pages.
-    - limit: Write pages of no more than N packages, stacks, specs and hashes each.
-    - base_url: Where the site will be published, for previews of links.
-    - server_url: A server of this catalog, to which pages link for what the site does not have.
-    - prune: Remove files of earlier runs that no longer belong.
+    - limit: Write pages of at most N packages, stacks, specs and hashes each.
+    - base_url: The URL where the site will be published, for link previews.
+    - server_url: The URL of a server of this catalog, to which pages link for content that the site
+      does not include.
+    - prune: Remove files of earlier runs that are no longer part of the site.
     """
     from server.commands.site_exports import SiteOptions, export_site
 

@@ -49,24 +49,24 @@ def log_command(
 ) -> None:
     """Print what changed revision by revision, newest first.
 
-    Of a package or a hash only the revisions that touched it are listed. A spec that was there
-    before, and came back, has returned; it is not new.
+    For a package or a hash, only the revisions that changed it are listed. A spec that was removed
+    and added again is shown as returned, not as new.
 
-    With --target, --stack and --version it is when a package could be had so, in all series or in
-    one; why that ended; and the nearest specs that there are now.
+    With --target, --stack or --version: when a package was available with these properties, in all
+    series or in one; why this ended; and the nearest specs that are available now.
 
-    - subject: A package, or the hash of a spec after a slash, of which the first characters are
-      enough. By default the whole series.
-    - series: The series of revisions: develop, vX.Y.Z ... By default develop, or else the one with
-      most revisions; of a hash all.
-    - tag: Only the revisions of this tag.
-    - limit: Only the N newest entries.
-    - target: Of a package: when it was there for this target.
-    - stack: Of a package: when it was there in this stack.
-    - version: Of a package: when this version was there.
+    - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough. By
+      default the entire series.
+    - series: The series of revisions: develop, vX.Y.Z ... By default develop; without it, the
+      series with the most revisions; for a hash, all series.
+    - tag: List only the revisions of this tag.
+    - limit: Print only the N newest entries.
+    - target: For a package: when it was available for this target.
+    - stack: For a package: when it was available in this stack.
+    - version: For a package: when this version was available.
     - oneline: One line per entry.
-    - commits: Below each entry, what rebuilt specs with it, and the commits of the recipes that
-      explain that.
+    - commits: Below each entry, print the causes of rebuilds, and the commits of the recipes that
+      explain them.
     """
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
@@ -129,13 +129,14 @@ def causes_command(
 ) -> None:
     """Print what caused most rebuilds in a series over time.
 
-    The causes of all its revisions are summed up. Each spec that replaced another has one
-    main cause, so the numbers of specs add up. Bars show when, the oldest revision first.
+    The causes of all its revisions are added up. Each spec that replaced another has one main
+    cause, so the numbers add up. Bars show the rebuilds over time, the oldest revision first.
 
-    - series: The series of revisions: develop, vX.Y.Z ... By default that of the newest one.
+    - series: The series of revisions: develop, vX.Y.Z ... By default the series of the newest
+      revision.
     - until: Only revisions taken at this time or earlier.
-    - by: How causes are grouped: package, kind, commit, with commas between them. By commit
-      only causes in packages whose recipes it touched count.
+    - by: Group causes by these, separated by commas: package, kind, commit. For a commit, only
+      causes in packages whose recipes it changed count.
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.printing.histories import series_report
@@ -235,13 +236,13 @@ def _keep_recipes(
 def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalog: str) -> None:
     """Print or set the recipes' commit of a revision.
 
-    It is the commit that its specs were concretized with.
+    This is the commit of the recipes with which its specs were concretized.
 
-    With --commit, what is kept for the revision is replaced; with --recipes alone it is found
-    anew, where none is stored.
+    With --commit, the stored commit of the revision is replaced. With --recipes alone, it is
+    determined if none is stored.
 
     - commit: The commit of the recipes that its specs were concretized with. By default that of a
-      ref named after the tag, or the last one until it was taken.
+      ref with the name of the tag, or the last one before the time of the revision.
     """
     from server.settings import settings_from
     from server.terminal.printing.commits import recipes_facts, recipes_lines
@@ -273,13 +274,13 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
 def blame_command(subject: str, *, series: str | None, limit: int | None, catalog: str) -> None:
     """Print the commits that rebuilt a package or a spec.
 
-    They are those of the recipes' repository, newest first. Of a spec it goes back through those
-    whose place it took.
+    These are commits of the recipes' repository, newest first. For a spec, the specs that it
+    replaced are followed back in time.
 
-    - subject: A package, or the hash of a spec, of which the first characters are enough.
-    - series: The series: develop, vX.Y.Z ... By default develop, or else the one with most
-      revisions.
-    - limit: Only the N newest rebuilds; all by default.
+    - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough.
+    - series: The series: develop, vX.Y.Z ... By default develop; without it, the series with the
+      most revisions.
+    - limit: Print only the N newest rebuilds. By default all are printed.
     """
     from server.terminal.printing.commits import blame_facts, blame_lines, blamed
 

@@ -35,42 +35,41 @@ _NOT_NOTIFIED = 3
 @parameters.recipes_option
 @click.option("--recipes-commit", metavar="COMMIT-OR-REF")
 @parameters.jobs_option(
-    "Number of tags read at once, each in a process that takes up to 500 MB for 60,000 specs, and "
-    "compare neighbours likewise."
+    "Read and compare with up to N processes; each uses up to 500 MB for 60,000 specs."
 )
 def import_command(*, catalog: str, **options: Any) -> None:
     """Publish the contents of a build cache.
 
-    Either all of it is published, or nothing. A history from git is published piece by piece: run
-    it again to go on after an interruption, or to add what is new.
+    An import publishes everything or nothing. A history from git is published in batches: run the
+    command again to continue after an interruption, or to add new commits.
 
-    The exit code is 3 where all was published, but a program of --notify could not be reached.
+    The exit code is 3 if everything was published, but a receiver of --notify could not be reached.
 
-    - locations: Cache pages (files, or folders of them), an index.json, a build cache, the list of
-      tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://,
-      s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.
-    - tags: Only these tags (names or globs, repeatable); or the tag to publish under, for what
-      names no tag of its own or one other.
-    - taken_at: When the cache had this state (RFC 3339). By default the date in the tag, or in the
-      name of a folder of pages (TAG-DATE), or now.
+    - locations: Cache pages (files or folders), an index.json, a build cache, a list of tags and
+      stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, s3:// or
+      oci:// URL. Several in the form STACK=LOCATION are the stacks of one revision.
+    - tags: Import only these tags (names or globs, repeatable). For a location without a tag, or
+      with a single other one, the tag to publish it under.
+    - taken_at: The time at which the cache had this state (RFC 3339). By default the date in the
+      tag, or in the name of a folder of pages (TAG-DATE), or the current time.
     - sizes: Fetch the size of each binary package from a build cache.
-    - no_proof: Trust the hashes of an index. By default they are recomputed where that is
-      possible, and a spec with another hash is refused.
-    - view: Read the index of this view of a build cache instead of the whole one.
+    - no_proof: Trust the hashes of an index. By default they are recomputed if possible, and a spec
+      with a different hash is rejected.
+    - view: Read the index of this view of a build cache instead of the entire one.
     - git: Read the history of cache pages in a git repository (a path or clone URL): a revision
       for each commit that changed a tag.
-    - path: With --git: where the pages are in the repository. By default _cache.
-    - since: With --git: only commits since then.
-    - every: With --git: each commit (the default), or the last of each day or week.
-    - gate: Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each
-      revision against the one before it in its series.
-    - source_name: What revisions say they were read from, instead of the location. By default a
-      path, of which only its last part is public, or a URL.
-    - skip_bad: Leave out what cannot be read, and list it.
-    - receivers: Notify the program at this URL of each revision that is published (repeatable). By
-      default those in CACHELOG_NOTIFY.
+    - path: With --git: the folder of the pages in the repository. By default _cache.
+    - since: With --git: read only commits since this time.
+    - every: With --git: read each commit (the default), or the last of each day or week.
+    - gate: Publish only if no rule of this file is broken. As in 'cachelog gate', each revision is
+      compared with the previous one of its series.
+    - source_name: The name of the source in revisions, instead of the location. By default a URL,
+      or a path, of which only the last part is public.
+    - skip_bad: Omit and list the items that cannot be read.
+    - receivers: Notify the receiver at this URL of each published revision (repeatable). By default
+      the URLs in CACHELOG_NOTIFY.
     - recipes_commit: The commit of the recipes that the specs were concretized with. By default
-      that of a ref named after the tag, or the last one until the revision was taken.
+      that of a ref with the name of the tag, or the last one before the time of the revision.
     """
     _require_fitting(options)
     from server.commands.import_runs import ImportOptions, ImportRun
@@ -105,20 +104,23 @@ def _number_option(
 
 
 @parameters.catalog_command("demo", has_json=False)
-@_number_option("--revisions", 30, "How many revisions of develop, a week apart.")
-@_number_option("--packages", 100, "How many packages the first has.")
-@_number_option("--specs", 1_500, "How many specs the first has.")
-@_number_option("--seed", 0, "The same seed makes the same history.")
+@_number_option("--revisions", 30, "Number of revisions of develop, at intervals of a week.")
+@_number_option("--packages", 100, "Number of packages in the first revision.")
+@_number_option("--specs", 1_500, "Number of specs in the first revision.")
+@_number_option(
+    "--seed", 0, "Seed of the random choices; the same seed generates the same history."
+)
 @click.option("--pages", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
 def demo_command(
     revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
 ) -> None:
     """Generate a synthetic history of a build cache.
 
-    Each revision has a second tag, by its date or that of a release. Pages hold one state of a
-    tag, so there only the last revision is develop. All data is marked as synthetic.
+    Each revision has a second tag, with its date or that of a release. With --pages, only the last
+    revision is develop, because pages contain one state of each tag. All data is marked as
+    synthetic.
 
-    - pages: Write cache pages there, not into the catalog.
+    - pages: Write cache pages to this folder instead of importing into the catalog.
     """
     from snapshots import demo
 

@@ -18,8 +18,8 @@ from snapshots.texts import counted
 def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> None:
     """List the published revisions, newest first.
 
-    - tag: Only the revisions of this tag.
-    - limit: Only the N newest.
+    - tag: List only the revisions of this tag.
+    - limit: List only the N newest.
     """
     from server.terminal.printing.listings import listed_facts, revision_lines
     from snapshots.catalog.catalog import Catalog
@@ -68,10 +68,10 @@ def packages_command(
 ) -> None:
     """List the packages of a revision, by name.
 
-    With --stack all numbers are those of the stack. Finding no package is a success, too.
+    With --stack, all numbers refer to the stack. The exit code is 0 even if no package is found.
 
-    - stack: Only what this stack has.
-    - search: Only packages with this in their name, in any case.
+    - stack: List only packages in this stack.
+    - search: List only packages whose name contains this text; case is ignored.
     """
     from server.terminal.printing.layout import table
     from server.terminal.printing.listings import PACKAGE_COLUMNS, package_listing, place_title
@@ -120,7 +120,7 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
 @parameters.catalog_command("find")
 @click.argument("words", metavar="[SPEC]...", nargs=-1, shell_complete=complete_query)
 @parameters.in_option(
-    f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
+    f"The revision to search: {parameters.REF_FORMS}. By default {parameters.LATEST}."
 )
 @parameters.stack_option()
 @parameters.limit_option()
@@ -129,13 +129,13 @@ def find_command(
 ) -> None:
     """Print the specs that match a query.
 
-    Packages are in natural order, the newest version of each first. Finding nothing is a success,
-    too.
+    Packages are in natural order, the newest version of each first. The exit code is 0 even if no
+    spec is found.
 
-    - words: What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What follows %
-      or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a variant
-      that is off, or put the query in quotes. Without a query all specs are printed.
-    - stack: Only specs of this stack.
+    - words: The query, in Spack's spec syntax: hdf5@1.12: +mpi %gcc@13 ^zlib. Properties after %
+      or ^ refer to that dependency, so write those of the spec itself first. Write ~NAME for a
+      disabled variant, or quote the query. Without a query, all specs are printed.
+    - stack: Only specs in this stack.
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.printing import listings
@@ -187,18 +187,18 @@ def find_command(
     nargs=-1,
     shell_complete=complete_shown,
     help=f"A revision: {parameters.REF_FORMS}; by default {parameters.LATEST}, or the newest that "
-    "has the hash. After it, or alone, a package, or the hash of a spec after a slash, of which "
-    "the first characters are enough.",
+    "has the hash. Then, or alone, a package, or the hash of a spec after a slash; a prefix of the "
+    "hash is enough.",
 )
 @parameters.series_option()
 def show_command(words: tuple[str, ...], *, series: str | None, catalog: str) -> None:
     """Print everything about a revision, a package or a spec.
 
-    For a package: what a revision has of it, and when it was first and last seen. For a spec: each
-    fact, what it depends on, and since when it has been there or gone.
+    For a package: its specs in a revision, and when it was first and last seen. For a spec: its
+    facts, its dependencies, and since when it has been available, or removed.
 
-    - series: The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By
-      default develop, or else the one with most revisions.
+    - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
+      default develop; without it, the series with the most revisions.
     """
     from server.terminal.printing.details import subject_of
 

@@ -52,7 +52,7 @@ def import_costs_command(file: str, *, catalog: str) -> None:
 
 
 _dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Change nothing; print what would be done."
+    "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
 )
 
 
@@ -69,7 +69,7 @@ _dry_run_option = click.option(
 def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> None:
     """Remove single revisions.
 
-    They are gone at once. 'cachelog vacuum' deletes contents that no other revision has.
+    They are unavailable immediately. 'cachelog vacuum' deletes contents that no other revision has.
     """
     from server.terminal.printing.maintenance import removal_facts, removed_lines
 
@@ -94,8 +94,8 @@ def prune_command(
 ) -> None:
     """Remove all revisions but those that a policy keeps.
 
-    The newest revision of each series always stays. 'cachelog vacuum' deletes contents that no
-    revision has any more.
+    The newest revision of each series is always kept. 'cachelog vacuum' deletes contents that no
+    revision has any longer.
 
     - series: Only this series: develop, vX.Y.Z ...
     """
@@ -149,16 +149,15 @@ def keep_list_command(
 ) -> None:
     """Write the hashes that a build cache has to keep.
 
-    They are those of the revisions that a policy keeps, for Spack's buildcache prune --keeplist.
-    Nothing is removed, neither from the catalog nor from the build cache.
+    These are the hashes of the revisions that a policy keeps, for 'spack buildcache prune
+    --keeplist'. Nothing is removed from the catalog or the build cache.
 
-    - locks: Keep all concrete specs of this lock file, too: a spack.lock, the folder of an
-      environment, or what 'spack spec --json' prints. Write it once for each.
-    - whole: Keep all dependencies of the specs, regardless of which revision has them.
+    - locks: Also keep all concrete specs of this lock file: a spack.lock, the folder of an
+      environment, or the output of 'spack spec --json' (repeatable).
+    - whole: Also keep all dependencies of the specs, regardless of which revision has them.
     - impact: Instead of the list, print the remaining specs: those of revisions that are not kept.
-    - checked: With --impact: say how many specs of this lock file are not kept. Write it once for
-      each.
-    - output: Write the list to this file, whole or not at all, instead of the terminal.
+    - checked: With --impact: also print how many specs of this lock file are not kept (repeatable).
+    - output: Write the list to this file, atomically, instead of standard output.
     """
     from server.terminal.printing.maintenance import list_kept
 
@@ -201,13 +200,14 @@ def vacuum_command(
 ) -> None:
     """Delete files that are no longer needed.
 
-    These are contents of removed revisions, remains of killed imports, and files that were merged
-    into others, once they have been out of use for some time (remains of imports: an hour, while
-    no import runs). Files are deleted before anything is written, so it works on a full disk.
+    These are contents of removed revisions, leftovers of interrupted imports, and files that were
+    merged into others, if they have not been in use for some time (leftovers of imports: for an
+    hour, while no import runs). Files are deleted before anything is written, so this works on a
+    full disk.
 
-    - older_than: Delete what was out of use for so long: 12h, 1d, 1w. From 1h to 7d.
-    - nothing_runs: Allow --older-than 0: confirm that no import runs, and no server that has not
-      noticed the last removal. They could lose what they need.
+    - older_than: Delete files that have not been in use for this time: 12h, 1d, 1w. From 1h to 7d.
+    - nothing_runs: Allow --older-than 0. Confirms that no import is running, and no server that has
+      not noticed the last removal: they could lose files that they need.
     """
     from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
     from snapshots.catalog.catalog import Catalog
@@ -230,19 +230,19 @@ def vacuum_command(
 @click.option("--deep", is_flag=True)
 @click.option("--repair", is_flag=True)
 @parameters.jobs_option(
-    "Number of processes that read; each takes up to 400 MB for contents of 60,000 specs."
+    "Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs."
 )
 def verify_command(
     *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, catalog: str
 ) -> None:
-    """Read all of the catalog, and report what is damaged.
+    """Read the entire catalog, and report damage.
 
-    Each finding comes with what to do about it. The exit code is 1 where anything is damaged.
-    Nothing is changed without --repair; imports and servers may run meanwhile.
+    Each finding is printed with a remedy. The exit code is 1 if anything is damaged. Without
+    --repair, nothing is changed. Imports and servers may run at the same time.
 
-    - deep: Also compare all neighbours again.
-    - repair: First drop the last commit or checkpoint of a table's log where it is unreadable, as
-      a power cut can leave it.
+    - deep: Also compare all adjacent revisions again.
+    - repair: First remove the last commit or checkpoint of a table's log if it is unreadable, for
+      example after a power failure.
     """
     from server.terminal.printing.maintenance import verified_facts, verified_lines
     from snapshots.catalog.verification import verify
@@ -264,13 +264,15 @@ _PLACE = "a folder, or a URL of object storage"
 
 @parameters.catalog_command("backup")
 @click.argument(
-    "target", metavar="TARGET", help=f"The target: {_PLACE}; empty, or an earlier copy of it."
+    "target",
+    metavar="TARGET",
+    help=f"The target: {_PLACE}, that is empty or has an earlier copy of this catalog.",
 )
 def backup_command(target: str, *, catalog: str) -> None:
     """Copy the catalog in its current state.
 
-    An earlier copy is brought up to date: only what is new is copied. Imports and servers may run
-    meanwhile. 'cachelog verify --catalog TARGET' checks the copy.
+    If the target is an earlier copy, only new files are copied. Imports and servers may run at the
+    same time. 'cachelog verify --catalog TARGET' checks the copy.
     """
     from snapshots.catalog.copies import backup
 
@@ -282,9 +284,9 @@ def backup_command(target: str, *, catalog: str) -> None:
 @parameters.catalog_command("restore")
 @click.argument("copy", metavar="COPY", help=f"A copy made by 'cachelog backup': {_PLACE}.")
 def restore_command(copy: str, *, catalog: str) -> None:
-    """Copy a backup to where there is no catalog yet.
+    """Copy a backup to a new catalog.
 
-    That is the place that --catalog names. After an interruption, run it again.
+    --catalog names the new catalog. After an interruption, run the command again.
     """
     from snapshots.catalog.copies import restore
 

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
-    A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
-    external.
+    A hole is a link or run dependency that is neither in the cache nor external.
 
-    - limit: List only the N that affect most specs. By default all are listed.
+    - limit: List only the N that affect the most specs. By default all are listed.
     """
     from server.terminal.printing.questions import find_holes
 
@@ -45,10 +44,10 @@ def twins_command(
 ) -> None:
     """Print specs that are built more than once, and why.
 
-    Twins are specs of one name, version, variants and architecture with different hashes. Each spec
-    that is built again has one main cause, so the numbers add up.
+    Twins are specs with the same name, version, variants and architecture but different hashes.
+    Each additional build has one main cause, so the numbers add up.
 
-    - stacks: Only specs of this stack, or of one of several: write it once for each.
+    - stacks: Only specs in this stack (repeatable: in any of these stacks).
     - limit: List only the first N groups.
     """
     from server.terminal.printing.questions import find_twins
@@ -63,7 +62,7 @@ def twins_command(
 @parameters.catalog_command("impact")
 @click.argument("words", metavar="[PACKAGE]...", nargs=-1, shell_complete=complete_package)
 @parameters.in_option(
-    f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
+    f"The revision to search: {parameters.REF_FORMS}. By default {parameters.LATEST}."
 )
 @parameters.stack_option()
 @click.option("--top", type=click.IntRange(min=1), metavar="N")
@@ -79,13 +78,14 @@ def impact_command(
 ) -> None:
     """Print which specs would be rebuilt if packages changed.
 
-    A changed recipe gives a new hash to all specs of the package, and to all that depend on one
-    however far. Commits are an upper bound: not every one that touches a package changes its hash.
+    A changed recipe changes the hashes of all specs of the package and of all specs that depend on
+    them, directly or indirectly. For commits, the result is an upper bound: not every commit that
+    changes a recipe changes hashes.
 
-    - words: The packages that would change. With --recipes instead A..B: those that the commits
-      touch which are in B and not in A.
-    - stack: Count only specs of this stack.
-    - top: Instead of packages: list the N whose change would build most specs again.
+    - words: The packages that would change. With --recipes, A..B instead: the packages whose
+      recipes are changed by the commits in B that are not in A.
+    - stack: Count only specs in this stack.
+    - top: Instead of PACKAGE: list the N packages whose change would rebuild the most specs.
     """
     from server.terminal.printing import questions
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
     """Serve web pages, the GraphQL API and feeds.
 
-    The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
-    listed in docs/settings.md.
+    The API is at /graphql, where browsers receive GraphiQL. Other settings are CACHELOG_*
+    variables, listed in docs/settings.md.
 
     - host: The address to listen on.
     - port: The port to listen on.
-    - workers: How many processes serve requests.
+    - workers: Number of processes that serve requests.
     - demo: Fill the catalog with synthetic data if it is empty.
     """
     from tempfile import TemporaryDirectory
@@ -111,7 +111,7 @@ def _fill(catalog: "Catalog", *, demo: bool) -> None:
 
 @click.command("export-schema")
 def export_schema_command() -> None:
-    """Print the schema of the API in GraphQL's own language."""
+    """Print the GraphQL schema of the API."""
     from schema.api import sdl
 
     click.echo(sdl(), nl=False)
@@ -128,8 +128,9 @@ def export_schema_command() -> None:
 def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the script that completes commands in a shell.
 
-    It completes options, revisions, packages and stacks too. Write it where the shell looks for
-    such scripts: for bash into ~/.local/share/bash-completion/completions/cachelog.
+    It completes commands, options, revisions, packages and stacks. Store it where the shell
+    searches for completion scripts: for bash, in
+    ~/.local/share/bash-completion/completions/cachelog.
     """
     complete = get_completion_class(shell)
     assert complete is not None  # noqa: S101 - click knows the shells of the choice

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
-LATEST = "the newest of develop, or else of the series with most revisions"
+LATEST = "the newest of develop; without develop, of the series with the most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
     "an installation's .spack-db (./FILE)"
@@ -198,8 +198,8 @@ width_option = click.option(
     type=click.IntRange(min=20),
     expose_value=False,
     callback=choose_width,
-    help="Fit lines into this many columns. By default those of the terminal; elsewhere lines are "
-    "whole.",
+    help="Truncate lines to this number of columns. By default the width of the terminal; if the "
+    "output is not a terminal, lines are not truncated.",
 )
 output_option = described(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
@@ -211,7 +211,8 @@ since_option = click.option(
     "--since",
     metavar="TIME",
     type=TIME,
-    help="Only revisions taken at this time or later: a date, a date and time, or as '1 week ago'.",
+    help="Only revisions taken at this time or later: a date, a date and time, or an age such as "
+    "'1 week ago'.",
 )
 package_option = click.option(
     "--package",
@@ -226,13 +227,14 @@ keep_option = click.option(
     required=True,
     metavar="POLICY",
     type=Parsed("policy", _policy),
-    help="What to keep, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
-    "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
+    help="The revisions to keep, such as '30 daily, 52 weekly, all releases': for each series, a "
+    "number (or all) of last, hourly, daily, weekly, monthly or yearly ones; 'all releases'; "
+    "'all'.",
 )
 whole_tags_option = click.option(
     "--whole-tags",
     is_flag=True,
-    help="Remove entire tags. Without it the newest revision of each tag stays.",
+    help="Also remove the newest revision of tags, which is kept by default.",
 )
 
 
@@ -242,15 +244,15 @@ def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
         metavar="N",
-        help=f"{text} By default one; on a cluster one for each core.",
+        help=f"{text} By default 1; on a cluster, the number of cores.",
     )
     cluster = click.option(
         "--cluster",
         envvar=_CLUSTER,
         show_envvar=True,
         metavar="URL",
-        help="Have Ray's cluster at ray://HOST:PORT do it; needs cachelog[cluster] here and there, "
-        "and a catalog that all nodes reach.",
+        help="Run the work on the Ray cluster at ray://HOST:PORT. Requires cachelog[cluster] here "
+        "and on the cluster, and a catalog that all nodes can access.",
     )
     return lambda command: jobs(cluster(command))
 
@@ -264,7 +266,8 @@ base_argument = click.argument(
     required=False,
     shell_complete=completion.complete_range,
     help=f"The base: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
-    f"Without BASE and HEAD, {LATEST}, is compared with the revision before it.",
+    "Without BASE and HEAD, the newest revision of develop (without develop, of the series with "
+    "the most revisions) is compared with the previous one.",
 )
 
 
@@ -281,8 +284,8 @@ recipes_option = click.option(
     "--recipes",
     envvar=_RECIPES,
     metavar="REPO",
-    help="The git repository of the recipes (a path or clone URL), which says which commits "
-    f"rebuilt specs; by default {_RECIPES}.",
+    help="The git repository of the recipes (a path or clone URL), from which the commits that "
+    f"rebuilt specs are determined. By default {_RECIPES}.",
 )
 
 
@@ -293,7 +296,7 @@ def two_refs(command: Decorated) -> Decorated:
         metavar="[HEAD]",
         required=False,
         shell_complete=completion.complete_ref,
-        help="The head, named likewise.",
+        help="The head, in the same forms.",
     )
     return base_argument(head(command))
 
