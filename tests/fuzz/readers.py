@@ -168,8 +168,8 @@ def _page_of_values(random: Random, _: Path) -> None:
         text = yaml.safe_dump(values).encode(errors="surrogatepass")
     elif isinstance(values, dict):
         lines = (
-            str(key).encode(errors="replace") + b": " + written(it, random)
-            for key, it in values.items()
+            str(key).encode(errors="replace") + b": " + written(value, random)
+            for key, value in values.items()
         )
         text = b"\n".join(lines) + b"\n"
     else:
@@ -274,7 +274,7 @@ def _location(random: Random, folder: Path) -> None:
         location = put(folder / "build_cache/index.json", mutated_bytes(index.read_bytes(), random))
     else:
         put_specs(location, small_database())
-        file = random.choice(sorted(it for it in location.rglob("*") if it.is_file()))
+        file = random.choice(sorted(path for path in location.rglob("*") if path.is_file()))
         file.write_bytes(mutated_bytes(file.read_bytes(), random))
     # No attempt leaves the machine: a reader that would ask a server is told that there is none.
     settings = ReadSettings(attempts=1, timeout=0.2, deadline=0.2)
@@ -322,7 +322,7 @@ def _repository(random: Random, folder: Path) -> None:
         made.commit({HDF5: page("hdf5", "b"), ZLIB: None})
     copy = folder / "repository"
     copytree(template, copy)
-    file = random.choice(sorted(it for it in (copy / ".git").rglob("*") if it.is_file()))
+    file = random.choice(sorted(path for path in (copy / ".git").rglob("*") if path.is_file()))
     data = mutated_bytes(file.read_bytes(), random)
     file.unlink()  # objects are read-only
     put(file, data)

@@ -3,6 +3,9 @@
 Readers apply the same rules value by value, so that an error can name the position of a text.
 """
 
+from collections.abc import Callable
+
+from snapshots.errors import ConstraintSyntaxError
 from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.spack.names import checked_hash, checked_items, checked_name
 
@@ -20,6 +23,15 @@ def check_facts(spec: Spec) -> None:
             raise ValueError(f"{name}: {error}") from None
     for edge in spec.dependencies or ():
         check_dependency(edge)
+
+
+def error_of(parse: Callable[[str], object], text: str) -> ConstraintSyntaxError | None:
+    """Return the error that a parser raises for a text, None if the text is well formed."""
+    try:
+        parse(text)
+    except ConstraintSyntaxError as error:
+        return error
+    return None
 
 
 def check_dependency(edge: Dependency) -> None:

@@ -45,12 +45,14 @@ def all_rows(side: Side) -> Rows:
 
 def titles_and_numbers(causes: Causes) -> list[tuple[str, int, int]]:
     """Return the title of each cause, and how many specs it explains and is involved in."""
-    return [(it.title, it.num_specs, it.num_involved) for it in records(causes)]
+    return [(record.title, record.num_specs, record.num_involved) for record in records(causes)]
 
 
 def named(causes: Causes) -> list[tuple[CauseKind, str | None, str | None, str | None]]:
     """Return the name of each cause."""
-    return [(it.kind, it.package, it.before, it.after) for it in records(causes)]
+    return [
+        (record.kind, record.package, record.before, record.after) for record in records(causes)
+    ]
 
 
 def names_on(causes: Causes, head: Side, label: str) -> list[str]:

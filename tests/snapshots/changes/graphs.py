@@ -24,7 +24,7 @@ def edge(
 
 def node(label: str, *edges: Dependency | str, **facts: Any) -> Spec:
     """Return the spec of a label; an edge that is a text leads to that label."""
-    dependencies = tuple(edge(it) if isinstance(it, str) else it for it in edges)
+    dependencies = tuple(edge(target) if isinstance(target, str) else target for target in edges)
     return a_spec(
         label,
         **{

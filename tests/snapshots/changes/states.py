@@ -47,4 +47,4 @@ def pairs(draw: st.DrawFn) -> tuple[list[Spec], list[Spec]]:
 
 def state_stacks(states: Sequence[Sequence[Spec]]) -> bool:
     """Tell whether each state has a stack beside root, or no specs."""
-    return all(not specs or any({*it.stacks} - {"root"} for it in specs) for specs in states)
+    return all(not specs or any({*spec.stacks} - {"root"} for spec in specs) for specs in states)

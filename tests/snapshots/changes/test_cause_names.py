@@ -125,11 +125,13 @@ def test_other_dependencies(
     """Each dependency that one side alone has is a cause of the node, but for changed providers."""
     base, head = side_of([node("a:1", *before)]), side_of([node("a:2", *after)])
     causes = records(causes_of(base, head))
-    assert [(it.kind, it.before, it.after) for it in causes] == expected
-    assert {it.package for it in causes} == {"a"}
-    assert [it.num_specs for it in causes] == [1] + [0] * (len(expected) - 1)
+    assert [(cause.kind, cause.before, cause.after) for cause in causes] == expected
+    assert {cause.package for cause in causes} == {"a"}
+    assert [cause.num_specs for cause in causes] == [1] + [0] * (len(expected) - 1)
     together = set(range(len(expected)))
-    assert [set(it.together) for it in causes] == [together - {n} for n in range(len(expected))]
+    assert [set(cause.together) for cause in causes] == [
+        together - {n} for n in range(len(expected))
+    ]
 
 
 def test_a_dependency_that_stands_twice() -> None:
@@ -155,7 +157,9 @@ def test_a_dependency_that_stands_twice() -> None:
         ]
     )
     causes = causes_of(base, head, [("a:1", "a:2")])
-    assert sorted((it.kind.value, it.before, it.after) for it in records(causes)) == [
+    assert sorted(
+        (record.kind.value, record.before, record.after) for record in records(causes)
+    ) == [
         ("external", None, None),
         ("variants", "+x", "+y"),
         ("version", "1", "2"),
@@ -205,7 +209,7 @@ def test_keys_and_choices() -> None:
     base = side_of([node("a:1"), node("b:1", variants=("x=1|2",)), node("c:1")])
     head = side_of([node("a:2", version="2"), node("b:2", variants=("x=%",)), node("c:2")])
     causes = causes_of(base, head)
-    keys = [it.key for it in records(causes)]
+    keys = [record.key for record in records(causes)]
     assert keys == ["version|a|1|2", "variants|b|x=1%7C2|x=%25", "unknown|c||"]
     assert [causes.find(key) for key in (*keys, "version|a|1|3")] == [0, 1, 2, None]
     assert causes.select() == [0, 1, 2]

@@ -35,9 +35,14 @@ def test_main_causes() -> None:
         ("y", [], {"version": "2"}),
         ("x", [], {"version": "2"}),
     ]
-    base = side_of([node(f"{name}:1", *(f"{it}:1" for it in edges)) for name, edges, _ in specs])
+    base = side_of(
+        [node(f"{name}:1", *(f"{edge}:1" for edge in edges)) for name, edges, _ in specs]
+    )
     head = side_of(
-        [node(f"{name}:2", *(f"{it}:2" for it in edges), **facts) for name, edges, facts in specs]
+        [
+            node(f"{name}:2", *(f"{edge}:2" for edge in edges), **facts)
+            for name, edges, facts in specs
+        ]
     )
     causes = causes_of(base, head)
     assert titles_and_numbers(causes) == [
@@ -46,14 +51,16 @@ def test_main_causes() -> None:
         ("y 1 → 2", 1, 3),
         ("own 1 → 2", 1, 2),
     ]
-    titles = [it.title for it in records(causes)]
+    titles = [record.title for record in records(causes)]
     rows = np.array([row_of(head, f"{name}:2") for name, _, _ in specs], np.int32)
     mains = [titles[number] for number in causes.main_of(rows)]
     assert mains == [titles[0], titles[3], titles[1], titles[0], titles[2], titles[1]]
     involved_in = causes.involved_in(rows)
-    lists = [it.tolist() for it in np.split(involved_in.numbers, involved_in.offsets[1:-1])]
+    lists = [
+        numbers.tolist() for numbers in np.split(involved_in.numbers, involved_in.offsets[1:-1])
+    ]
     assert lists == [[0, 1, 2, 3], [3, 0], [1, 2], [0], [2], [1]]
-    assert [it.together for it in records(causes)] == [(), (), (), ()]
+    assert [record.together for record in records(causes)] == [(), (), (), ()]
     assert names_on(causes, head, "top:2") == ["top", "most"]
     assert causes.rows_of(3, involved=True).tolist() == sorted(rows[:2].tolist())
     assert causes.rows_of(1).tolist() == sorted(rows[[2, 5]].tolist())
@@ -69,16 +76,18 @@ def test_main_causes() -> None:
 def test_few_of_thousands_that_come_together_are_named() -> None:
     """Each names those that explain most, and says how many there are."""
     names = [f"p{number:03}" for number in range(3 * MOST_TOGETHER)]
-    below = [[node(f"{it}:{side}", version=side) for it in names] for side in "12"]
+    below = [[node(f"{name}:{side}", version=side) for name in names] for side in "12"]
     base, head = (
-        side_of([node(f"a:{side}", *(f"{it}:{side}" for it in names))], below[place])
+        side_of([node(f"a:{side}", *(f"{name}:{side}" for name in names))], below[place])
         for place, side in enumerate("12")
     )
     causes = causes_of(base, head)
-    assert [it.num_together for it in records(causes)] == [len(names) - 1] * len(names)
+    assert [record.num_together for record in records(causes)] == [len(names) - 1] * len(names)
     last = 2 * MOST_TOGETHER
     assert records(causes)[last].together == tuple(range(MOST_TOGETHER))
-    assert records(causes)[3].together == tuple(it for it in range(MOST_TOGETHER + 1) if it != 3)
+    assert records(causes)[3].together == tuple(
+        number for number in range(MOST_TOGETHER + 1) if number != 3
+    )
 
 
 def test_circles() -> None:
@@ -104,14 +113,18 @@ def test_circles_of_different_lengths_end(num_versions: int) -> None:
     """Where two circles could be walked around in step for ever so long, the walk is cut."""
     base, head = (
         side_of(
-            node(f"a:{size}-{it}", f"a:{size}-{(it + 1) % size}", version=str(it % num_versions))
-            for it in range(size)
+            node(
+                f"a:{size}-{number}",
+                f"a:{size}-{(number + 1) % size}",
+                version=str(number % num_versions),
+            )
+            for number in range(size)
         )
         for size in (53, 59)
     )
     causes = causes_of(base, head, [("a:53-0", "a:59-0")])
-    assert sum(it.num_specs for it in records(causes)) == 1
-    reasons = {it.kind: it.why_unknown for it in records(causes)}
+    assert sum(record.num_specs for record in records(causes)) == 1
+    reasons = {record.kind: record.why_unknown for record in records(causes)}
     assert reasons.pop(CauseKind.VERSION, None) is None
     assert reasons in ({}, {CauseKind.UNKNOWN: CUT})
     assert reasons or num_versions == 2
@@ -153,7 +166,7 @@ def test_shortest_path() -> None:
     )
     causes = causes_of(base, head)
     assert names_on(causes, head, "top:2") == ["top", "b", "z"]
-    assert [it[0].name for it in causes.paths(all_rows(head))] == head.frame.packages
+    assert [path[0].name for path in causes.paths(all_rows(head))] == head.frame.packages
 
 
 def test_long_chains_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,15 +175,19 @@ def test_long_chains_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def chain(side: int) -> Side:
         outside = [
-            node(f"p{it}:{side}", f"p{it + 1}:{side}", version=str(side if it == 4 else 1))
-            for it in range(1, 5)
+            node(
+                f"p{number}:{side}",
+                f"p{number + 1}:{side}",
+                version=str(side if number == 4 else 1),
+            )
+            for number in range(1, 5)
         ]
         return side_of([node(f"p0:{side}", f"p1:{side}")], [*outside, node(f"p5:{side}")])
 
     (cause,) = records(causes_of(chain(1), chain(2)))
     assert (cause.kind, cause.package, cause.why_unknown) == (CauseKind.UNKNOWN, "p3", CUT)
     monkeypatch.setattr(cause_graph, "MOST_STEPS", 10)
-    assert [it.title for it in records(causes_of(chain(1), chain(2)))] == [
+    assert [record.title for record in records(causes_of(chain(1), chain(2)))] == [
         "p4 1 → 2",
         "p5 changed, it is not known why",
     ]

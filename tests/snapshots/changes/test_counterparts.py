@@ -89,7 +89,9 @@ def test_tiers(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
     """What agrees in a more exact key is the counterpart, whichever of the hashes is smaller."""
     before = hdf5("before")
     for labels in (("1", "2"), ("2", "1")):
-        near, far = (hdf5(it, **facts) for it, facts in zip(labels, (nearer, farther), strict=True))
+        near, far = (
+            hdf5(label, **facts) for label, facts in zip(labels, (nearer, farther), strict=True)
+        )
         assert paired([before], [near, far]) == {(before.hash, near.hash)}
         assert paired([near, far], [before]) == {(near.hash, before.hash)}
 
@@ -162,8 +164,8 @@ def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
     others = [hdf5("d", version="1.10.1", target="zen3"), hdf5("e", version="1.7", target="zen2")]
     for labels in (("1", "2"), ("2", "1")):
         near, far = (
-            replace(it, hash=hash_of(label))
-            for it, label in zip((nearer, farther), labels, strict=True)
+            replace(spec, hash=hash_of(label))
+            for spec, label in zip((nearer, farther), labels, strict=True)
         )
         found = paired([before], [near, far, *others], outside)
         assert found == {(before.hash, near.hash)}
@@ -196,7 +198,9 @@ def test_votes_need_one_dependency_of_a_name() -> None:
         [*using(side, "00")[:2], node(f"py:{side}", f"zlib:{side}0", f"zlib:{side}1")]
         for side in ("base", "head")
     )
-    ours, theirs = (sorted(it.hash for it in specs if it.name == "zlib") for specs in (base, head))
+    ours, theirs = (
+        sorted(spec.hash for spec in specs if spec.name == "zlib") for specs in (base, head)
+    )
     found = paired(base, head)
     assert found == {*expected("py:base py:head"), *zip(ours, theirs, strict=True)}
 
@@ -216,7 +220,7 @@ def test_votes_need_one_dependency_of_a_name() -> None:
 def test_ties(base: Sequence[str], head: Sequence[str], expected: Tie | None) -> None:
     """What only the hashes decide is a tie, with all that they decide between."""
     sides = [
-        side_of([hdf5(f"{side}{n}", version=it) for n, it in enumerate(versions)])
+        side_of([hdf5(f"{side}{n}", version=version) for n, version in enumerate(versions)])
         for side, versions in (("base", base), ("head", head))
     ]
     found = counterparts(*sides)
@@ -235,8 +239,8 @@ def test_what_is_ambiguous_of_changes(recipe: str, verb: str) -> None:
     comparison = Comparison(before.frame, after.frame)
     found = explain(comparison, before.graph, after.graph)
     texts = found.why_ambiguous(comparison.specs)
-    ambiguous = {it.hash for it, text in zip(comparison.specs, texts, strict=True) if text}
-    assert ambiguous == {it.hash for it in (*base, *head) if it.name == "hdf5"}
+    ambiguous = {change.hash for change, text in zip(comparison.specs, texts, strict=True) if text}
+    assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
     assert {*texts} == {None, f"1 of 2 was {verb}; which is not known"}
     assert found.ties(comparison.specs).count(None) == len(comparison.specs) - 3
 
@@ -269,7 +273,7 @@ def test_more_unlike_ones_than_are_ranked_at_once(
     found = paired(base, head)
     assert len(found) == len({before for before, _ in found}) == len(head)
     same = {spec.version: spec.hash for spec in head}
-    assert {(it.hash, same[it.version]) for it in base if it.version in same} <= found
+    assert {(spec.hash, same[spec.version]) for spec in base if spec.version in same} <= found
 
 
 @pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])

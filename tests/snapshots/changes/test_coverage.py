@@ -35,7 +35,7 @@ DIMENSIONS = st.lists(st.sampled_from(CoverageDimension), max_size=8)
 
 def without_nearest(changes: Iterable[CoverageChange]) -> list[tuple[object, ...]]:
     """Return the changes without what is nearest to them."""
-    return [(it.kind, it.package, it.values, it.num_specs) for it in changes]
+    return [(change.kind, change.package, change.values, change.num_specs) for change in changes]
 
 
 def in_terms_of_the_model(change: CoverageChange, head: Frame) -> model.CellChange:
@@ -55,7 +55,7 @@ def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> 
         in_terms_of_the_model(change, comparison.head)
         for change in coverage(comparison, dimensions)
     ]
-    assert changes == model.coverage(base, head, [it.value for it in dimensions])
+    assert changes == model.coverage(base, head, [dimension.value for dimension in dimensions])
 
 
 @given(pairs(), DIMENSIONS, st.sampled_from([1, 40, coverage_module._MOST_MARKED]))
@@ -89,9 +89,9 @@ def test_cells_are_found_and_selected(
     table = coverage(compare(*states), dimensions)
     records = list(table)
     for kinds in ([], [LOST], [GAINED, LOST]):
-        assert list(table.select(kinds)) == [it for it in records if it.kind in kinds]
+        assert list(table.select(kinds)) == [record for record in records if record.kind in kinds]
     assert list(table.select(search="LIB1")) == [
-        it for it in records if "lib1" in it.package.lower()
+        record for record in records if "lib1" in record.package.lower()
     ]
     for place, record in enumerate(records):
         assert table.find(record.package, record.values) == place

@@ -209,21 +209,25 @@ def test_specs_in_order(descending: bool) -> None:
     """By package and hash, or by kind and then so; each is found at its place."""
     changes = compare(BASE, HEAD).specs
     kinds = list(SpecChangeKind)
-    assert len({it.kind for it in changes}) == len(kinds)
-    by_kind = sorted(changes, key=lambda it: kinds.index(it.kind))
+    assert len({change.kind for change in changes}) == len(kinds)
+    by_kind = sorted(changes, key=lambda change: kinds.index(change.kind))
     for field, expected in (
         (SpecChangeField.PACKAGE, list(changes)),
         (SpecChangeField.KIND, by_kind),
     ):
         ordered = changes.ordered(field, descending=descending)
         assert list(ordered) == (expected[::-1] if descending else expected)
-        assert [ordered.find(it.hash) for it in ordered] == [*range(len(ordered))]
+        assert [ordered.find(change.hash) for change in ordered] == [*range(len(ordered))]
 
 
 def changed_facts(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> list[Any]:
     """Return the facts that differ with their values, by name; stacks where both sides have any."""
     changes = changed_fields(before, after)
-    return changes if state_stacks(states) else [it for it in changes if it["path"] != "stacks"]
+    return (
+        changes
+        if state_stacks(states)
+        else [change for change in changes if change["path"] != "stacks"]
+    )
 
 
 @given(pairs())
@@ -232,12 +236,14 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
     comparison = compare(*states)
     shared = base.keys() & head.keys()
-    facts = {it: changed_facts(base[it], head[it], states) for it in shared}
-    expected = [(head[it].name, it, SpecChangeKind.ADDED) for it in head.keys() - base.keys()]
-    expected += [(base[it].name, it, SpecChangeKind.REMOVED) for it in base.keys() - head.keys()]
-    expected += [(head[it].name, it, SpecChangeKind.CHANGED) for it in shared if facts[it]]
+    facts = {digest: changed_facts(base[digest], head[digest], states) for digest in shared}
+    expected = [(head[key].name, key, SpecChangeKind.ADDED) for key in head.keys() - base.keys()]
+    expected += [(base[key].name, key, SpecChangeKind.REMOVED) for key in base.keys() - head.keys()]
+    expected += [
+        (head[digest].name, digest, SpecChangeKind.CHANGED) for digest in shared if facts[digest]
+    ]
     changes = list(comparison.specs)
-    assert [(it.name, it.hash, it.kind) for it in changes] == sorted(expected)
+    assert [(change.name, change.hash, change.kind) for change in changes] == sorted(expected)
     assert comparison.num_unchanged == sum(not its for its in facts.values())
     for change, fields in zip(changes, fields_of(comparison), strict=True):
         assert hash_at(comparison.base, change.before) == (
@@ -246,15 +252,17 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
         assert hash_at(comparison.head, change.after) == (
             change.hash if change.hash in head else None
         )
-        assert [as_json(msgspec.structs.asdict(it)) for it in fields] == facts.get(change.hash, [])
+        assert [as_json(msgspec.structs.asdict(field)) for field in fields] == facts.get(
+            change.hash, []
+        )
     names = [change.name for change in comparison.packages]
     # A hash can have another name on the other side, which is a change of two packages.
-    assert names == sorted({*names, *(it.name for it in changes)}, key=natural_key)
+    assert names == sorted({*names, *(change.name for change in changes)}, key=natural_key)
     every = {spec.name for specs in states for spec in specs}
     assert comparison.num_packages_unchanged == len(every) - len(names)
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for digest, changed in facts.items():
-        counts[head[digest].name].update(it["path"] for it in changed)
+        counts[head[digest].name].update(fact["path"] for fact in changed)
     assert comparison.changed_facts() == {name: its for name, its in counts.items() if its}
 
 

@@ -60,7 +60,7 @@ def test_fields_of_counterparts() -> None:
     changes = found.comparison.specs
     fields = changes.fields(found.counterpart_rows(changes))
     values_of = {
-        change.hash: {it.path: (it.before, it.after) for it in own}
+        change.hash: {change.path: (change.before, change.after) for change in own}
         for change, own in zip(changes, fields, strict=True)
     }
     version: dict[str, Any] = {"version": ("1.2", "1.3")}
@@ -125,7 +125,7 @@ def test_size() -> None:
         below = [f"{name}:{number - 300}"] if number >= 300 else []
         facts: dict[str, Any] = {"name": name, "version": str(number // 300), "stacks": ("e4s",)}
         base.append(node(f"{name}:{number}", *below, **facts))
-        below = [f"{it}:head" for it in below]
+        below = [f"{label}:head" for label in below]
         head.append(node(f"{name}:{number}:head", *below, **facts, variants=("+x",)))
     before, after = side_of(base), side_of(head)
     comparison = Comparison(before.frame, after.frame)
@@ -195,14 +195,18 @@ def check_causes(base: State, head: State, pairs: Mapping[str, str]) -> None:
     found = Explained(base, head)
     num_specs = Counter(expected.main.values())
     assert found.causes == expected.ordered()
-    assert found.num_specs == {it: num_specs[it] for it in expected.ordered()}
+    assert found.num_specs == {cause: num_specs[cause] for cause in expected.ordered()}
     assert found.num_involved == expected.num_involved
-    assert found.together == {it: expected.together(it) for it in expected.ordered()}
-    assert found.specs(involved=False) == {it: expected.specs(it) for it in found.causes}
-    assert found.specs(involved=True) == {it: expected.involved_in(it) for it in found.causes}
-    assert found.packages == {it: expected.packages(it) for it in expected.ordered()}
-    assert found.facts == {it: expected.facts(it) for it in expected.ordered()}
-    assert found.main == expected.main | {pairs[it]: main for it, main in expected.main.items()}
+    assert found.together == {cause: expected.together(cause) for cause in expected.ordered()}
+    assert found.specs(involved=False) == {cause: expected.specs(cause) for cause in found.causes}
+    assert found.specs(involved=True) == {
+        cause: expected.involved_in(cause) for cause in found.causes
+    }
+    assert found.packages == {cause: expected.packages(cause) for cause in expected.ordered()}
+    assert found.facts == {cause: expected.facts(cause) for cause in expected.ordered()}
+    assert found.main == expected.main | {
+        pairs[digest]: main for digest, main in expected.main.items()
+    }
     for after, before in pairs.items():
         involved = found.involved[after]
         assert involved[0] == expected.main[after]

@@ -60,7 +60,7 @@ def test_the_largest(pair: tuple[State, State], most: int, is_part: bool) -> Non
         )
         for bound in (most, 10_000):
             found = largest_impacts(frame, graph, mask, bound)
-            assert [(it.package, it.num_specs) for it in found] == expected[:bound]
+            assert [(entry.package, entry.num_specs) for entry in found] == expected[:bound]
 
 
 @FEWER_EXAMPLES

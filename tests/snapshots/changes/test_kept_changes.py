@@ -69,22 +69,28 @@ def test_what_is_kept_is_what_the_explanation_says(past: Past) -> None:
 
 def assert_packages(kept: KeptChanges, rows: list[dict[str, Any]], past: Past, pair: Pair) -> None:
     """Hold that each package that changed is there once, with as many specs as rows have it."""
-    assert {it.name for it in kept.packages} >= {row["name"] for row in rows}
-    for it in kept.packages:
-        own = [row for row in rows if row["name"] == it.name]
+    assert {package.name for package in kept.packages} >= {row["name"] for row in rows}
+    for package in kept.packages:
+        own = [row for row in rows if row["name"] == package.name]
         kinds = Counter(row["kind"] for row in own)
-        assert (it.specs_added, it.specs_removed, it.specs_changed) == tuple(
+        assert (package.specs_added, package.specs_removed, package.specs_changed) == tuple(
             kinds[kind] for kind in ("added", "removed", "changed")
         )
         reasons = Counter(row["reason"] for row in own)
-        assert (it.specs_rebuilt, it.specs_replaced) == (reasons["rebuilt"], reasons["replaces"])
-        assert it.specs_new == it.specs_added - it.specs_rebuilt - it.specs_replaced
+        assert (package.specs_rebuilt, package.specs_replaced) == (
+            reasons["rebuilt"],
+            reasons["replaces"],
+        )
+        assert (
+            package.specs_new
+            == package.specs_added - package.specs_rebuilt - package.specs_replaced
+        )
         before, after = (
-            {spec.version for spec in past.contents[digest].values() if spec.name == it.name}
+            {spec.version for spec in past.contents[digest].values() if spec.name == package.name}
             for digest in pair
         )
-        assert set(it.versions_added) == after - before
-        assert set(it.versions_removed) == before - after
+        assert set(package.versions_added) == after - before
+        assert set(package.versions_removed) == before - after
 
 
 def assert_numbers(kept: KeptChanges, rows: list[dict[str, Any]]) -> None:
@@ -93,11 +99,11 @@ def assert_numbers(kept: KeptChanges, rows: list[dict[str, Any]]) -> None:
     That is in the table of comparisons.
     """
     (row,) = comparisons_table([kept], "cachelog 1", None).to_pylist()
-    new = {it["hash"]: it["reason"] for it in rows if it["reason"].startswith("new_")}
+    new = {row["hash"]: row["reason"] for row in rows if row["reason"].startswith("new_")}
     numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()
-    found = {it["number"]: it["reason"] for it in row["new_specs"]}
+    found = {entry["number"]: entry["reason"] for entry in row["new_specs"]}
     assert found == dict(zip(numbers, new.values(), strict=True))
-    removed = [it["hash"] for it in rows if it["kind"] == "removed"]
+    removed = [row["hash"] for row in rows if row["kind"] == "removed"]
     numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
     assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
 
@@ -115,7 +121,9 @@ def test_rows_stand_by_package_and_hash() -> None:
 def test_the_table_counts_every_reason() -> None:
     """But for what is not a fact of two contents, and the one of all that changed."""
     uncounted = {SpecChangeReason.RETURNED, SpecChangeReason.FACTS}
-    reasons = {it: number for number, it in enumerate(REASONS, 1) if it not in uncounted}
+    reasons = {
+        reason: number for number, reason in enumerate(REASONS, 1) if reason not in uncounted
+    }
     counts = PairCounts(
         specs_added=100,
         specs_removed=99,

@@ -51,11 +51,11 @@ def test_roots_and_dependencies_are_counted_apart() -> None:
     assert (found.num_found, found.num_roots_found) == (2, 1)
     assert [found.frame.hashes.at(row) for row in found.found] == [hash_of("a"), hash_of("b")]
     missing = [found.requested.specs[place] for place in found.missing]
-    assert [(it.hash, it.is_root) for it in missing] == [
+    assert [(spec.hash, spec.is_root) for spec in missing] == [
         (hash_of("d"), True),
         (hash_of("c"), False),
     ]
-    assert [it.is_root for it in found.requested.specs] == [True, True, False, False]
+    assert [spec.is_root for spec in found.requested.specs] == [True, True, False, False]
 
 
 def test_empty_sides() -> None:
@@ -136,10 +136,13 @@ def _plainly(wish: ConcreteSpec, there: Sequence[Spec]) -> str | None:
         return getattr(wish, name) is not None and getattr(wish, name) == getattr(spec, name)
 
     def key(spec: Spec) -> tuple[Any, ...]:
-        versions = {it.version for it in there if it.name == wish.name} | {wish.version}
+        versions = {spec.version for spec in there if spec.name == wish.name} | {wish.version}
         apart, share = 0, 1.0
         if wish.version is not None:
-            in_order = sorted((it for it in versions if it), key=lambda it: (version_key(it), it))
+            in_order = sorted(
+                (version for version in versions if version),
+                key=lambda version: (version_key(version), version),
+            )
             apart = abs(in_order.index(wish.version) - in_order.index(spec.version))
         if wish.variants is not None:
             ours, theirs = set(wish.variants), set(spec.variants)
@@ -170,7 +173,7 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
     wishes = []
     for number in range(6):
         facts = random_facts(random)
-        stated: dict[str, Any] = {it: facts[it] for it in OWN_COLUMNS if random.random() < 0.7}
+        stated: dict[str, Any] = {fact: facts[fact] for fact in OWN_COLUMNS if random.random() < 0.7}
         name = random.choice(("hdf5", "zlib", "none"))
         wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **stated))
     there = [replace(spec, name=random.choice(("hdf5", "zlib"))) for spec in there]

@@ -132,7 +132,7 @@ def narrowed(base: State, stacks: set[str], hashes: set[str]) -> State:
     if not base.stacks:
         return base
     inside = {
-        digest: replace(spec, stacks=tuple(it for it in spec.stacks if it in stacks))
+        digest: replace(spec, stacks=tuple(stack for stack in spec.stacks if stack in stacks))
         for digest, spec in base.specs.items()
         if stacks & {*spec.stacks} or digest in hashes
     }

@@ -37,7 +37,9 @@ FORMAT = Cause(Kind.FORMAT, None, "5", "6")
 
 def test_another_format_is_one_cause() -> None:
     """Where a Spack of another format concretizes the same, that explains every spec."""
-    base, head = (State(*records(AFTER, STACKS[:1], in_format_6=it)) for it in (False, True))
+    base, head = (
+        State(*records(AFTER, STACKS[:1], in_format_6=is_new)) for is_new in (False, True)
+    )
     changed = head.specs.keys() - base.specs.keys()
     explained = Explained(base, head)
     assert len(changed) > 150
@@ -74,7 +76,11 @@ def test_causes() -> None:
     assert set(week.reasons(SpecChangeKind.REMOVED).values()) == {"replaced"}
     lines = (history() / AFTER / "recipes.txt").read_text().splitlines()
     changed_in_git = {line.split()[1] for line in lines if line.startswith("recipe ")}
-    assert changed_in_git >= {it.package for it in week.causes if it.kind is Kind.RECIPE} != set()
+    assert (
+        changed_in_git
+        >= {cause.package for cause in week.causes if cause.kind is Kind.RECIPE}
+        != set()
+    )
 
 
 def test_builds_over_two_libraries() -> None:

@@ -82,7 +82,7 @@ def moved(state: State, generic: Collection[str] = ()) -> State:
             target=spec.target if spec.name in generic else f"{spec.target}_there",
             stacks=tuple(stack if stack == "root" else f"{stack}-there" for stack in spec.stacks),
             dependencies=edges
-            and tuple(replace(it, hash=hash_of(f"moved {it.hash}")) for it in edges),
+            and tuple(replace(edge, hash=hash_of(f"moved {edge.hash}")) for edge in edges),
         )
 
     inside = [there(spec) for spec in state.specs.values()]
@@ -140,7 +140,8 @@ def test_real_stacks() -> None:
     """Spack built each for a machine of its own; all that both have has a counterpart."""
     base, head = (State(*real_records(dates()[-1], [stack])) for stack in STACKS[1:])
     check(base, head)
-    common = {it.name for it in base.specs.values()} & {it.name for it in head.specs.values()}
+    before, after = ({spec.name for spec in state.specs.values()} for state in (base, head))
+    common = before & after
     paired = counterparts(base, head)
-    assert {head.specs[it].name for it in paired} == common
+    assert {head.specs[digest].name for digest in paired} == common
     assert len(common) > 50

@@ -63,8 +63,8 @@ class Found:
         assert rows[1] is not None
         self.pair = SpecPair(self.sides[0], rows[0], self.sides[1], rows[1])
         self.causes = [
-            Cause(Kind[it.kind.name], it.package, it.before, it.after)
-            for it in cause_records(self.pair.explanation.causes)
+            Cause(Kind[record.kind.name], record.package, record.before, record.after)
+            for record in cause_records(self.pair.explanation.causes)
         ]
 
     def hash_of(self, side: int, node: int | None) -> str:
@@ -76,7 +76,9 @@ class Found:
     def pairs(self, path: Any) -> list[tuple[str, str]]:
         """Return the hashes of the steps of a path."""
         steps: list[CauseStep] = list(path)
-        return [(self.hash_of(0, it.base_node), self.hash_of(1, it.head_node)) for it in steps]
+        return [
+            (self.hash_of(0, step.base_node), self.hash_of(1, step.head_node)) for step in steps
+        ]
 
 
 def check(base: State, head: State, before: Spec, after: Spec) -> None:
@@ -273,7 +275,9 @@ def test_everything_that_differs() -> None:
     """Variants one by one, edges one by one, the way down, what is shared; then the same nested."""
     pair = found_of(BASE, HEAD).pair
     assert pair.facts == []
-    assert [(it.path, it.before, it.after) for it in variant_changes(pair.variants)] == [
+    assert [
+        (change.path, change.before, change.after) for change in variant_changes(pair.variants)
+    ] == [
         ("variants/api", "v1", "v2"),
         ("variants/mpi", True, False),
     ]
@@ -314,11 +318,11 @@ def test_two_packages() -> None:
         Build(name="lib", version="2", needs=(Need(1, LINK),)),
     )
     pair = found_of(tool, lib).pair
-    assert [(it.path, it.before, it.after) for it in pair.facts] == [
+    assert [(fact.path, fact.before, fact.after) for fact in pair.facts] == [
         ("name", "tool", "lib"),
         ("version", "9", "2"),
     ]
-    assert [it.package for it in cause_records(pair.explanation.causes)] == ["ssl"]
+    assert [record.package for record in cause_records(pair.explanation.causes)] == ["ssl"]
     assert [[step.name for step in path] for path in pair.paths] == [["tool", "ssl"]]
     assert len(pair.below.shared) == 1
     nothing_alike = found_of(tool, app(Build(name="lone"))).pair
@@ -339,7 +343,7 @@ def test_several_nodes_of_one_package() -> None:
     ]
     pair = found_of(*sides).pair
     assert len(pair.below.shared) == 1
-    assert [it.path for it in pair.nested_changes if it.path.startswith("below")] == [
+    assert [change.path for change in pair.nested_changes if change.path.startswith("below")] == [
         "below/py/version"
     ]
     far = found_of(
@@ -350,7 +354,7 @@ def test_several_nodes_of_one_package() -> None:
             Build(name="app", needs=(Need(0, ("build",)), Need(1, LINK))),
         ),
     ).pair
-    assert [it.path for it in far.nested_changes if it.path.startswith("below")] == [
+    assert [change.path for change in far.nested_changes if change.path.startswith("below")] == [
         "below/py#2/version",
         "below/py/version",
     ]

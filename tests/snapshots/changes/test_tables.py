@@ -70,14 +70,14 @@ def test_a_table_is_a_list_of_records(
         (comparison.stacks, (), "name"),
     ]
     for whole, kinds, name in tables:
-        chosen = [it for it in kinds if it.value == kind]
+        chosen = [kind_ for kind_ in kinds if kind_.value == kind]
         table = whole.select(chosen) if chosen else whole
         records = list(table)
         assert len(table) == len(records)
         assert list(table[rows]) == records[rows]
         assert [table[-1 - place] for place in range(len(records))] == records[::-1]
         numbers = Counter(record.kind for record in records)
-        assert [table.count(it) for it in kinds] == [numbers[it] for it in kinds]
+        assert [table.count(kind_) for kind_ in kinds] == [numbers[kind_] for kind_ in kinds]
         places = {getattr(record, name): place for place, record in enumerate(records)}
         for key in {"nope", *(getattr(record, name) for record in whole)}:
             assert table.find(key) == places.get(key)
@@ -107,8 +107,8 @@ def test_common_names(base: list[str], head: list[str]) -> None:
     assert common.names == expected
     sides = ((base, common.from_base, common.in_base), (head, common.from_head, common.in_head))
     for names, places, inverse in sides:
-        assert [expected[it] if it >= 0 else "root" for it in places.tolist()] == names
-        assert [names[it] if it >= 0 else None for it in inverse.tolist()] == [
+        assert [expected[place] if place >= 0 else "root" for place in places.tolist()] == names
+        assert [names[place] if place >= 0 else None for place in inverse.tolist()] == [
             name if name in names else None for name in expected
         ]
     assert common.by_text().tolist() == [sorted(expected).index(name) for name in expected]
@@ -121,8 +121,11 @@ def large_frames() -> tuple[Frame, Frame]:
         {"name": f"package{number % 700}", "version": f"1.{number % 13}", "size": number}
         for number in range(9_000)
     ]
-    specs = [a_spec(str(number), **it) for number, it in enumerate(facts)]
-    head = [replace(it, target="m1" if it.size % 3 else it.target) for it in specs[3_000:6_000]]  # type: ignore[operator]
+    specs = [a_spec(str(number), **spec_facts) for number, spec_facts in enumerate(facts)]
+    head = [
+        replace(spec, target="m1" if number % 3 else spec.target)
+        for number, spec in enumerate(specs[3_000:6_000])
+    ]
     return frame_of(specs[:6_000]), frame_of([*head, *specs[6_000:]])
 
 

@@ -36,8 +36,8 @@ class Found:
         self.twins = Twins(Side(self.frame, graph), mask)
         self.causes = self.twins.explanation.causes
         self.names = [
-            Cause(Kind[it.kind.name], it.package, it.before, it.after)
-            for it in cause_records(self.causes)
+            Cause(Kind[record.kind.name], record.package, record.before, record.after)
+            for record in cause_records(self.causes)
         ]
 
     def hashes(self, rows: Any) -> list[str]:
@@ -144,7 +144,9 @@ def test_what_is_above_would_be_one_too() -> None:
     )
     found = Found(state)
     names = {digest: spec.name for digest, spec in state.specs.items()}
-    saved = {names[first]: sorted(names[it] for it in its) for first, its in found.saved().items()}
+    saved = {
+        names[first]: sorted(map(names.__getitem__, rest)) for first, rest in found.saved().items()
+    }
     assert saved == {
         "lib": ["app", "lib", "mid"],
         "mid": ["app", "mid"],

@@ -1,4 +1,4 @@
-"""What Spack answered to queries about an index that it wrote: tests/data/README.md."""
+"""Spack's answers to queries about an index that Spack wrote: see tests/data/README.md."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ from tests import real_data
 
 
 class Answer(NamedTuple):
-    """A query, and the hashes that Spack answered; None where it refused."""
+    """A query, and the hashes of Spack's answer; None if Spack refuses the query."""
 
     query: str
     hashes: frozenset[str] | None
 
 
 class Answers(NamedTuple):
-    """An index as Spack writes it, as bytes, and what Spack answered about it."""
+    """An index as Spack writes it, in bytes, and Spack's answers about it."""
 
     database: bytes
     answers: list[Answer]
@@ -28,14 +28,16 @@ class _Line(msgspec.Struct):
 
 
 def read() -> Answers:
-    """Return the answers: half of them in a clone, all where the folder of data has them."""
+    """Return the answers: half of them in a clone, all if the folder of data has them."""
     folder = real_data.folder() / "spack-queries"
     database = (folder / "index.json").read_bytes()
     installs = orjson.loads(database)["database"]["installs"]
     hashes = sorted(digest for digest, install in installs.items() if install["in_buildcache"])
     lines = msgspec.json.Decoder(_Line).decode_lines((folder / "answers.jsonl").read_bytes())
     answers = [
-        Answer(it.query, None if it.rows is None else frozenset(hashes[row] for row in it.rows))
-        for it in lines
+        Answer(
+            line.query, None if line.rows is None else frozenset(hashes[row] for row in line.rows)
+        )
+        for line in lines
     ]
     return Answers(database, answers)

@@ -1,4 +1,4 @@
-"""Columns: what goes in comes out, and what codes say is true of the values."""
+"""Columns: codes, fingerprints and sizes of lists."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_si
 
 
 def chunked(values: list[str | None], kind: pa.DataType) -> pa.ChunkedArray:
-    """Return the values in one chunk or two, each cut out of a longer one, as a store may."""
+    """Return the values in one chunk or two, each a slice of a longer one, as a store may do."""
     filler = [None] if kind == pa.string() else [["filler"]]
     half = len(values) // 2 if len(values) % 3 else 0
     chunks = [
@@ -35,17 +35,17 @@ def lists_column(values: Sequence[tuple[str, ...] | None]) -> ListColumn:
 
 @given(LISTS)
 def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
-    """Two lists have one fingerprint where they are equal but for the item."""
+    """Two lists have equal fingerprints if they are equal without the item."""
     column = lists_column(values)
     without = column.fingerprints_without("gcc")[column.codes]
-    kept = [tuple(item for item in value if item != "gcc") for value in values]
-    for row, value in enumerate(kept):
-        assert (without == without[row]).tolist() == [other == value for other in kept]
+    rest = [tuple(item for item in value if item != "gcc") for value in values]
+    for row, value in enumerate(rest):
+        assert (without == without[row]).tolist() == [other == value for other in rest]
 
 
 @pytest.mark.parametrize("values", [[], [()], [(), ("a",)]])
-def test_memory_is_counted(values: list[tuple[str, ...]]) -> None:
-    """A column takes memory for its distinct values, and a byte a row while these are few."""
+def test_size_of_a_column(values: list[tuple[str, ...]]) -> None:
+    """A column takes memory for its distinct values, and eight bytes per row for few of them."""
     column = lists_column(values)
     assert lists_column([*values, ("another", "list")]).num_bytes > column.num_bytes
     assert lists_column(values * 9).num_bytes == column.num_bytes + 8 * len(values)

@@ -1,4 +1,4 @@
-"""The dependency graph of a content answers as a walk over its records would."""
+"""The dependency graph of a content, against a walk over its records."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -30,22 +30,22 @@ class Edge(NamedTuple):
 
 
 class Model:
-    """What a graph should say, by the records alone."""
+    """The expected contents of a graph, computed from the records alone."""
 
     def __init__(self, content: Content, hashes: Sequence[str]) -> None:
         by_hash = {spec.hash: spec for spec in content.specs()}
         self.stated = {spec.hash: spec for spec in content.outside.specs}
         everything = by_hash | self.stated
-        found = {
-            it.hash: (it.name, it.hash)
+        absent = {
+            dependency.hash: (dependency.name, dependency.hash)
             for spec in everything.values()
-            for it in spec.dependencies or ()
-            if it.hash not in everything
+            for dependency in spec.dependencies or ()
+            if dependency.hash not in everything
         }
-        found |= {spec.hash: (spec.name, spec.hash) for spec in self.stated.values()}
-        # All of one version, or of none, which stands last.
+        absent |= {spec.hash: (spec.name, spec.hash) for spec in self.stated.values()}
+        # All of one version, or without a version, which sorts last.
         self.absent = sorted(
-            found.values(), key=lambda it: (it[0], it[1] not in self.stated, it[1])
+            absent.values(), key=lambda item: (item[0], item[1] not in self.stated, item[1])
         )
         self.nodes = [*hashes, *(digest for _, digest in self.absent)]
         self.edges = [
@@ -59,34 +59,34 @@ class Model:
         self, start: str, types: Sequence[str] | None, *, transitive: bool, upwards: bool
     ) -> list[tuple[str, Edge]]:
         """Return the hashes that are reached, level by level, with the edges to them."""
-        found: list[tuple[str, Edge]] = []
+        nodes: list[tuple[str, Edge]] = []
         seen, level = {start}, [start]
         while level:
             steps: dict[str, Edge] = {}
-            for here in level:
-                for other, edge in self._steps(here, types, upwards=upwards):
+            for node in level:
+                for other, edge in self._steps(node, types, upwards=upwards):
                     if other not in seen:
                         steps.setdefault(other, edge)
             level = sorted(steps, key=self.nodes.index)
             seen.update(level)
-            found += [(node, steps[node]) for node in level]
+            nodes += [(node, steps[node]) for node in level]
             if not transitive:
                 break
-        return found
+        return nodes
 
     def _steps(
-        self, here: str, types: Sequence[str] | None, *, upwards: bool
+        self, node: str, types: Sequence[str] | None, *, upwards: bool
     ) -> Iterator[tuple[str, Edge]]:
         for edge in self.edges:
             if types is not None and not set(types) & set(edge.dependency.types):
                 continue
             ends = [edge.source.hash, edge.dependency.hash]
-            if ends[upwards] == here:
+            if ends[upwards] == node:
                 yield ends[not upwards], edge
 
 
 def random_content(random: Random) -> Content:
-    """Return specs that depend on each other in cycles, on themselves, on others, twice on one."""
+    """Return specs with cycles, edges to themselves, to absent specs, and equal edges."""
     size = random.randrange(1, 9)
     labels = [*map(str, range(size)), "absent1", "absent2", "absent3"]
 
@@ -115,14 +115,14 @@ CONTENTS = seeded(random_content)
 
 
 def frame_and_graph(content: Content) -> tuple[Frame, DependencyGraph]:
-    """Return a frame of the specs with its graph, whose table has them in another order."""
+    """Return a frame of the specs, and their graph from a table in another order."""
     table = content.table()
     frame = Frame(table, content.digest)
     return frame, DependencyGraph(table.take(shuffled(range(len(table)))), frame.hashes)
 
 
 def mask_of(types: Sequence[str]) -> DependencyType:
-    """Return the types as a mask."""
+    """Return dependency types as a mask."""
     mask = DependencyType(0)
     for name in types:
         mask |= DependencyType[name.upper()]
@@ -132,7 +132,7 @@ def mask_of(types: Sequence[str]) -> DependencyType:
 def with_edges(
     frame: Frame, graph: DependencyGraph, reached: ReachedNodes
 ) -> list[tuple[str, str, str, int]]:
-    """Return the hash of each node, and of its edge the two ends and the types."""
+    """Return the hash of each node, and the ends and the types of its edge."""
     hashes = [*frame.hashes.texts, *graph.outside.hashes.texts]
     return [
         (
@@ -151,10 +151,10 @@ def with_edges(
     st.booleans(),
     st.booleans(),
 )
-def test_what_is_reached(
+def test_reached_nodes(
     content: Content, types: list[str] | None, transitive: bool, upwards: bool
 ) -> None:
-    """Each spec is reached once, by the first edge of a shortest way, in a stable order."""
+    """Each spec is reached once, by the first edge of a shortest path, in a stable order."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
     mask = None if types is None else mask_of(types)
@@ -169,7 +169,7 @@ def test_what_is_reached(
 
 @given(CONTENTS)
 def test_facts_of_edges(content: Content) -> None:
-    """Nothing that the records say of edges is lost, nor what is in no record of its own."""
+    """A graph has every fact of every edge, and the nodes that no record describes."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
     names = map(graph.outside.package.at, range(len(graph.outside)))
@@ -181,17 +181,22 @@ def test_facts_of_edges(content: Content) -> None:
             zip(graph.sources, graph.targets, graph.types, strict=True)
         )
     ] == [
-        (it.source.hash, it.dependency.hash, mask_of(it.dependency.types), it.dependency.virtuals)
-        for it in model.edges
+        (
+            edge.source.hash,
+            edge.dependency.hash,
+            mask_of(edge.dependency.types),
+            edge.dependency.virtuals,
+        )
+        for edge in model.edges
     ]
-    known = {spec.hash: spec.dependencies is not None for spec in content.specs()}
-    assert graph.known.tolist() == [known[digest] for digest in frame.hashes.texts]
-    assert graph.is_known == any(known.values())
+    are_stated = {spec.hash: spec.dependencies is not None for spec in content.specs()}
+    assert graph.known.tolist() == [are_stated[digest] for digest in frame.hashes.texts]
+    assert graph.is_known == any(are_stated.values())
 
 
 @given(CONTENTS)
 def test_facts_of_specs_outside_the_cache(content: Content) -> None:
-    """What a source states of them is there; of others no more than the name and hash of edges."""
+    """Specs outside have the facts that the source states, or else the name and hash of edges."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
     outside = graph.outside
@@ -202,13 +207,13 @@ def test_facts_of_specs_outside_the_cache(content: Content) -> None:
             assert spec == replace(model.stated[spec.hash], dependencies=None)
         else:
             facts = {name: getattr(spec, name) for name in spec.__struct_fields__}
-            known = {name for name, value in facts.items() if value is not None}
-            assert (spec.hash in model.stated, known) == (False, {"name", "hash"})
+            stated = {name for name, value in facts.items() if value is not None}
+            assert (spec.hash in model.stated, stated) == (False, {"name", "hash"})
 
 
 @pytest.mark.parametrize("dependencies", [None, ()])
 def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
-    """A content without edges has a graph: nothing is reached in it."""
+    """No node is reached in the graph of a content without edges."""
     _, graph = frame_and_graph(Content.of([a_spec("a", dependencies=dependencies), a_spec("b")]))
     for upward in (False, True):
         assert len(graph.reached_from(0, upward=upward, transitive=True).nodes) == 0
@@ -216,8 +221,8 @@ def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
     assert graph.is_known == (dependencies is not None)
 
 
-def test_a_type_that_spack_does_not_have() -> None:
-    """An edge of an unknown type is there, but none of the known types."""
+def test_unknown_dependency_type() -> None:
+    """An edge of an unknown type exists, but has none of the known types."""
     edge = Dependency("zlib", hash_of("zlib"), ("magic",))
     _, graph = frame_and_graph(Content.of([a_spec(dependencies=(edge,))]))
     assert len(graph.reached_from(0).nodes) == 1
@@ -225,7 +230,7 @@ def test_a_type_that_spack_does_not_have() -> None:
 
 
 def use(graph: DependencyGraph) -> None:
-    """Make a graph compute everything that it keeps."""
+    """Let a graph fill all of its caches."""
     graph.reached_from(0, upward=True)
     _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
 
@@ -233,27 +238,27 @@ def use(graph: DependencyGraph) -> None:
 @pytest.mark.untraced
 @pytest.mark.parametrize("num_outside", [0, 300])
 def test_memory(num_outside: int) -> None:
-    """The estimate that memory is bounded by is what a graph takes, once all of it was used."""
+    """The estimated size of a graph is about the memory that it takes, with all of its caches."""
     (snapshot,) = history(revisions=1, packages=100, specs=1_000)
     outside = [a_spec(f"outside {number}", version=str(number)) for number in range(num_outside)]
     content = Content(snapshot.content.packages, outside)
     table = content.table()
     hashes = Frame(table, "d").hashes
-    graph, held = measured(lambda: DependencyGraph(table, hashes), use)
-    assert 0.7 * held < graph.num_bytes < 1.5 * held
+    graph, size = measured(lambda: DependencyGraph(table, hashes), use)
+    assert 0.7 * size < graph.num_bytes < 1.5 * size
 
 
 @given(CONTENTS)
-def test_rows_that_need_some_of_the_rows(content: Content) -> None:
-    """Each is there once, whatever leads to it; what is outside the revision is not."""
+def test_dependents_of_rows(content: Content) -> None:
+    """Each dependent is listed once; nodes outside the revision are not listed."""
     frame, graph = frame_and_graph(content)
     for rows in (slice(0, len(frame)), slice(0, 2), slice(1, 1)):
-        wanted = set(frame.hashes.texts[rows])
+        targets = set(frame.hashes.texts[rows])
         expected = [
             row
             for row in range(len(frame))
             for spec in content.specs()
             if spec.hash == frame.hashes.texts[row]
-            and wanted & {it.hash for it in spec.dependencies or ()}
+            and targets & {dependency.hash for dependency in spec.dependencies or ()}
         ]
         assert graph.rows_needing(rows).tolist() == expected

@@ -1,7 +1,8 @@
-"""A frame answers questions as a walk over its records would."""
+"""Frames: selection, order and counts, against a walk over the records."""
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,7 @@ COMPILER_NAMES = ("gcc", "clang", "none", *filter(None, COMPILERS))
 
 
 def choice(random: Random, items: Sequence[str]) -> tuple[str, ...] | None:
-    """Return no condition, or a list of some of the items, perhaps none or an unknown one."""
+    """Return no condition, or a list of items, which may be empty or have an unknown item."""
     some = random.choices([*items, "unknown"], k=random.randrange(4))
     return None if random.random() < 0.7 else tuple(some)
 
@@ -79,32 +80,27 @@ PACKAGE_FILTERS = seeded(random_package_filter)
 
 
 def meets(spec: Spec, conditions: SpecFilter) -> bool:
-    """Tell whether the spec meets every condition."""
+    """Return whether the spec meets every condition."""
     return listings.matches(
         spec, {to_camel_case(name): value for name, value in asdict(conditions).items()}
     )
 
 
-def without_dependencies(spec: Spec) -> Spec:
-    """Return what a frame knows of a record."""
-    return replace(spec, dependencies=None)
-
-
 @given(SPECS)
-def test_records_come_back_in_order(specs: list[Spec]) -> None:
-    """Each row is one record with all its facts, wherever it stood before."""
+def test_rows_are_the_records_in_order(specs: list[Spec]) -> None:
+    """Each row is one record with all of its facts but dependencies, from any order."""
     frame = frame_of(specs)
     assert len(frame) == len(specs)
     assert frame.digest == Content.of(specs).digest
     rows = [frame.spec(row) for row in range(len(frame))]
-    assert rows == list(map(without_dependencies, listings.own_order(specs)))
+    assert rows == [replace(spec, dependencies=None) for spec in listings.own_order(specs)]
 
 
 @given(SPECS.filter(bool), st.randoms())
-def test_order_of_rows_in_the_store_does_not_matter(specs: list[Spec], random: Random) -> None:
-    """A store may return its rows in any order and in pieces: the frame is the same."""
+def test_order_of_stored_rows_does_not_matter(specs: list[Spec], random: Random) -> None:
+    """A store may return rows in any order and number of chunks; the frame is the same."""
     table = Content.of(specs).table()
-    order = sorted(range(len(specs)), key=lambda _: random.random())
+    order = random.sample(range(len(specs)), len(specs))
     pieces = [table.slice(row, 1) for row in order]
     frame, other = Frame(table, "d"), Frame(pa.concat_tables(pieces), "d")
     rows = range(len(specs))
@@ -113,7 +109,7 @@ def test_order_of_rows_in_the_store_does_not_matter(specs: list[Spec], random: R
 
 @given(SPECS, FILTERS)
 def test_select(specs: list[Spec], conditions: SpecFilter) -> None:
-    """Lists are met by any of their values, variants by all, and the conditions hold together."""
+    """One of the listed values matches, all variants are required, and all conditions hold."""
     frame = frame_of(specs)
     mask = frame.select(conditions)
     assert [frame.hashes.at(row) for row in np.flatnonzero(mask).tolist()] == [
@@ -123,7 +119,7 @@ def test_select(specs: list[Spec], conditions: SpecFilter) -> None:
 
 @given(SPECS, PACKAGE_FILTERS)
 def test_select_packages(specs: list[Spec], conditions: PackageFilter) -> None:
-    """A package is found by its name, and by one spec that meets all conditions on specs."""
+    """A package matches by its name, and by a single spec that meets all other conditions."""
     frame = frame_of(specs)
     codes = frame.select_packages(conditions)
     assert [frame.packages[code] for code in codes] == sorted(
@@ -139,7 +135,7 @@ def test_select_packages(specs: list[Spec], conditions: PackageFilter) -> None:
 
 @given(SPECS)
 def test_order(specs: list[Spec]) -> None:
-    """Rows sort by a field, unknown values first, equal ones in the frame's own order."""
+    """Rows sort by a field, missing values first, equal ones in the frame's own order."""
     frame = frame_of(specs)
     for field in SpecField:
         order, places = frame.order(field)
@@ -149,8 +145,8 @@ def test_order(specs: list[Spec]) -> None:
         assert order[places].tolist() == list(range(len(specs)))
 
 
-def test_some_packages_in_each_order() -> None:
-    """Those whose sizes are not known come first; names and a search choose among them."""
+def test_orders_of_packages() -> None:
+    """Packages of unknown size sort first; names and a search select packages."""
     sizes = {"a": (1, 2), "b": (9,), "c": (None,), "search": (4,)}
     frame = frame_of(
         [
@@ -172,7 +168,7 @@ def test_some_packages_in_each_order() -> None:
 
 @given(SPECS, FILTERS)
 def test_facets(specs: list[Spec], conditions: SpecFilter) -> None:
-    """Values are counted over the chosen rows, largest first; no compiler is not a value."""
+    """Values are counted over the selected rows, largest first; a missing compiler is no value."""
     frame = frame_of(specs)
     rows = np.flatnonzero(frame.select(conditions)).astype(np.int32)
     facets = listings.facets_json([spec for spec in specs if meets(spec, conditions)])
@@ -182,8 +178,8 @@ def test_facets(specs: list[Spec], conditions: SpecFilter) -> None:
         assert [{"value": value, "numSpecs": count} for value, count in counts] == values
 
 
-def test_equal_counts_of_a_facet_stand_in_the_order_of_their_values() -> None:
-    """Versions go from the oldest, names from A to Z, where there are as many of each."""
+def test_equal_counts_of_a_facet_sort_by_value() -> None:
+    """Versions sort from the oldest, names from A to Z."""
     specs = [
         a_spec("1", version="1.10", stacks=("b", "a")),
         a_spec("2", version="1.9", stacks=("b", "a")),
@@ -196,7 +192,7 @@ def test_equal_counts_of_a_facet_stand_in_the_order_of_their_values() -> None:
 
 
 def test_empty_frame() -> None:
-    """A revision without specs has no packages, and nothing meets any question."""
+    """A revision without specs has no packages, and nothing matches a condition."""
     frame = frame_of([])
     assert (len(frame), list(frame.packages)) == (0, [])
     assert not len(frame.select(SpecFilter(packages=("hdf5",), hash_prefix="abc")))
@@ -206,7 +202,7 @@ def test_empty_frame() -> None:
 
 
 def use(frame: Frame) -> None:
-    """Make a frame compute everything that it keeps."""
+    """Let a frame fill all of its caches."""
     for column in frame.columns.values():
         if isinstance(column, Column):
             _ = column.mapped(repr), column.index, column.fingerprints
@@ -218,19 +214,9 @@ def use(frame: Frame) -> None:
         frame.order(field)
 
 
-@pytest.mark.untraced
-def test_memory() -> None:
-    """The estimate that memory is bounded by is what a frame takes, once all of it was used."""
-    (snapshot,) = history(revisions=1, packages=100, specs=1_000)
-    table = snapshot.content.table()
-    frame, held = measured(lambda: Frame(table, "d"), use)
-    assert 0.7 * held < frame.num_bytes < 1.5 * held
-
-
-@pytest.mark.untraced
-def test_memory_of_facts_with_many_values() -> None:
-    """So it is where every spec has values of its own."""
-    specs = [
+def distinct_facts() -> Content:
+    """Return specs of which each has a version, variants and a stack of its own."""
+    return Content.of(
         full_spec(
             f"spec {number}",
             version=f"1.{number}",
@@ -238,8 +224,62 @@ def test_memory_of_facts_with_many_values() -> None:
             stacks=(f"stack{number % 500}", "root"),
         )
         for number in range(1_000)
+    )
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("has_distinct_facts", [False, True])
+def test_memory(has_distinct_facts: bool) -> None:
+    """The estimated size of a frame is about the memory that it takes, with all of its caches."""
+    (snapshot,) = history(revisions=1, packages=100, specs=1_000)
+    table = (distinct_facts() if has_distinct_facts else snapshot.content).table()
+    frame, size = measured(lambda: Frame(table, "d"), use)
+    assert 0.7 * size < frame.num_bytes - frame.tarball.num_bytes < 1.5 * size
+
+
+# -- spellings of conditions
+
+LABELS = {hash_of(label): label for label in "abcd"}
+FRAME = frame_of(
+    [
+        a_spec("a", name="adios2", compiler=None, variants=()),
+        a_spec("b", compiler="gcc@13.2.0", variants=("+mpi", "amdgpu_target=gfx90a", "~cxx")),
+        a_spec("c", compiler="gcc@9.4.0", variants=('cflags="-O2 -g"', "patches=26090f4,b231fcc")),
+        a_spec("d", compiler="gcc-toolset@13.2.0", variants=("+mpi",), stacks=("hep",)),
     ]
-    table = Content.of(specs).table()
-    frame, held = measured(lambda: Frame(table, "d"), use)
-    of_arrow = frame.tarball.num_bytes
-    assert 0.7 * held < frame.num_bytes - of_arrow < 1.5 * held
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "labels"),
+    [
+        # A name is any version of a compiler; a name with a version is that version alone.
+        ({"compilers": ("gcc",)}, "bc"),
+        ({"compilers": ("gcc@13.2.0",)}, "b"),
+        ({"compilers": ("gcc@=13.2.0",)}, "b"),
+        ({"compilers": ("gcc@13",)}, ""),
+        ({"compilers": ("gcc@9.4.0", "gcc-toolset")}, "cd"),
+        ({"compilers": ("none",)}, ""),
+        ({"compilers": ("",)}, ""),
+        ({"compilers": ()}, ""),
+        # All variants are required, in any spelling.
+        ({"variants": ("+mpi",)}, "bd"),
+        ({"variants": ("+mpi", "~cxx")}, "b"),
+        ({"variants": ("-cxx",)}, "b"),
+        ({"variants": ("amdgpu_target:=gfx90a",)}, "b"),
+        ({"variants": ("patches:=b231fcc,26090f4",)}, "c"),
+        ({"variants": ("patches=26090f4",)}, ""),
+        ({"variants": ("cflags='-O2 -g'",)}, "c"),
+        ({"variants": ("mpi",)}, ""),
+        ({"variants": ()}, "abcd"),
+        # Hashes are lower case.
+        ({"hash_prefix": ""}, "abcd"),
+        ({"hash_prefix": hash_of("b")[:1]}, "b"),
+        ({"hash_prefix": "A"}, ""),
+        ({"hash_prefix": hash_of("e")}, ""),
+    ],
+)
+def test_spellings_of_conditions(condition: dict[str, Any], labels: str) -> None:
+    """Compilers, variants and prefixes of hashes match in the spellings of the web API."""
+    rows = np.flatnonzero(FRAME.select(SpecFilter(**condition))).tolist()
+    assert "".join(sorted(LABELS[FRAME.hashes.at(row)] for row in rows)) == labels

@@ -1,4 +1,4 @@
-"""Hashes that frames share are those of each frame, and take less memory."""
+"""Pools: hashes that frames share equal those of each frame, and take less memory."""
 
 import gc
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from snapshots.frames.hashes import WIDTH, Hashes
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools, pool_of
 from snapshots.models import Spec
 from tests.snapshots.factories import full_spec, hash_of
+from tests.snapshots.frames.test_hashes import hashes_of
 from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
@@ -28,13 +29,8 @@ COLLIDING = APART.map(lambda text: f"abcdefghijkl{text[12:]}")
 PASTS = st.lists(st.lists(APART | COLLIDING, unique=True, max_size=12), min_size=2, max_size=5)
 
 
-def hashes_of(texts: Sequence[str]) -> Hashes:
-    """Return hashes that are not shared."""
-    return Hashes("".join(texts).encode())
-
-
 def assert_equal(shared: Hashes, own: Hashes) -> None:
-    """Assert that two lists of hashes are equal, whole and row by row, and searched likewise."""
+    """Assert that two lists of hashes are equal, in each row and in searches."""
     for name in ("keys", "words", "order", "sorted_keys"):
         assert getattr(shared, name).tolist() == getattr(own, name).tolist()
     assert shared.texts == own.texts
@@ -50,7 +46,7 @@ def assert_equal(shared: Hashes, own: Hashes) -> None:
 
 @given(PASTS)
 def test_hashes(past: list[list[str]]) -> None:
-    """Whatever joins later, every row has its own hash, and a hash is in the pool once."""
+    """Each row keeps its hash as other frames join, and a hash is in the pool once."""
     pool = Pool()
     shared = []
     for texts in past:
@@ -65,7 +61,7 @@ def test_hashes(past: list[list[str]]) -> None:
 
 @given(PASTS)
 def test_pairs(past: list[list[str]]) -> None:
-    """Hashes that two revisions have are paired, whether they are in a pool or not."""
+    """Hashes of two revisions are paired, with and without a pool."""
     pool = Pool()
     owned = list(map(hashes_of, past))
     shared = list(map(pool.share, owned))
@@ -77,7 +73,7 @@ def test_pairs(past: list[list[str]]) -> None:
 
 
 def states(number: int, size: int, *, churn: float = 0.05) -> list[list[Spec]]:
-    """Return states of a cache, each with so many specs of which a share has other hashes."""
+    """Return states of a cache with `size` specs each, a share of which get other hashes."""
     random = Random(1)
     labels = list(range(size))
     past = []
@@ -101,7 +97,7 @@ def _spec(label: int) -> Spec:
 
 @pytest.mark.untraced
 def test_memory() -> None:
-    """Twenty states that differ by five in a hundred take less than twelve times one."""
+    """Twenty states that differ in five percent take less than twelve times the memory of one."""
     tables = [Content.of(specs).table() for specs in states(20, 500)]
 
     def load(number: int) -> list[Frame]:
@@ -121,8 +117,8 @@ def test_memory() -> None:
 
 
 @pytest.mark.untraced
-def test_counted_memory() -> None:
-    """What is counted for a pool and its frames is about what they take."""
+def test_size_of_a_pool() -> None:
+    """The estimated size of a pool and its frames is about the memory that they take."""
     past = states(5, 1_000)
 
     def load() -> list[Frame]:
@@ -139,28 +135,28 @@ def test_counted_memory() -> None:
             for field in SpecField:
                 frame.order(field)
 
-    frames, held = measured(load, use)
+    frames, size = measured(load, use)
     pool = pool_of(frames[0])
     assert pool is not None
     counted = pool.num_bytes + sum(frame.num_bytes for frame in frames)
-    assert 0.7 * held < counted < 1.5 * held
+    assert 0.7 * size < counted < 1.5 * size
 
 
-def test_who_shares() -> None:
-    """Frames share a pool where half of their hashes are in it, and contents without specs none."""
+def test_frames_that_share_a_pool() -> None:
+    """Frames share a pool that has half of their hashes; empty contents have no pool."""
     first, second = states(2, 300)
     pools = Pools()
     base, head = (pools.share(frame_of(specs)) for specs in (first, second))
     assert pool_of(base) is pool_of(head) is not None
-    alike = [_spec(1_000 + number) for number in range(300)]
-    other = pools.share(frame_of(alike))
-    assert pool_of(other) not in (pool_of(base), None)
-    assert pool_of(pools.share(frame_of(first[:100] + alike[100:]))) is pool_of(other)
+    others = [_spec(1_000 + number) for number in range(300)]
+    other_frame = pools.share(frame_of(others))
+    assert pool_of(other_frame) not in (pool_of(base), None)
+    assert pool_of(pools.share(frame_of(first[:100] + others[100:]))) is pool_of(other_frame)
     assert pool_of(pools.share(frame_of([]))) is None
 
 
-def test_pools_do_not_grow_for_ever() -> None:
-    """Where a series has moved on a frame begins another pool, which others of its time join."""
+def test_growth_of_pools_is_limited() -> None:
+    """A frame far from the first of its series begins a new pool, which later frames join."""
     pools = Pools()
     frames = [pools.share(frame_of(specs)) for specs in states(30, 60, churn=0.3)]
     used = {pool for frame in frames if (pool := pool_of(frame)) is not None}
@@ -168,8 +164,8 @@ def test_pools_do_not_grow_for_ever() -> None:
     assert all(len(pool.hashes) <= (MAX_GROWTH + 1) * 60 for pool in used)
 
 
-def test_memory_comes_back() -> None:
-    """A pool goes with the last of its frames, at once."""
+def test_pool_is_freed_with_its_last_frame() -> None:
+    """A pool is freed as soon as its last frame is."""
     first, second = states(2, 200)
     pools = Pools()
     base, head = (pools.share(frame_of(specs)) for specs in (first, second))
@@ -177,20 +173,20 @@ def test_memory_comes_back() -> None:
         _ = frame.package.codes, frame.hashes.sorted_keys, frame.hashes.texts, frame.spec(0)
     pool = pool_of(base)
     assert pool is not None
-    kept = ref(pool)
+    reference = ref(pool)
     gc.disable()
     try:
         del base, frame, pool
         assert head.hashes.texts
-        assert kept() is not None
+        assert reference() is not None
         del head
-        assert kept() is None
+        assert reference() is None
     finally:
         gc.enable()
 
 
 def test_threads() -> None:
-    """Frames join while others of the pool are read."""
+    """Frames may join a pool while other threads read it."""
     past = states(6, 20)
     owned = [frame_of(specs) for specs in past]
     pools = Pools()

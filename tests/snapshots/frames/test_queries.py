@@ -1,4 +1,4 @@
-"""Queries in Spack's language find what a walk over the records would find."""
+"""Queries in Spack's language, against the specs that they match."""
 
 from collections.abc import Sequence
 from typing import NoReturn
@@ -102,7 +102,7 @@ EXTERNAL = (
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "names"),
     [
         ("*", "app lib old openmpi tool"),
         ("app", "app"),
@@ -173,9 +173,9 @@ EXTERNAL = (
         ("app languages==fortran", ""),
     ],
 )
-def test_conditions(query: str, found: str) -> None:
-    """Each kind of condition on a spec, and on what it depends on near or far."""
-    assert selected(WORLD, query, EXTERNAL) == {hash_of(name) for name in found.split()}
+def test_conditions(query: str, names: str) -> None:
+    """Each kind of condition on a spec, and on its direct and transitive dependencies."""
+    assert selected(WORLD, query, EXTERNAL) == {hash_of(name) for name in names.split()}
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_conditions(query: str, found: str) -> None:
         ("^llvm@18", {LIB}),
     ],
 )
-def test_facts_that_no_source_states(query: str, expected: set[str]) -> None:
-    """What is known by its edges alone has a name and a hash, and meets no other condition."""
+def test_undescribed_dependencies(query: str, expected: set[str]) -> None:
+    """A dependency that is only an edge has a name and a hash, and meets no other condition."""
     assert selected(WORLD, query) == expected
 
 
-def test_what_is_outside_states_no_versions_of_compilers() -> None:
-    """What it was compiled by says nothing of a compiler, nor fails where that is not stated."""
+def test_compilers_of_specs_outside_are_ignored() -> None:
+    """The compiler edges of specs outside the cache do not state compiler versions."""
     outside = [
         a_spec("ext", name="ext", dependencies=(Dependency("gcc", GCC, ("build",), ("c",)),))
     ]
@@ -205,8 +205,8 @@ def test_what_is_outside_states_no_versions_of_compilers() -> None:
     assert selected(WORLD, "%gcc@12", outside) == set()
 
 
-def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
-    """Gcc provides fortran where it was built for it, and where its variants are not known."""
+def test_languages_of_a_compiler() -> None:
+    """Gcc provides fortran if it is built for it, or if its variants are not available."""
     edge = Dependency("gcc", GCC, ("build",), ("fortran",))
     specs = [a_spec("user", name="user", dependencies=(edge,))]
     assert selected(specs, "%fortran", EXTERNAL) == set()
@@ -214,8 +214,8 @@ def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
 
 
 @pytest.mark.parametrize("sigil", ["%", "^"])
-def test_versions_of_a_virtual_package(sigil: str) -> None:
-    """Where a provider does not state which versions of mpi it provides, they are not known."""
+def test_unstated_versions_of_a_virtual_package(sigil: str) -> None:
+    """A query for versions of mpi is refused if no provider states its versions."""
     with pytest.raises(InvalidArgument, match="versions of mpi: mpi is a virtual package"):
         selected(WORLD, f"lib {sigil}mpi@3")
 
@@ -236,20 +236,19 @@ def test_versions_of_a_virtual_package(sigil: str) -> None:
         ("4:", (), False),
     ],
 )
-def test_versions_that_a_provider_states(
+def test_stated_versions_of_a_virtual_package(
     sigil: str, versions: str, provided: tuple[str, ...], is_provided: bool
 ) -> None:
-    """Some version of the query has to be among those that the provider provides."""
+    """The versions of the query and those that the provider states have to intersect."""
     specs = [
         replace(spec, provided_virtuals=provided) if spec.name == "openmpi" else spec
         for spec in WORLD
     ]
-    found = selected(specs, f"lib {sigil}mpi@{versions}")
-    assert found == ({LIB} if is_provided else set())
+    assert selected(specs, f"lib {sigil}mpi@{versions}") == ({LIB} if is_provided else set())
 
 
-def test_versions_that_a_provider_outside_states() -> None:
-    """An external mpi states them as others do; one of which nothing is known does not."""
+def test_stated_versions_of_an_external_provider() -> None:
+    """An external provider may state its versions too; an undescribed one does not."""
     inside = [spec for spec in WORLD if spec.name != "openmpi"]
     mpi = a_spec("openmpi", name="openmpi", stacks=(), dependencies=())
     outside = [replace(mpi, provided_virtuals=("mpi@3.1",))]
@@ -260,8 +259,8 @@ def test_versions_that_a_provider_outside_states() -> None:
             selected(inside, "lib ^mpi@3:", unknown)
 
 
-def test_versions_of_what_has_none() -> None:
-    """Of a virtual package without versions every one is provided, stated or not."""
+def test_virtual_package_without_versions() -> None:
+    """A virtual package without versions is provided in every version, stated or not."""
     edge = Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",))
     for provided in (None, ("zlib-api",)):
         specs = [
@@ -271,15 +270,15 @@ def test_versions_of_what_has_none() -> None:
         assert selected(specs, "^zlib-api@2") == {hash_of("user")}
 
 
-def test_specs_of_pages_have_one_compiler() -> None:
-    """Where no dependencies are known, ``%`` is about the one compiler of a spec, if it has one."""
+def test_compiler_of_specs_without_dependencies() -> None:
+    """Without dependencies, ``%`` is about the one compiler of a spec."""
     specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler=None)]
     assert selected(specs, "%gcc@13") == {hash_of("a")}
     assert selected(specs, "%cmake") == selected(specs, "%cxx=cmake") == set()
 
 
-def test_languages_of_an_old_compiler() -> None:
-    """Of an old compiler is not known what it was built for: only some provide c in any case."""
+def test_languages_of_an_undescribed_compiler() -> None:
+    """Only compilers that always provide C match ``%c`` if their variants are not available."""
     specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler="apple-clang@16")]
     assert selected(specs, "%c") == {hash_of("b")}
     assert selected(specs, "%fortran") == set()
@@ -293,15 +292,15 @@ def test_languages_of_an_old_compiler() -> None:
         (5, "does not list the dependencies of any spec"),
     ],
 )
-def test_dependencies_that_are_not_known(query: str, unknown: int, message: str) -> None:
-    """Where the answer could be wrong for want of facts there is an error instead."""
+def test_unlisted_dependencies(query: str, unknown: int, message: str) -> None:
+    """A query that needs unlisted dependencies is an error, not a wrong answer."""
     specs = [replace(spec, dependencies=None) for spec in WORLD[:unknown]] + [*WORLD[unknown:]]
     with pytest.raises(DependenciesUnknown, match=message):
         selected(specs, query)
 
 
-def test_a_query_without_dependencies_needs_no_graph() -> None:
-    """The graph is loaded only where a query is about it."""
+def test_graph_is_loaded_on_demand() -> None:
+    """A query without dependencies does not load the graph."""
 
     def refuse() -> DependencyGraph:
         raise AssertionError("the graph was loaded")
@@ -309,24 +308,17 @@ def test_a_query_without_dependencies_needs_no_graph() -> None:
     assert select(frame_of(WORLD), read("app@2.0"), refuse).sum() == 1
 
 
-def test_a_mistake_is_pointed_at() -> None:
-    """A query that cannot be read is an error with its place."""
-    with pytest.raises(ConstraintSyntaxError) as caught:
-        read("hdf5@@")
-    assert caught.value.position == 5
-
-
 @given(st.integers(1, 100))
-def test_too_long_a_query(excess: int) -> None:
-    """A query may have so many characters and no more."""
+def test_long_query(excess: int) -> None:
+    """A query has at most 2,000 characters."""
     assert read("a" * MAX_LENGTH).name == "a" * MAX_LENGTH
     with pytest.raises(ConstraintSyntaxError, match="at most 2,000 characters"):
         read("a" * (MAX_LENGTH + excess))
 
 
 @pytest.mark.parametrize("more", [" ^a", " %a"])
-def test_too_many_dependencies(more: str) -> None:
-    """A query may have so many ``%`` and ``^`` and no more, equal ones counted once."""
+def test_many_dependencies(more: str) -> None:
+    """A query has at most 16 distinct ``%`` and ``^``."""
     names = [f"{more}{number}" for number in range(MAX_DEPENDENCIES + 1)]
     assert read("*" + "".join(names[1:])).num_dependencies == MAX_DEPENDENCIES
     with pytest.raises(InvalidArgument, match="at most 16, not 17"):
@@ -346,7 +338,7 @@ def test_too_many_dependencies(more: str) -> None:
     ],
 )
 def test_names_in(query: str, names: str) -> None:
-    """Every name in a query counts, of packages and of virtual ones."""
+    """The names of a query are those of packages and of virtual packages."""
     assert names_in(parse(query)) == set(names.split())
 
 
@@ -372,7 +364,7 @@ def graph() -> DependencyGraph:
 
 
 def test_names_known() -> None:
-    """A revision knows its packages, what they depend on, what is provided, and compilers."""
+    """A revision knows its packages, dependencies, virtual packages, and compilers."""
     provided = {"mpi", "zlib-api"}
     assert names_known(FRAME, graph()) == {"hdf5", "zlib-ng", "openmpi", "cuda", "nvhpc", *provided}
 
@@ -381,13 +373,13 @@ def test_names_known() -> None:
     "query", ["hdf5 ^zlib-api", "*", "hdf5 %clang ^mpi", "hdf5 ^petsc", "%fortran", "petsc", "java"]
 )
 def test_known_names(query: str) -> None:
-    """A name is known here, elsewhere in the catalog, or to Spack as a compiler or language."""
+    """A name may be known here, in another tag, or to Spack as a compiler or language."""
     require_known(parse(query), FRAME, graph, lambda: ["petsc"])
     assert unknown_names(parse(query), FRAME, graph, lambda: ["petsc"]) == ()
 
 
-def test_nothing_is_loaded_without_need() -> None:
-    """The graph is loaded for a name that is not a package here, others for one not known here."""
+def test_names_are_loaded_on_demand() -> None:
+    """The graph is loaded for names of no package here, other tags for names unknown here."""
 
     def refuse() -> NoReturn:
         raise AssertionError("more was read")
@@ -402,16 +394,14 @@ def test_nothing_is_loaded_without_need() -> None:
     ("query", "name", "nearest"),
     [("hdf ^nothing", "hdf", ("hdf5",)), ("nothing-like-it", "nothing-like-it", ())],
 )
-def test_an_unknown_spec(query: str, name: str, nearest: tuple[str, ...]) -> None:
-    """That nothing has the name of the spec itself is an error, with the nearest of all names."""
+def test_unknown_package(query: str, name: str, nearest: tuple[str, ...]) -> None:
+    """An unknown package name is an error that lists the nearest names."""
     with pytest.raises(UnknownPackage) as caught:
         require_known(parse(query), FRAME, graph, lambda: ["petsc"])
     assert (caught.value.name, caught.value.nearest) == (name, nearest)
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    assert (
-        str(caught.value)
-        == f"no package {name!r} in this revision or in the newest of any tag{hint}"
-    )
+    message = f"no package {name!r} in this revision or in the newest of any tag{hint}"
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -425,20 +415,20 @@ def test_an_unknown_spec(query: str, name: str, nearest: tuple[str, ...]) -> Non
     ],
 )
 def test_unknown_names(query: str, unknown: dict[str, tuple[str, ...]]) -> None:
-    """Behind ``%`` and ``^``, and where only the case differs, names are returned, not an error."""
+    """Unknown names of dependencies, and names in another case, are returned without an error."""
     names = parse(query), FRAME, graph, lambda: ["petsc"]
     require_known(*names)
-    assert {it.name: it.nearest for it in unknown_names(*names)} == unknown
+    assert {name.name: name.nearest for name in unknown_names(*names)} == unknown
 
 
 def test_text_of_an_unknown_name() -> None:
-    """The name, and which are nearest."""
+    """The text has the name and the nearest names."""
     assert str(UnknownName("meson")) == "nothing is named 'meson'"
     assert str(UnknownName("meso", ("meson",))) == "nothing is named 'meso'; nearest: meson"
 
 
-def test_a_virtual_package_in_the_place_of_a_real_one() -> None:
-    """No spec is a virtual package: the answer names what provides it."""
+def test_virtual_package_as_the_spec_itself() -> None:
+    """A virtual package is an error that lists the packages that provide it."""
     with pytest.raises(
         InvalidArgument, match=r"package: zlib-api is a virtual package; .*: zlib-ng$"
     ):

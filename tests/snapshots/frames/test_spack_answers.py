@@ -1,4 +1,4 @@
-"""Queries are answered as Spack 1.1 answered them about an index that it wrote itself."""
+"""Queries answered by Spack 1.1 about an index that it wrote itself."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ OF_THE_HOST = "not supported: names that depend on the host"
 
 
 class Outcome(NamedTuple):
-    """What became of the queries that Spack answers, and of those that it refuses."""
+    """Queries with another answer than Spack's, refused ones with reasons, and accepted ones."""
 
     different: list[str]
     refused: dict[str, str]
@@ -40,30 +40,30 @@ class Revision:
         self.graph = DependencyGraph(table, self.frame.hashes)
 
     def find(self, query: str) -> set[str]:
-        """Return the hashes that a query finds."""
+        """Return the hashes that a query selects."""
         mask = select(self.frame, read(query), lambda: self.graph)
         return {self.frame.hashes.at(row) for row in np.flatnonzero(mask).tolist()}
 
     def find_all(self, answers: Answers) -> Outcome:
-        """Compare the hashes that each query finds with Spack's answer."""
+        """Compare the hashes that each query selects with Spack's answer."""
         outcome = Outcome([], {}, [])
         for query, expected in answers.answers:
             try:
-                found = self.find(query)
+                hashes = self.find(query)
             except CachelogError as error:
                 if expected is not None:
                     outcome.refused[query] = str(error)
                 continue
             if expected is None:
                 outcome.accepted.append(query)
-            elif found != expected:
+            elif hashes != expected:
                 outcome.different.append(query)
         return outcome
 
 
 @pytest.fixture(scope="module")
 def answers() -> Answers:
-    """Return what Spack answered."""
+    """Return Spack's answers."""
     return spack_answers.read()
 
 
@@ -74,7 +74,7 @@ def revision(answers: Answers) -> Revision:
 
 
 def test_answers(answers: Answers, revision: Revision) -> None:
-    """Every query is answered as by Spack, or refused by name; what Spack refuses is refused."""
+    """Each query has Spack's answer or a named reason; queries that Spack refuses are refused."""
     outcome = revision.find_all(answers)
     assert outcome.different == outcome.accepted == []
     assert all(OF_THE_HOST in reason for reason in outcome.refused.values())
@@ -84,9 +84,9 @@ def test_answers(answers: Answers, revision: Revision) -> None:
 @pytest.mark.untraced
 @pytest.mark.parametrize("states_outside", [True, False])
 def test_short_forms(answers: Answers, states_outside: bool) -> None:
-    """Every spec is among those that its own short form finds, a tenth of them in a quick run.
+    """The short form of a spec selects it, even with undescribed external compilers.
 
-    So is one whose external compilers are known only by what they compiled.
+    Every tenth spec is tested in a quick run.
     """
     revision = Revision(answers.database, states_outside=states_outside)
     frame = revision.frame
@@ -95,7 +95,7 @@ def test_short_forms(answers: Answers, states_outside: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "as_is"),
+    ("query", "equivalent"),
     [
         ("arch=*", "*"),
         ("arch=icelake", "target=icelake"),
@@ -103,12 +103,12 @@ def test_short_forms(answers: Answers, states_outside: bool) -> None:
         ('cflags="-O3"+shared', "cflags=-O3 +shared"),
     ],
 )
-def test_other_ways_to_say_it(revision: Revision, query: str, as_is: str) -> None:
-    """Spack reads these as the same query."""
-    assert revision.find(query) == revision.find(as_is)
+def test_equivalent_queries(revision: Revision, query: str, equivalent: str) -> None:
+    """Spack parses these as the same query."""
+    assert revision.find(query) == revision.find(equivalent)
 
 
 @pytest.mark.parametrize("query", ["py-numpy ^meson", "py-numpy ^ninja", "HDF5", "cflags=*"])
-def test_what_nothing_is_like(revision: Revision, query: str) -> None:
-    """Spack answers that nothing matches: a name that nothing has, and a flag named ``*``."""
+def test_query_without_matches(revision: Revision, query: str) -> None:
+    """Names of no package, and a flag named ``*``, match nothing, as in Spack."""
     assert revision.find(query) == set()

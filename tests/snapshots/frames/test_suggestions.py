@@ -1,4 +1,4 @@
-"""Names that resemble what somebody begins to write, the most alike first."""
+"""Suggested names for a partial text, best match first."""
 
 import pytest
 from hypothesis import given
@@ -15,12 +15,8 @@ from snapshots.frames.suggestions import (
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import frame_of
 
-PACKAGE, STACK, VERSION, VARIANT = (
-    SuggestionKind.PACKAGE,
-    SuggestionKind.STACK,
-    SuggestionKind.VERSION,
-    SuggestionKind.VARIANT,
-)
+PACKAGE, STACK = SuggestionKind.PACKAGE, SuggestionKind.STACK
+VERSION, VARIANT = SuggestionKind.VERSION, SuggestionKind.VARIANT
 NAMES = Suggestions(
     [
         Suggestion(PACKAGE, "hdf", 1),
@@ -76,13 +72,13 @@ NAMES = Suggestions(
         ("nothing", []),
     ],
 )
-def test_the_most_alike_come_first(text: str, values: list[str]) -> None:
-    """The same, then the beginning, a word, a part; else what one typo leads to."""
+def test_best_matches_come_first(text: str, values: list[str]) -> None:
+    """Equal names come first, then prefixes, words and parts; otherwise those one typo away."""
     assert [name.value for _, name in NAMES.like(text, [*SuggestionKind], 10)] == values
 
 
-def test_only_so_many_of_some_kinds() -> None:
-    """Names of other kinds do not count, and typos count where nothing else does."""
+def test_limits_of_kinds_and_number() -> None:
+    """Names of other kinds are ignored, and typos count if there is no better match."""
     assert [name.value for _, name in NAMES.like("hdf", [STACK], 1)] == ["hdf-tools"]
     assert NAMES.like("hdf", [], 9) == []
     assert NAMES.like("hdf", [PACKAGE], 0) == []
@@ -91,26 +87,21 @@ def test_only_so_many_of_some_kinds() -> None:
 
 
 @given(st.text("abc", min_size=4, max_size=8), st.integers(0, 7), st.sampled_from("abcx"))
-def test_every_typo_is_one(name: str, place: int, char: str) -> None:
-    """A name is suggested for what it becomes by one typo, and by no other change."""
+def test_typos(name: str, place: int, char: str) -> None:
+    """A name is suggested for every text that is one typo away, and for no farther one."""
     place %= len(name)
     names = Suggestions([Suggestion(PACKAGE, name, 1)])
-    swapped = (
-        name[:place] + name[place + 1 : place + 2] + name[place : place + 1] + name[place + 2 :]
-    )
-    for text in (
-        name[:place] + char + name[place + 1 :],
-        name[:place] + char + name[place:],
-        name[:place] + name[place + 1 :],
-        swapped,
-    ):
+    start, end = name[:place], name[place + 1 :]
+    replaced, inserted, deleted = start + char + end, start + char + name[place:], start + end
+    swapped = start + end[:1] + name[place] + end[1:]
+    for text in (replaced, inserted, deleted, swapped):
         if len(text) >= 4:
-            assert [found.value for _, found in names.like(text, [PACKAGE], 1)] == [name]
+            assert [match.value for _, match in names.like(text, [PACKAGE], 1)] == [name]
     assert not is_one_typo(words(f"{name}xy"), words(name))
 
 
-def test_the_names_of_a_frame() -> None:
-    """Packages, stacks but for the union of all, compilers, targets, variants and versions."""
+def test_names_of_a_frame() -> None:
+    """Packages, stacks except root, compilers, targets, variants and versions."""
     specs = [
         a_spec("1", name="hdf5", version="1.14.3", stacks=("e4s", "root"), variants=("+mpi",)),
         a_spec(
@@ -118,7 +109,7 @@ def test_the_names_of_a_frame() -> None:
         ),
         a_spec("3", name="zlib", version="1.14.3", compiler=None, variants=(), stacks=("root",)),
     ]
-    names = {(it.kind.name, it.value): it.count for it in names_of(frame_of(specs))}
+    names = {(name.kind.name, name.value): name.count for name in names_of(frame_of(specs))}
     assert names["PACKAGE", "hdf5"] == 2
     assert names["PACKAGE", "zlib"] == 1
     assert names["STACK", "e4s"] == 1

@@ -204,7 +204,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
     assert plain(causes(group)) == (
         "the recipe of compiler-wrapper, together with gcc 12.3.0 → 13.2.0"
     )
-    assert (sum(it.num_specs for it in group), group[0].num_involved) == (7, 7)
+    assert (sum(cause.num_specs for cause in group), group[0].num_involved) == (7, 7)
     assert plain(log.highlights[1]) == (
         "compiler-wrapper's recipe changed, together with gcc 12.3.0 → 13.2.0, "
         "which rebuilt 7 specs."
@@ -223,7 +223,7 @@ def test_groups_keep_the_order_of_causes() -> None:
         an_entry(CauseKind.RECIPE, "c", None, None, together=["recipe|b||"]),
     ]
     groups = grouped(entries)
-    assert [[it.package for it in group] for group in groups] == [
+    assert [[cause.package for cause in group] for group in groups] == [
         ["a"],
         ["b", "c"],
         ["d"],

@@ -46,7 +46,7 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]
     assert all(log.stacks.values())
     assert set(stacks) == {
-        it.name for it in comparison.stacks if it.kind is not StackChangeKind.CHANGED
+        stack.name for stack in comparison.stacks if stack.kind is not StackChangeKind.CHANGED
     }
     assert len(stacks) + (log.stacks_changed or 0) == len(comparison.stacks)
 
@@ -100,8 +100,12 @@ def test_the_sections_and_their_order() -> None:
                 target = "m1" if word.endswith("~") else "x86_64_v3"
                 specs.append(a_spec(label, name=f"p{number}", version=version, target=target))
     log = told(*sides)
-    found = [(entry.name, it) for it, entries in log.packages.items() for entry in entries]
-    assert found == [(f"p{number}", it.value) for number, (_, _, it) in enumerate(SECTIONS)]
+    found = [
+        (entry.name, package) for package, entries in log.packages.items() for entry in entries
+    ]
+    assert found == [
+        (f"p{number}", section.value) for number, (_, _, section) in enumerate(SECTIONS)
+    ]
     assert list(log.packages) == [section.value for section in Section]
 
 
@@ -115,7 +119,7 @@ def test_entries_tell_facts_and_sizes_of_stacks() -> None:
     ]
     log = told(base, head)
     entries = log.packages["changed"]
-    assert [it.changed_facts for it in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
+    assert [entry.changed_facts for entry in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
     ((added,), (removed,)) = log.stacks.values()
     assert (added.name, added.num_packages, added.num_specs) == ("new", 1, 2)
     assert (removed.name, removed.num_packages, removed.num_specs) == ("old", 1, 1)
@@ -125,12 +129,12 @@ def test_entries_tell_facts_and_sizes_of_stacks() -> None:
 def test_entries_tell_reasons() -> None:
     """Why specs came and went, counted package by package."""
     log = told(BASE, HEAD)
-    reasons = {it.name: it.reasons for entries in log.packages.values() for it in entries}
+    reasons = {entry.name: entry.reasons for entries in log.packages.values() for entry in entries}
     assert reasons["boost"] == {"replaces": 1, "replaced": 1}
     assert reasons["eigen"] == {"rebuilt": 1, "replaced": 1}
     assert reasons["lib2"] == {"new_package": 2}
     assert reasons["hypre"] == {"build_gone": 2}
     assert reasons["fftw"] == {}
     assert {name for of_one in reasons.values() for name in of_one} <= {
-        it.value for it in SpecChangeReason
+        reason.value for reason in SpecChangeReason
     }

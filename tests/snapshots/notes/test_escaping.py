@@ -43,7 +43,7 @@ def only_inline(source: str) -> tuple[str, str]:
     """Return the type and content of the one thing that a paragraph of Markdown holds."""
     block = MarkdownIt("commonmark").parse(source)
     assert [token.type for token in block] == ["paragraph_open", "inline", "paragraph_close"]
-    (child,) = [it for it in block[1].children or () if it.content or it.type != "text"]
+    (child,) = [child for child in block[1].children or () if child.content or child.type != "text"]
     return child.type, child.content
 
 

@@ -15,13 +15,13 @@ def test_every_package_version_and_place_that_is_lost(base: list[Spec], head: li
     """Found by sets of records; what is lost with a package or a stack is told with that."""
     lost = told(base, head).no_longer_available
     names, left = {spec.name for spec in base}, {spec.name for spec in head}
-    assert {it.name for it in lost.packages} == names - left
-    before, after = ({(it.name, it.version) for it in specs} for specs in (base, head))
-    assert {(it.package, it.version) for it in lost.versions} == {
-        it for it in before - after if it[0] in left
+    assert {change.name for change in lost.packages} == names - left
+    before, after = ({(spec.name, spec.version) for spec in specs} for specs in (base, head))
+    assert {(change.package, change.version) for change in lost.versions} == {
+        row for row in before - after if row[0] in left
     }
     stacks = [{stack for spec in specs for stack in spec.stacks} for specs in (base, head)]
-    is_told = all(it - {"root"} for it in stacks)
+    is_told = all(stack - {"root"} for stack in stacks)
     places = [
         {
             (spec.name, (stack, spec.target))
@@ -32,7 +32,7 @@ def test_every_package_version_and_place_that_is_lost(base: list[Spec], head: li
         for specs in (base, head)
     ]
     if is_told:
-        assert {(it.package, it.values) for it in lost.coverage} == {
+        assert {(change.package, change.values) for change in lost.coverage} == {
             (name, (stack, target))
             for name, (stack, target) in places[0] - places[1]
             if name in left and stack in stacks[1]
@@ -54,7 +54,10 @@ def test_a_package_that_went_with_its_stacks() -> None:
         a_spec("3", name="c", stacks=("kept", "root")),
     ]
     lost = told(old, old[2:]).no_longer_available
-    assert [(it.name, it.with_stacks) for it in lost.packages] == [("a", ["gone"]), ("b", [])]
+    assert [(package.name, package.with_stacks) for package in lost.packages] == [
+        ("a", ["gone"]),
+        ("b", []),
+    ]
 
 
 def test_what_took_the_place_of_a_version() -> None:
@@ -80,4 +83,4 @@ def test_what_is_nearest_is_told_where_a_place_lost_few() -> None:
         old = [a_spec(f"o{n}", name=f"p{n}", target="m1") for n in range(count)]
         new = [a_spec(f"n{n}", name=f"p{n}", target="m2") for n in range(count)]
         cells = told(old, new).no_longer_available.coverage
-        assert [len(it.nearest) for it in cells] == [int(count == FEW)] * count
+        assert [len(cell.nearest) for cell in cells] == [int(count == FEW)] * count

@@ -290,7 +290,7 @@ def test_json() -> None:
 
 def test_hashes_in_json() -> None:
     """Each has its reason and its counterpart; stacks that are not known are null, not zero."""
-    document = orjson.loads(as_json(told(BASE, [replace(it, stacks=()) for it in HEAD])))
+    document = orjson.loads(as_json(told(BASE, [replace(spec, stacks=()) for spec in HEAD])))
     sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
     assert list(sides) == [2, 2, None, None]
     specs = orjson.loads(as_json(told(BASE, HEAD)))["specs"]
@@ -395,7 +395,7 @@ def test_smaller_causes_are_counted_and_folded() -> None:
     """The table adds up, and those that it leaves out stand below it."""
     text = as_markdown(many(31))
     table, _, folded = text.partition("## What caused")[2].partition("<details>")
-    rows = [int(it) for it in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
+    rows = [int(number) for number in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
     assert (len(rows), sum(rows)) == (11, 31)
     assert "| 21 | 21 smaller ones, below | |" in table
     assert "| **31** | | |" in table

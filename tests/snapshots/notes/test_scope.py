@@ -47,8 +47,8 @@ def test_a_stack_alone() -> None:
     assert not Only()
     log = told(BASE, HEAD, only=only)
     assert list(log.stacks) == ["added"]
-    assert [it.name for it in log.stacks["added"]] == ["hep"]
-    assert [it.name for it in log.packages["added"]] == ["lib2", "lib10"]
+    assert [stack.name for stack in log.stacks["added"]] == ["hep"]
+    assert [package.name for package in log.packages["added"]] == ["lib2", "lib10"]
     text = as_markdown(log)
     assert text.startswith("# Spack build cache: v0.21.0 → v0.22.0, stack `hep`\n")
     assert "| Stacks |" not in text
@@ -100,10 +100,10 @@ def test_causes_are_those_of_the_whole() -> None:
         node("tau:2", edge("zlib:2")),
     ]
     whole, alone = told(old, new), told(old, new, only=Only(package="hdf5"))
-    assert [(it.key, it.num_specs, it.packages) for it in whole.causes] == [
+    assert [(cause.key, cause.num_specs, cause.packages) for cause in whole.causes] == [
         ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
     ]
-    assert [(it.key, it.num_specs, it.packages) for it in alone.causes] == [
+    assert [(cause.key, cause.num_specs, cause.packages) for cause in alone.causes] == [
         ("version|zlib|1|2", 1, ["hdf5"])
     ]
     assert (alone.summary.specs_rebuilt, alone.summary.specs_replaced) == (1, 0)

@@ -19,7 +19,9 @@ def read(*locations: str | Path, report: Report | None = None) -> list[Snapshot]
     """Read locations as an import does."""
     report = report or Report()
     return list(
-        read_locations([str(it) for it in locations], settings=ReadSettings(), report=report)
+        read_locations(
+            [str(location) for location in locations], settings=ReadSettings(), report=report
+        )
     )
 
 
@@ -147,7 +149,7 @@ def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
             report=Report(),
         )
     )
-    assert [(it.tag, it.source.kind, len(it.content)) for it in found] == [
+    assert [(snapshot.tag, snapshot.source.kind, len(snapshot.content)) for snapshot in found] == [
         ("v1.0", "index", 0),
         ("v1.0", "pages", 1),
     ]

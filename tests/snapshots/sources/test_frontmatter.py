@@ -18,7 +18,7 @@ VALUES = st.recursive(
     lambda values: st.lists(values, max_size=3) | st.dictionaries(TEXTS, values, max_size=3),
     max_leaves=8,
 )
-KEYS = st.from_regex(r"[a-z_][a-z0-9_-]{2,8}", fullmatch=True).filter(lambda it: it != "null")
+KEYS = st.from_regex(r"[a-z_][a-z0-9_-]{2,8}", fullmatch=True).filter(lambda word: word != "null")
 
 
 NUMBERS = {"numbers": msgspec.json.Decoder(set[int])}

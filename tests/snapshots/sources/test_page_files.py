@@ -96,7 +96,7 @@ def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
     assert packages(found) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
     folder = tmp_path / "saved"
     passed_over = [f"{folder / name}: is not a cache page" for name in ("about.md", "index.md")]
-    assert sorted(report.warnings) == [f"{it}, and is skipped" for it in passed_over]
+    assert sorted(report.warnings) == [f"{path}, and is skipped" for path in passed_over]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_what_a_crash_leaves_of_a_page(
 def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
     """Return what is read: tags, dates and packages."""
     return [
-        (it.tag, f"{it.taken_at:%Y-%m-%d}" if it.taken_at else "", [*it.content.packages])
-        for it in read_pages(paths, tags=tags, report=Report())
+        (page.tag, f"{page.taken_at:%Y-%m-%d}" if page.taken_at else "", [*page.content.packages])
+        for page in read_pages(paths, tags=tags, report=Report())
     ]
 
 
@@ -175,7 +175,7 @@ def test_folders_without_a_date_of_the_tag(write: Write, folder: str, tag: str) 
 def test_dates_under_another_tag(dated: Path) -> None:
     """Another tag has the same dates, unless its own name has one."""
     both = [dated / name for name in DATED]
-    assert [it[:2] for it in states(*both, tags=("main",))] == [
+    assert [state[:2] for state in states(*both, tags=("main",))] == [
         ("main", "2025-01-05"),
         ("main", "2025-01-12"),
     ]
@@ -291,7 +291,10 @@ def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
     assert caught.value.reason.endswith(f"(in {first})")
     report = Report(skip_bad=True)
     read = snapshots(tmp_path, report=report)
-    assert {tag: len(it.content) for tag, it in read.items()} == {"develop": 4, "v0.22.0": 1}
+    assert {tag: len(snapshot.content) for tag, snapshot in read.items()} == {
+        "develop": 4,
+        "v0.22.0": 1,
+    }
     assert list(read["develop"].content.packages) == ["a", "b"]
     assert len(report.skipped) == 2
 

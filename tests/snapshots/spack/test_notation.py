@@ -1,4 +1,4 @@
-"""The one spelling of each fact, and the short form of a spec."""
+"""The canonical spelling of each fact, and the short form of a spec."""
 
 from collections.abc import Sequence
 from random import Random
@@ -47,7 +47,7 @@ VARIANTS = st.one_of(
     ],
 )
 def test_compiler(text: str, compiler: str | None) -> None:
-    """Both spellings of a compiler become one, and what stands for none becomes None."""
+    """Both spellings of a compiler become one, and a placeholder becomes None."""
     assert canonical_compiler(text) == compiler
     if compiler is not None:
         assert canonical_compiler(compiler) == compiler
@@ -82,21 +82,22 @@ def test_compiler(text: str, compiler: str | None) -> None:
     ],
 )
 def test_variant(text: str, variant: str) -> None:
-    """Each variant has one spelling; values are sorted where their order carries no meaning."""
+    """Each variant has one canonical spelling; values are sorted if their order has no meaning."""
     assert canonical_variant(text) == variant
 
 
 @given(VARIANTS)
 def test_canonical_spelling_is_stable(text: str) -> None:
-    """What is in canonical spelling stays as it is."""
+    """A canonical spelling is its own canonical spelling."""
     canonical = canonical_variant(text)
     assert canonical_variant(canonical) == canonical
 
 
 @given(st.lists(VARIANTS, max_size=5), st.randoms())
 def test_variants_are_a_set(texts: list[str], random: Random) -> None:
-    """The order of a list of variants carries no meaning, nor does a variant given twice."""
-    again = sorted([*texts, *texts[:1]], key=lambda _: random.random())
+    """The order of variants, and a variant that is listed twice, have no meaning."""
+    again = [*texts, *texts[:1]]
+    random.shuffle(again)
     variants = canonical_variants(texts)
     assert canonical_variants(again) == variants
     assert list(variants) == sorted(set(variants))
@@ -104,7 +105,7 @@ def test_variants_are_a_set(texts: list[str], random: Random) -> None:
 
 @given(st.lists(VARIANTS.filter(bool), max_size=5))
 def test_checked_variants(texts: list[str]) -> None:
-    """Good variants are spelled as unchecked ones are."""
+    """Valid variants get the same spelling as unchecked ones."""
     assert checked_variants(texts) == canonical_variants(texts)
 
 
@@ -118,14 +119,14 @@ def test_checked_variants(texts: list[str]) -> None:
     ],
     ids=str,
 )
-def test_bad_variants(texts: list[str], reason: str) -> None:
-    """One that is empty, long or not seen is refused, and so are too many."""
+def test_invalid_variants_are_refused(texts: list[str], reason: str) -> None:
+    """Empty, long and invisible variants are refused, and so is a long list of them."""
     with pytest.raises(ValueError, match=reason):
         checked_variants(texts)
 
 
 def test_compiler_order() -> None:
-    """Compilers go by name, then by version."""
+    """Compilers sort by name, then by version."""
     compilers = ["clang@16.0.6", "gcc@9.4.0", "gcc@13.2.0", "gcc@develop", "gcc-runtime@1.0"]
     assert sorted(shuffled(compilers), key=compiler_key) == compilers
 
@@ -156,7 +157,7 @@ ARCHITECTURE = "linux-ubuntu24.04-x86_64_v3"
     ],
 )
 def test_short_form(variants: Sequence[str], compiler: str | None, short: str) -> None:
-    """Switches first, then values in quotes where Spack has them, the compiler last of all."""
+    """Switches come first, then values, quoted as in Spack, and the compiler last."""
     assert short_form("hdf5", "1.14.5", variants, ARCHITECTURE, compiler) == short
 
 
@@ -180,7 +181,7 @@ VERSIONS = st.one_of(
 
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
-    """Draw a record as an index would give it."""
+    """Draw a spec as an index states it."""
     parameters = draw(PARAMETERS) | draw(FLAGS)
     texts = [variant_of(name, value) for name, value in parameters.items()]
     variants = canonical_variants(text for text in texts if text is not None)
@@ -189,11 +190,11 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 @given(specs())
-def test_every_spec_is_found_by_its_own_short_form(spec: Spec) -> None:
-    """Whatever the values are, the short form is a query that the spec itself meets."""
-    asked = parse(spec.short)
-    assert has_facts(replace(asked, direct=()), spec)
-    assert [it.spec.is_compiler(spec.compiler or "") for it in asked.direct] == (
+def test_short_form_is_a_query_that_matches_its_spec(spec: Spec) -> None:
+    """The short form is a query that the spec itself matches, for any values of its facts."""
+    query = parse(spec.short)
+    assert has_facts(replace(query, direct=()), spec)
+    assert [edge.spec.is_compiler(spec.compiler or "") for edge in query.direct] == (
         [True] if spec.compiler else []
     )
 
@@ -223,13 +224,13 @@ def test_every_spec_is_found_by_its_own_short_form(spec: Spec) -> None:
         ("none", [], None),
     ],
 )
-def test_parameter(name: str, value: object, expected: str | None) -> None:
+def test_variant_of_a_parameter(name: str, value: object, expected: str | None) -> None:
     """A parameter is spelled as Spack, and so the cache pages, spell a variant."""
     assert variant_of(name, value) == expected
 
 
 @pytest.mark.parametrize("value", [{}, [[]], [None], [{"a": 1}]])
-def test_what_is_no_value(value: object) -> None:
-    """Objects, and lists of anything but plain values, stand for no variant."""
+def test_refused_parameter_value(value: object) -> None:
+    """Objects, and lists of anything but plain values, are not the value of a variant."""
     with pytest.raises(ValueError, match="is not one of true, false"):
         variant_of("mpi", value)

@@ -1,4 +1,4 @@
-"""Spack's spec query language: what texts say, what meets them, and what is refused."""
+"""Spack's spec query language: parsed queries, the specs that they match, and syntax errors."""
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,7 @@ from snapshots.spack.query import (
     query_of,
 )
 from snapshots.spack.versions import parse_versions
+from tests.snapshots.checking import error_of
 from tests.snapshots.records import has_facts
 
 ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
@@ -106,12 +107,12 @@ ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
     ],
 )
 def test_parse(text: str, canonical: str) -> None:
-    """One query can be written in many ways."""
+    """Different spellings of one query are parsed to the same constraint."""
     assert parse(text) == parse(canonical)
 
 
-def test_records() -> None:
-    """The parts of a query are in the fields that are named for them."""
+def test_parts_of_a_query() -> None:
+    """Each part of a query is in the field that is named for it."""
     text = "builtin.hdf5@1.12: +mpi fabrics:=ofi arch=linux-centos7-zen2: /abc %c=gcc@13 ^zlib~pic"
     gcc = SpecConstraint(name="gcc", versions=parse_versions("13"))
     zlib = SpecConstraint(name="zlib", variants=(VariantConstraint("pic", False),))
@@ -157,7 +158,7 @@ EDGES = st.builds(
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """Draw a query that is well formed, with any characters in its quoted values."""
+    """Draw a well-formed query, with any characters in its quoted values."""
     parts = [draw(st.sampled_from(["", "*", "hdf5", "builtin.hdf5"]))]
     for name, value in draw(VARIANTS).items():
         if isinstance(value, bool):
@@ -181,8 +182,8 @@ def queries(draw: st.DrawFn) -> str:
 
 
 @given(queries(), st.sampled_from([" ", "\n", "  "]))
-def test_well_formed_queries_are_read(text: str, blank: str) -> None:
-    """Whatever characters are in their quoted values; blanks around a query say nothing."""
+def test_well_formed_queries_are_parsed(text: str, blank: str) -> None:
+    """Quoted values may have any characters; blanks around a query have no meaning."""
     assert parse(f"{blank}{text}{blank}") == parse(text)
 
 
@@ -195,20 +196,11 @@ FRAGMENTS = st.one_of(
 
 @given(st.lists(FRAGMENTS).map("".join))
 def test_any_text_parses_or_is_refused(text: str) -> None:
-    """No text ends in another error than ConstraintSyntaxError, with a place in the text."""
-    error = refusal(text)
+    """A text raises no other error than ConstraintSyntaxError, with a position in the text."""
+    error = error_of(parse, text)
     if error is not None:
         assert 0 <= error.position <= len(text)
         assert str(error).count("\n") == 1
-
-
-def refusal(text: str) -> ConstraintSyntaxError | None:
-    """Return the error that the text is refused with, None where it is a query."""
-    try:
-        parse(text)
-    except ConstraintSyntaxError as error:
-        return error
-    return None
 
 
 @pytest.mark.parametrize(
@@ -225,12 +217,12 @@ def refusal(text: str) -> ConstraintSyntaxError | None:
         (("foo=",), "foo="),
     ],
 )
-def test_words_of_a_command_line(words: tuple[str, ...], query: str) -> None:
-    """A value whose quotes the shell took away gets them again, where it cannot be read without."""
+def test_query_of_command_line_words(words: tuple[str, ...], query: str) -> None:
+    """A value whose quotes the shell removed is quoted again if it cannot be parsed without."""
     assert query_of(words) == query
 
 
-# -- what a spec's own facts must be like to meet a query
+# -- the specs that a query matches
 
 
 SPEC = Spec(
@@ -258,98 +250,68 @@ SPEC = Spec(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("*", True),
-        ("hdf5", True),
-        ("zlib", False),
-        ("builtin.hdf5", True),
-        ("builtin.mock.hdf5", False),
-        ("namespace=builtin", True),
-        ("@1.14", True),
-        ("@=1.14", False),
-        ("@1.12:1.13,1.14.5:", True),
-        ("@:1.13", False),
-        ("+mpi", True),
-        ("~mpi", False),
-        ("~cxx", True),
-        ("mpi=true cxx=false", True),
-        ("mpi=false", False),
-        ("mpi=*", True),
-        ("+unknown", False),
-        ("~unknown", False),
-        ("unknown=*", False),
-        ("build_type=Release", True),
-        ("build_type:=Release", True),
-        ("build_type=Debug", False),
-        ("build_type=release", False),
-        ("+build_type", False),
-        ("mpi=on", False),
-        ("fabrics=ofi", True),
-        ("fabrics=verbs,ofi", True),
-        ("fabrics=ofi,tcp", False),
-        ("fabrics:=ofi,verbs", True),
-        ("fabrics:=ofi", False),
-        ("fabrics=*", True),
-        ("languages=c++", True),
-        ("cflags=-O2", True),
-        ('cflags="-g -O2"', True),
-        ("cflags='-O3'", False),
-        ("cflags:=-O2", True),  # Spack heeds := among flags no more than their order
-        ('cflags:="-O2 -g"', True),
-        ("cflags=*", False),
-        ("cxxflags=*", False),
-        ("ldflags=-Wl,--as-needed", True),
-        ("patches=26090f4", True),
-        ("patches=26090f4aaaaaaaaaaaaaaaa", True),
-        ("patches=2609", True),
-        ("patches=26090f5", False),
-        ("patches:=b231fccaaa,26090f4aaa", True),
-        ("patches:=26090f4", False),
-        ("platform=linux os=ubuntu24.04 target=x86_64_v3", True),
-        ("platform=darwin", False),
-        ("os=centos7", False),
-        ("target=zen2,x86_64_v3", True),
-        ("target=x86_64", False),
-        ("target=*", True),
-        ("target=x86_64:", True),
-        ("target=x86_64_v3:", True),
-        ("target=:x86_64_v3", True),
-        ("target=:x86_64_v2", False),
-        ("target=zen2,:haswell", True),
-        ("target=x86_64_v2:icelake", True),
-        ("target=x86_64_v4:", False),
-        ("target=aarch64:", False),
-        ("platform=* os=*", True),
-        ("arch=linux-*-*", True),
-        ("arch=linux-ubuntu24.04-x86_64_v3", True),
-        ("arch=linux-None-x86_64_v3", True),
-        ("os=None", False),
-        ("arch=linux-centos7-x86_64_v3", False),
-        ("/abcdefg", True),
-        ("/abcdefghijklmnopqrstuvwxyz234567", True),
-        ("/bcdefg", False),
-        ("hdf5@1.12: +mpi~cxx target=x86_64_v3 fabrics=ofi", True),
-        ("hdf5@1.12: +mpi+cxx target=x86_64_v3 fabrics=ofi", False),
-        ("os=ubuntu24.04,centos7", False),  # one strange name to Spack
-        ("hdf5 ^nothing-of-the-kind", True),  # dependencies are not in the record
-    ],
-)
-def test_matches(text: str, *, expected: bool) -> None:
-    """A spec matches where it meets every part of the query that is about itself."""
-    assert has_facts(parse(text), SPEC) is expected
+# Spack ignores := and the order of values among compiler flags, and takes os=ubuntu24.04,centos7
+# for one name. Constraints on dependencies are not about the facts of the spec itself.
+MATCHES = {
+    "name": ("* | hdf5 | builtin.hdf5 | hdf5 ^nothing-of-the-kind", "zlib | builtin.mock.hdf5"),
+    "namespace": ("namespace=builtin", ""),
+    "version": ("@1.14 | @1.12:1.13,1.14.5:", "@=1.14 | @:1.13"),
+    "boolean variant": (
+        "+mpi | ~cxx | mpi=true cxx=false | mpi=*",
+        "~mpi | mpi=false | +unknown | ~unknown | unknown=* | +build_type | mpi=on",
+    ),
+    "single-valued variant": (
+        "build_type=Release | build_type:=Release",
+        "build_type=Debug | build_type=release",
+    ),
+    "multi-valued variant": (
+        "fabrics=ofi | fabrics=verbs,ofi | fabrics:=ofi,verbs | fabrics=* | languages=c++",
+        "fabrics=ofi,tcp | fabrics:=ofi",
+    ),
+    "compiler flags": (
+        'cflags=-O2 | cflags="-g -O2" | cflags:=-O2 | cflags:="-O2 -g" | ldflags=-Wl,--as-needed',
+        "cflags='-O3' | cflags=* | cxxflags=*",
+    ),
+    "patches": (
+        "patches=26090f4 | patches=26090f4aaaaaaaaaaaaaaaa | patches=2609"
+        " | patches:=b231fccaaa,26090f4aaa",
+        "patches=26090f5 | patches:=26090f4",
+    ),
+    "platform and os": (
+        "platform=linux os=ubuntu24.04 target=x86_64_v3 | platform=* os=* | arch=linux-*-*"
+        " | arch=linux-ubuntu24.04-x86_64_v3 | arch=linux-None-x86_64_v3",
+        "platform=darwin | os=centos7 | os=None | arch=linux-centos7-x86_64_v3"
+        " | os=ubuntu24.04,centos7",
+    ),
+    "target": (
+        "target=zen2,x86_64_v3 | target=* | target=x86_64: | target=x86_64_v3: | target=:x86_64_v3"
+        " | target=zen2,:haswell | target=x86_64_v2:icelake",
+        "target=x86_64 | target=:x86_64_v2 | target=x86_64_v4: | target=aarch64:",
+    ),
+    "hash": ("/abcdefg | /abcdefghijklmnopqrstuvwxyz234567", "/bcdefg"),
+    "several": (
+        "hdf5@1.12: +mpi~cxx target=x86_64_v3 fabrics=ofi",
+        "hdf5@1.12: +mpi+cxx target=x86_64_v3 fabrics=ofi",
+    ),
+}
+"""Queries that SPEC meets, and queries that it does not meet, by the facts that they are about."""
 
 
-def test_unknown_facts_do_not_match() -> None:
-    """A spec without a known namespace meets no query for one."""
-    spec = replace(SPEC, namespace=None)
-    assert has_facts(parse("hdf5"), spec)
-    assert not has_facts(parse("builtin.hdf5"), spec)
+@pytest.mark.parametrize("facts", MATCHES)
+def test_matches(facts: str) -> None:
+    """A spec matches if it meets every part of the query that is about its own facts."""
+    matching, others = (texts.split(" | ") for texts in MATCHES[facts])
+    queries = [text for text in (*matching, *others) if text]
+    assert [text for text in queries if has_facts(parse(text), SPEC)] == matching
+
+
+def test_missing_namespace_does_not_match() -> None:
+    """A spec whose namespace is not available meets no query for a namespace."""
+    assert not has_facts(parse("builtin.hdf5"), replace(SPEC, namespace=None))
 
 
 @pytest.mark.parametrize(
-    ("asked", "compiler", "expected"),
+    ("query", "compiler", "expected"),
     [
         ("%clang@19", "llvm@19.1.0", True),
         ("%llvm", "clang@15.0.7", True),
@@ -362,14 +324,14 @@ def test_unknown_facts_do_not_match() -> None:
         ("%gcc os=centos7", "gcc@13.2.0", False),
     ],
 )
-def test_compilers(asked: str, compiler: str, *, expected: bool) -> None:
-    """A compiler goes by its old name or by its package's; no more is known of it."""
-    (dependency,) = parse(asked).direct
+def test_compiler_names(query: str, compiler: str, *, expected: bool) -> None:
+    """A compiler matches by its old name or by its package's name; it has no other facts."""
+    (dependency,) = parse(query).direct
     assert dependency.spec.is_compiler(compiler) is expected
 
 
 @pytest.mark.parametrize(
-    ("asked", "spelled", "expected"),
+    ("query", "spelled", "expected"),
     [
         ("patches=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", True),
         ("patches:=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", False),
@@ -381,13 +343,13 @@ def test_compilers(asked: str, compiler: str, *, expected: bool) -> None:
         ("mpi=x", "mpi-x=x", False),
     ],
 )
-def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool) -> None:
-    """Quotes, full checksums and propagated values in the data do not hide a match."""
-    (constraint,) = parse(asked).variants
+def test_variants_in_other_spellings_match(query: str, spelled: str, *, expected: bool) -> None:
+    """Quotes, full checksums and propagated values in the data do not prevent a match."""
+    (constraint,) = parse(query).variants
     assert constraint.matches((spelled,)) is expected
 
 
-# -- what is not a query, or one that Spack alone can answer, is refused with its place
+# -- errors
 
 
 @pytest.mark.parametrize(
@@ -459,7 +421,7 @@ def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool
     ],
 )
 def test_refused(text: str, position: int, reason: str) -> None:
-    """What is malformed, and what Spack alone knows, is refused with the reason and the place."""
+    """Malformed queries, and those that only Spack can answer, are refused with a position."""
     with pytest.raises(ConstraintSyntaxError) as caught:
         parse(text)
     assert caught.value.reason.startswith(reason)
@@ -474,8 +436,8 @@ def test_refused(text: str, position: int, reason: str) -> None:
         ("hdf5@", "unexpected end, a version is missing at character 6: hdf5@"),
     ],
 )
-def test_message(text: str, line: str) -> None:
-    """The message counts from 1, quotes the text in one line, and has a caret under the place."""
+def test_error_message(text: str, line: str) -> None:
+    """The message counts from 1, quotes the text in one line, and marks the position by a caret."""
     with pytest.raises(ConstraintSyntaxError) as caught:
         parse(text)
     first, second = str(caught.value).split("\n")
@@ -485,8 +447,8 @@ def test_message(text: str, line: str) -> None:
 
 @pytest.mark.parametrize("before", [0, 20, 500])
 @pytest.mark.parametrize("after", [0, 20, 500])
-def test_a_long_text_is_quoted_around_the_place(before: int, after: int) -> None:
-    """However long the text is, the message stays short and its caret finds the character."""
+def test_long_text_is_quoted_around_the_error(before: int, after: int) -> None:
+    """The message for a text of any length is short, and its caret is below the character."""
     text = "a" * before + "!" + "b" * after
     with pytest.raises(ConstraintSyntaxError) as caught:
         parse(text)

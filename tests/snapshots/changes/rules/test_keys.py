@@ -33,7 +33,7 @@ QUERIES = st.sampled_from(("hdf5+mpi", "hdf5", "zlib@1.3: %gcc", "x" * 2_000))
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "name": TEXTS,
     "level": st.sampled_from(("error", "warning", "info")),
-    "forbid": st.sampled_from((*(it.value for it in Forbidden), "x")),
+    "forbid": st.sampled_from((*(kind.value for kind in Forbidden), "x")),
     "require": QUERIES,
     "limit": st.sampled_from((*MEASURES, "x")),
     "cover": st.sampled_from(("spack.lock", "", "a/b")),

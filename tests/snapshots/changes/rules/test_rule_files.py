@@ -249,7 +249,7 @@ def test_all_faults_are_listed_at_once() -> None:
     text = rule("forbid = 'x'\nlevel = 'y'\nat-most = 1") + "\n" + rule("color = 'red'")
     with pytest.raises(RulesError) as caught:
         parse_rules(text, "rules.toml")
-    assert [(it.line, it.key) for it in caught.value.errors] == [
+    assert [(error.line, error.key) for error in caught.value.errors] == [
         (3, "forbid"),
         (4, "level"),
         (5, "at-most"),
@@ -308,7 +308,9 @@ def test_lock_files_stand_beside_the_rules(tmp_path: Path) -> None:
     file.write_text(rule("cover = 'site/spack.lock'"), "utf-8")
     (cover,) = read_rules(str(file))
     assert isinstance(cover, Cover)
-    assert [(it.hash, it.name, it.is_root) for it in cover.specs] == [(hash_of("a"), "zlib", True)]
+    assert [(spec.hash, spec.name, spec.is_root) for spec in cover.specs] == [
+        (hash_of("a"), "zlib", True)
+    ]
     assert cover.at_least == "100 %"
     assert cover.cover == "site/spack.lock"
     (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")

@@ -49,12 +49,12 @@ PAIRS = pairs().filter(have_names_for_ever)
 
 def is_known(stack: str | None, *sides: list[Spec]) -> bool:
     """Tell whether a side has a stack."""
-    return stack is None or any(stack in it.stacks for specs in sides for it in specs)
+    return stack is None or any(stack in spec.stacks for specs in sides for spec in specs)
 
 
 def one_is_silent(*sides: list[Spec]) -> bool:
     """Tell whether one side has specs of which none has a stack beside root, and the other not."""
-    tell = {not specs or any({*it.stacks} - {"root"} for it in specs) for specs in sides}
+    tell = {not specs or any({*spec.stacks} - {"root"} for spec in specs) for specs in sides}
     return len(tell) == 2
 
 
@@ -90,14 +90,14 @@ def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Rule
         return
     result = judge_one(forbid(what, dimensions), base, head, only)
     before, after = (
-        cells.in_scope(side, only, lambda it: matches(only.matching, it)) for side in pair
+        cells.in_scope(side, only, lambda spec: matches(only.matching, spec)) for side in pair
     )
     expected = cells.forbidden(what, before, after, only.stack)
     assert len(result.breaches) == len(expected)
     assert result.passed is not bool(expected)
     scope = {spec.hash: spec for spec in before}
     for breach in result.breaches:
-        rows = [scope[it] for it in breach.hashes()]
+        rows = [scope[digest] for digest in breach.hashes()]
         assert rows
         assert any(set(key) <= facts_of(rows[0]) for key in expected)
         assert {spec.name for spec in rows} == {breach.package} or breach.package is None
@@ -119,9 +119,9 @@ def test_require(
         return
     before, after = (
         [
-            it
-            for it in cells.in_scope(side, only, lambda it: matches(only.matching, it))
-            if it.name == "hdf5" and "+shared" in it.variants
+            spec
+            for spec in cells.in_scope(side, only, lambda spec: matches(only.matching, spec))
+            if spec.name == "hdf5" and "+shared" in spec.variants
         ]
         for side in pair
     )
@@ -156,7 +156,7 @@ def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -
 
 def builds(number: int, **facts: object) -> list[Spec]:
     """Return so many specs of one package."""
-    return [a_spec(f"{facts}{it}", **facts) for it in range(number)]
+    return [a_spec(f"{facts}{label}", **facts) for label in range(number)]
 
 
 TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
@@ -186,9 +186,9 @@ def test_limits(measure: str, at_most: int | str, passed: bool, message: str) ->
     """A limit itself is allowed; a percentage is one of what base has of the same."""
     result = judge_one(limit(measure, at_most), TEN, TEN[:8])
     assert (result.passed, result.message) == (passed, message)
-    assert [it.message for it in result.breaches] == ([] if passed else [message])
+    assert [breach.message for breach in result.breaches] == ([] if passed else [message])
     if not passed and measure != "packages-removed":
-        assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
+        assert {*result.breaches[0].hashes()} == {spec.hash for spec in TEN[8:]}
 
 
 def test_a_percentage_of_nothing_allows_nothing() -> None:
@@ -216,11 +216,11 @@ def test_unknown_sizes() -> None:
 
 def test_rebuilt_and_replaced() -> None:
     """They are counted by their reasons, in scope alone."""
-    after = [replace(it, hash=hash_of(f"new {it.hash}")) for it in TEN]
+    after = [replace(spec, hash=hash_of(f"new {spec.hash}")) for spec in TEN]
     for only, count in ((RuleSubject(), 10), (RuleSubject(package=("zlib",)), 2)):
         result = judge_one(limit("specs-rebuilt", 0), TEN, after, only)
         assert result.message == f"{count} specs rebuilt, at most 0"
-    after = [replace(it, version="2") for it in after]
+    after = [replace(spec, version="2") for spec in after]
     assert judge_one(limit("specs-replaced", 9), TEN, after).breaches
 
 
@@ -228,7 +228,7 @@ def test_rebuilt_and_replaced() -> None:
 def test_stacks_that_one_side_does_not_state(only: RuleSubject) -> None:
     """Nobody knows what became of them: what cannot be judged does not pass."""
     stated = [a_spec(stacks=("e4s", "root"))]
-    unstated = [replace(it, stacks=()) for it in stated]
+    unstated = [replace(spec, stacks=()) for spec in stated]
     about_stacks: list[Rule] = [
         forbid(Forbidden.STACK_REMOVED),
         forbid(Forbidden.COVERAGE_LOST),
@@ -314,7 +314,9 @@ def test_twins_of_head_are_limited(
 
 def test_cover() -> None:
     """So many specs of the lock file are there; those that are not are the breaches."""
-    wanted = tuple(ConcreteSpec(hash=it.hash, name=it.name, version=it.version) for it in TEN)
+    wanted = tuple(
+        ConcreteSpec(hash=spec.hash, name=spec.name, version=spec.version) for spec in TEN
+    )
 
     def cover(at_least: int | str) -> Rule:
         return Cover(name="a rule", cover="spack.lock", specs=wanted, at_least=at_least)
@@ -329,7 +331,7 @@ def test_cover() -> None:
     assert (breach.hashes(), breach.package) == ([TEN[0].hash], "hdf5")
     assert judge_one(cover("100 %"), None, head, RuleSubject(package=("zlib",))).passed
     assert judge_one(cover("100 %"), None, head, RuleSubject(except_=("hdf5",))).passed
-    elsewhere = [replace(it, stacks=("hep",)) for it in TEN[:1]] + head
+    elsewhere = [replace(spec, stacks=("hep",)) for spec in TEN[:1]] + head
     assert judge_one(cover(10), None, elsewhere).passed
     assert not judge_one(cover(10), None, elsewhere, RuleSubject(stack="e4s")).passed
 
@@ -354,7 +356,7 @@ def test_require_names_what_base_has() -> None:
     """The rows are those of base."""
     result = judge_one(require("zlib"), TEN, TEN[:8])
     assert result.message == "no zlib found, where base has 2 specs"
-    assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
+    assert {*result.breaches[0].hashes()} == {spec.hash for spec in TEN[8:]}
 
 
 def test_covering_a_stack_names_what_others_have() -> None:
@@ -363,11 +365,11 @@ def test_covering_a_stack_names_what_others_have() -> None:
     elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
     demand = Cover(name="a rule", cover="a list", specs=wanted)
     result = judge_one(demand, None, elsewhere, RuleSubject(stack="e4s"))
-    assert [it.message for it in result.breaches] == [
+    assert [breach.message for breach in result.breaches] == [
         f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
         "none /qqqqqqq is missing",
     ]
-    assert [it.num_specs for it in result.breaches] == [1, 1]
+    assert [breach.num_specs for breach in result.breaches] == [1, 1]
 
 
 def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
@@ -452,11 +454,11 @@ def test_only_errors_count_against_a_verdict() -> None:
         for level in RuleLevel
     ]
     verdict = judge(rules, judged(TEN, TEN[1:]))
-    assert [it.passed for it in verdict.results] == [False, False]
+    assert [result.passed for result in verdict.results] == [False, False]
     assert not verdict.passed
     verdict = judge(rules[1:], judged(TEN, TEN[1:]))
     assert verdict.passed
-    assert [it.rule.name for it in verdict.broken(RuleLevel.WARNING)] == ["warning"]
+    assert [result.rule.name for result in verdict.broken(RuleLevel.WARNING)] == ["warning"]
 
 
 def test_judging_can_be_ended_between_rules() -> None:
@@ -503,6 +505,6 @@ def test_a_breach_says_what_happened(
         a_spec("older", version="1.12"),
         a_spec("z", name="zlib", version="1.3", stacks=("hep",)),
     ]
-    head = [a_spec(it, version=it) for it in after]
-    found = {it.message: it for it in judge_one(forbid(what), base, head).breaches}
-    assert found[message].hashes() == [hash_of(it) for it in gone]
+    head = [a_spec(version, version=version) for version in after]
+    found = {breach.message: breach for breach in judge_one(forbid(what), base, head).breaches}
+    assert found[message].hashes() == [hash_of(label) for label in gone]

@@ -63,20 +63,20 @@ def test_every_feed_is_valid(past: Past) -> None:
 def test_what_entries_say() -> None:
     """Titles and summaries in numbers, the totals of the first; the content says no less."""
     entries = of_series(PAST).entries
-    assert [it.title for it in entries] == [
+    assert [entry.title for entry in entries] == [
         "develop of 8 January 2025: 1 spec replaced",
         "develop of 6 January 2025: 1 spec new",
         "develop of 5 January 2025: the first of its series, 1 spec",
     ]
     assert entries[0].summary.startswith("Of 2 specs, 1 replaces a different one. Packages: 1 ")
     assert entries[2].summary == "The first revision of its series, with 1 spec of 1 package."
-    assert all(it.summary.split(".")[0] in it.content[0].value for it in entries)
+    assert all(entry.summary.split(".")[0] in entry.content[0].value for entry in entries)
 
 
 def test_what_entries_of_a_package_say() -> None:
     """The versions that came and went, and why the specs did; revisions without it are left out."""
     entries = of_package(PAST, "hdf5").entries
-    assert [it.title for it in entries] == [
+    assert [entry.title for entry in entries] == [
         "hdf5: upgraded, 1.14.6 added, 1.14.5 removed in develop of 8 January 2025",
         "hdf5: added, 1.14.5 added in develop of 5 January 2025",
     ]

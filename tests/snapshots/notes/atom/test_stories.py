@@ -65,10 +65,11 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
 
 def test_no_story_is_told_of_what_did_not_change() -> None:
     """Nor of the first revision, which is a change from nothing."""
-    assert [it.head.taken_at.day for it in neighbours_in_feed(PAST.history, "develop")] == [8, 6]
+    assert [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")] == [8, 6]
     assert neighbours_in_feed(grown(1), "develop") == []
     again = [
-        replace(it, tag=tag) for it, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
+        replace(revision, tag=tag)
+        for revision, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
     ]
     assert neighbours_in_feed(History(again), "vX.Y.Z") == []
 

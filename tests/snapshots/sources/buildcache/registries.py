@@ -66,7 +66,9 @@ def image(tag: str, config: bytes, *layers: bytes) -> Image:
         "schemaVersion": 2,
         "mediaType": MANIFEST,
         "config": descriptor(config, "application/vnd.oci.image.config.v1+json"),
-        "layers": [descriptor(it, "application/vnd.oci.image.layer.v1.tar+gzip") for it in layers],
+        "layers": [
+            descriptor(layer, "application/vnd.oci.image.layer.v1.tar+gzip") for layer in layers
+        ],
     }
     blobs = {digest_of(data): data for data in (config, *layers)}
     return Image(tag, json.dumps(manifest).encode(), blobs)

@@ -50,7 +50,9 @@ def rehashed(database: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
             continue
         nodes[digest] = _rehashed_node(installs[digest]["spec"], provided[digest], hashes)
         hashes[digest] = nodes[digest]["hash"]
-    entries = {hashes[it]: {**installs[it], "spec": nodes[it]} for it in installs}
+    entries = {
+        hashes[install]: {**installs[install], "spec": nodes[install]} for install in installs
+    }
     mapping = {digest: hashes[digest] for digest in installs}
     return {"database": {"version": VERSION, "installs": entries}}, mapping
 

@@ -35,7 +35,7 @@ from tests.snapshots.sources.buildcache.registries import (
 )
 
 INDEX = small_database()
-IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 BASIC = basic(USER, PASSWORD)
 WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
@@ -195,7 +195,7 @@ def test_a_realm_on_another_port_of_the_host(server: Server, location: str) -> N
     with serving() as other:
         tokens = Tokens(server, login=BASIC)
         tokens.guard("site/cache", other.at("/token"))
-        other.replies = {path: it for path, it in server.replies.items() if "/token" in path}
+        other.replies = {path: reply for path, reply in server.replies.items() if "/token" in path}
         (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
         assert found.content
         assert authorizations(other) == [BASIC]

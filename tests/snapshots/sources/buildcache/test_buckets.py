@@ -202,8 +202,8 @@ def test_a_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool
         fill(emulator, tmp_path / name, prefix)
         (there,) = snapshots(f"s3://bucket/{prefix}", "mine", settings=settings)
         (here,) = snapshots(tmp_path / name, "mine")
-        assert [replace(it, tarball=None) for it in there.content.specs()] == [
-            replace(it, tarball=None) for it in here.content.specs()
+        assert [replace(spec, tarball=None) for spec in there.content.specs()] == [
+            replace(spec, tarball=None) for spec in here.content.specs()
         ]
         assert there.source.location == f"s3://bucket/{prefix}"
         if name == "listed":

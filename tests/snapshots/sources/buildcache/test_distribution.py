@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 INDEX = small_database()
-IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 
@@ -47,9 +47,11 @@ def test_with_and_without_an_index(host: str) -> None:
     (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
     assert len(indexed.content) == len(IMAGES)
     tarballs = [spec.tarball or "" for spec in indexed.content.specs()]
-    assert all(it.startswith(f"http://{host}/v2/site/indexed/blobs/sha256:") for it in tarballs)
+    assert all(
+        tarball.startswith(f"http://{host}/v2/site/indexed/blobs/sha256:") for tarball in tarballs
+    )
     bare = [msgspec.structs.replace(spec, tarball=None) for spec in indexed.content.specs()]
-    assert bare == [msgspec.structs.replace(it, tarball=None) for it in images.content.specs()]
+    assert bare == [msgspec.structs.replace(spec, tarball=None) for spec in images.content.specs()]
 
 
 def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:

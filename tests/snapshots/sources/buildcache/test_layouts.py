@@ -136,7 +136,7 @@ def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
         fetched = fetch(locate(str(tmp_path), transport), transport)
         of_both = fetched.load(transport)
         assert of_both[0] == b"version 9"
-        assert [it.load(transport)[0] for it in fetched.older] == [b"version 8"]
+        assert [index.load(transport)[0] for index in fetched.older] == [b"version 8"]
     put(file, text(manifest(entries[1])))
     of_one = load(str(tmp_path))
     assert of_one[0] == b"version 9"

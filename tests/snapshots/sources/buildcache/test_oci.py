@@ -39,7 +39,7 @@ from tests.snapshots.sources.buildcache.registries import (
 )
 
 INDEX = small_database()
-IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 TAGS = "/v2/site/cache/tags/list?n=1000"
 
 
@@ -135,7 +135,7 @@ def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path, damage
 def test_tags_on_many_pages(server: Server) -> None:
     """Each page leads to the next one, by a relative or a whole URL."""
     location = serve(server, "site/cache", IMAGES)
-    tags = [it.tag for it in IMAGES]
+    tags = [image.tag for image in IMAGES]
     last = f"/v2/site/cache/tags/list?last={tags[1]}"
     server[TAGS] = page(tags[:1], "/v2/site/cache/tags/list?last=a")
     server["/v2/site/cache/tags/list?last=a"] = page(tags[:2], server.at(last))
@@ -235,7 +235,7 @@ def test_an_image_index_of_one_image(server: Server) -> None:
 def test_a_bad_image_is_skipped_on_request(server: Server, tmp_path: Path) -> None:
     """It ends an import otherwise; its blob is not kept, and read once it is right."""
     location = serve(server, "site/cache", IMAGES)
-    path = next(f"/v2/site/cache/blobs/{it}" for it in IMAGES[0].blobs)
+    path = next(f"/v2/site/cache/blobs/{blob}" for blob in IMAGES[0].blobs)
     right, server[path] = server.replies[path], content(b"{}")
     settings = keeping(tmp_path)
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*\.spack says"):
@@ -279,7 +279,9 @@ def test_a_circle_of_dependencies(server: Server) -> None:
         node("two", two, dependencies=edges[two]),
         node("three", three, dependencies=edges[one]),
     )
-    location = serve(server, "site/cache", [spec_image(it) for it in documents_of(index).values()])
+    location = serve(
+        server, "site/cache", [spec_image(value) for value in documents_of(index).values()]
+    )
     with pytest.raises(SourceError, match=r"depends on itself, .*: (one|two)/\w{7} -> .* -> "):
         snapshots(location, "mysite")
     report = Report(skip_bad=True)

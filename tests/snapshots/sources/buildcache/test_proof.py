@@ -30,7 +30,9 @@ def real_nodes() -> list[dict[str, Any]]:
     nodes: dict[str, dict[str, Any]] = {}
     for file in REAL:
         installs = json.loads(file.read_bytes())["database"]["installs"]
-        nodes |= {digest: it["spec"] for digest, it in installs.items() if it["in_buildcache"]}
+        nodes |= {
+            digest: record["spec"] for digest, record in installs.items() if record["in_buildcache"]
+        }
     return list(nodes.values())
 
 
@@ -42,7 +44,7 @@ def hashed(name: str, **more: Any) -> dict[str, Any]:
 
 def index(*nodes: dict[str, Any], version: str = "8") -> dict[str, Any]:
     """Return an index of nodes that are all in the cache, under the hashes that they state."""
-    installs = {it["hash"]: entry(it) for it in nodes}
+    installs = {node["hash"]: entry(node) for node in nodes}
     return {"database": {"version": version, "installs": installs}}
 
 
@@ -84,14 +86,16 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def test_one_other_character_is_noticed(data: st.DataObject) -> None:
     """Whatever text of a real node is changed in one character, the node is refused by name."""
     real = data.draw(st.sampled_from(real_nodes()))
-    changed = json.loads(json.dumps({key: it for key, it in real.items() if key != "hash"}))
+    changed = json.loads(json.dumps({key: value for key, value in real.items() if key != "hash"}))
     *parents, last = data.draw(st.sampled_from(list(paths(changed))))
     holder = changed
     for key in parents:
         holder = holder[key]
     text = holder[last]
     place = data.draw(st.integers(0, len(text) - 1))
-    other = data.draw(st.sampled_from("abcdefgh01").filter(lambda it: it != text[place]))
+    other = data.draw(
+        st.sampled_from("abcdefgh01").filter(lambda character: character != text[place])
+    )
     holder[last] = text[:place] + other + text[place + 1 :]
     changed["hash"] = real["hash"]
     report = Report(skip_bad=True)

@@ -96,7 +96,7 @@ def test_sizes_of_layout_3(tmp_path: Path) -> None:
     report = Report()
     (snapshot,) = snapshots(tmp_path, "mine", sizes=True, report=report)
     package = (tmp_path / "blobs" / "sha256" / "ab" / ("ab" * 32)).as_uri()
-    assert {digest: (it.size, it.tarball) for digest, it in by_hash(snapshot).items()} == {
+    assert {digest: (spec.size, spec.tarball) for digest, spec in by_hash(snapshot).items()} == {
         LIBELF: (6, package),
         RUNTIME: (11, package),
         WRAPPER: (None, None),

@@ -385,7 +385,7 @@ def test_many_dependencies() -> None:
 
 def joined(newer: Any, older: Any, report: Report | None = None) -> IndexSpecs:
     """Return what two indexes of one build cache say together."""
-    texts = [json.dumps(it).encode() for it in (newer, older)]
+    texts = [json.dumps(document).encode() for document in (newer, older)]
     return decode(texts[0], "index.json", report or Report(), older=texts[1:], proof=False)
 
 

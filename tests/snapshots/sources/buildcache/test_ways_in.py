@@ -146,7 +146,7 @@ def of_every_way(snapshot: Snapshot) -> dict[str, Spec]:
     """Return all specs with the facts that every way in tells, by their hashes."""
     told_by_some = {"tarball": None, "size": None, "explicit": None, "installed_at": None}
     specs = all_specs(snapshot)
-    return {digest: replace(it, stacks=(), **told_by_some) for digest, it in specs.items()}
+    return {digest: replace(spec, stacks=(), **told_by_some) for digest, spec in specs.items()}
 
 
 @pytest.fixture(scope="module")

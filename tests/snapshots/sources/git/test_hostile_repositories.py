@@ -38,7 +38,10 @@ SETTINGS: dict[str, Mapping[str, str]] = {
     "hooks": {"core.hooksPath": "{hooks}"},
     "included settings": {"include.path": "{included}"},
     "settings of a worktree": {"extensions.worktreeConfig": "true"},
-    "aliases": {f"alias.{it}": "!{command}" for it in ("cat-file", "diff-tree", "rev-parse")},
+    "aliases": {
+        f"alias.{command_name}": "!{command}"
+        for command_name in ("cat-file", "diff-tree", "rev-parse")
+    },
     "pager and editor": {"core.pager": "{command}", "core.editor": "{command}"},
     "pager of a command": {"pager.rev-list": "{command}", "pager.diff-tree": "{command}"},
     "external diff": {"diff.external": "{command}", "diff.evil.command": "{command}"},

@@ -146,7 +146,7 @@ def test_git_connects_to_the_address_that_was_checked(
 
 def _found(*found: str) -> list[tuple[object, ...]]:
     """Return addresses as the system's resolver does."""
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (it, 443)) for it in found]
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in found]
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, end: str) -> None:

@@ -210,7 +210,7 @@ def test_a_page_may_become_something_else(repository: Repository) -> None:
 def test_other_files_are_left_alone(repository: Repository) -> None:
     """What is not a page by its name is not read."""
     names = ("README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "a.json")
-    repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{it}": b"no page" for it in names}})
+    repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{name}": b"no page" for name in names}})
     repository.commit({f"_cache/{name}": b"still no page" for name in names})
 
     assert len(repository.read()) == 1

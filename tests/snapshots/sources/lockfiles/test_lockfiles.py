@@ -119,7 +119,9 @@ def test_groups_of_roots() -> None:
 )
 def test_who_wrote_it(told: dict[str, Any], writer: Writer, text: str) -> None:
     """The Spack that wrote a lock file is told, as it may be shown; by the first of several."""
-    first, second = (as_bytes(small_lock_file(spack=it)) for it in (told, {"version": "9"}))
+    first, second = (
+        as_bytes(small_lock_file(spack=section)) for section in (told, {"version": "9"})
+    )
     found = lock_files.parse(first + second, "-").writer
     assert (found, str(found)) == (writer, text)
     assert parse([]).writer is None
