@@ -16,7 +16,7 @@ from snapshots.notes.own_templates import (
     render_own,
 )
 from snapshots.notes.templates import HTML, MARKDOWN, variables
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notes.md").read_text(encoding="utf-8")
 NAMES = frozenset(re.findall(r"`([a-z_]+)(?:\([a-z]+\))?`", TEXT))
@@ -43,7 +43,7 @@ def test_every_name_of_the_document_is_described(name: str) -> None:
 
 def test_variables_and_filters_are_described() -> None:
     """Those that templates have beside the document, and nothing that they do not have."""
-    assert variables(told(BASE, HEAD)).keys() <= NAMES
+    assert variables(log_between(BASE, HEAD)).keys() <= NAMES
     assert MARKDOWN.keys() == HTML.keys()
     described = re.findall(r"^\| (`.*?) \|", TEXT.partition("| Filter |")[2], re.M)
     listed = {name for cell in described for name in re.findall(r"`([a-z_]+)", cell)}
@@ -62,6 +62,6 @@ def test_the_template_in_the_text_is_one(tmp_path: Path) -> None:
     (template,) = re.findall(r"```jinja\n(.+?)```", TEXT, re.S)
     file = tmp_path / "own.md.jinja"
     file.write_text(template, encoding="utf-8")
-    text = render_own(told(BASE, HEAD), file)
+    text = render_own(log_between(BASE, HEAD), file)
     assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nOf 14 specs, ")
     assert text.endswith("- gone: `abinit` 9.10\n")

@@ -14,11 +14,11 @@ from server.webhooks import HEADER, AnnouncedCause, announcement, document, sign
 from snapshots.history import Neighbours
 from snapshots.models import is_revision
 from tests.schema.usual import api
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notifications.md").read_text("utf-8")
 SECTION = TEXT.split("\n## Webhooks\n")[1].split("\n## ")[0]
-LOG = told(BASE, HEAD)
+LOG = log_between(BASE, HEAD)
 assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
 TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
 SECRET = "only for tests"  # noqa: S105

@@ -26,9 +26,9 @@ from snapshots.notes.sentences import plain
 from tests.server.servers import free_port
 from tests.server.webhooks.hooks import Answer, receiving
 from tests.snapshots.factories import a_revision
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
 
-LOG = told(BASE, HEAD)
+LOG = log_between(BASE, HEAD)
 assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
 TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
 SOON = Patience(attempts=4, silence=0.3, attempt_seconds=0.6)

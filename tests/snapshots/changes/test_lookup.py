@@ -173,7 +173,9 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
     wishes = []
     for number in range(6):
         facts = random_facts(random)
-        stated: dict[str, Any] = {fact: facts[fact] for fact in OWN_COLUMNS if random.random() < 0.7}
+        stated: dict[str, Any] = {
+            fact: facts[fact] for fact in OWN_COLUMNS if random.random() < 0.7
+        }
         name = random.choice(("hdf5", "zlib", "none"))
         wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **stated))
     there = [replace(spec, name=random.choice(("hdf5", "zlib"))) for spec in there]

@@ -325,7 +325,7 @@ def test_many_dependencies(more: str) -> None:
         read("*" + "".join(names))
 
 
-# -- whether a query goes by a name that nothing has
+# -- unknown names
 
 
 @pytest.mark.parametrize(

@@ -39,21 +39,21 @@ NAMES = Suggestions(
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        # The same, whatever its kind; then what begins so: packages first, the most used first.
+        # Equal names of any kind come first, then prefixes: packages first, the most used first.
         ("hdf5", ["hdf5", "hdf5", "hdf5-io"]),
         ("hdf", ["hdf", "hdf5", "hdf5-io", "hdf-tools", "hdf5"]),
         ("HDF5-I", ["hdf5-io"]),
-        # A word that begins so, then what contains it.
+        # Prefixes of a word, then parts of a name.
         ("mpi", ["mpich", "openmpi", "+mpi"]),
         ("h5", ["py-h5py"]),
         ("c", ["netcdf-c", "mpich"]),
         ("cdf", ["netcdf-c"]),
-        # What stands between words does not count, nor what Spack writes before a name.
+        # Separators of words, and sigils before a name, are ignored.
         ("py-numpy", ["py_numpy"]),
         ("numpy", ["py_numpy"]),
         ("^hdf5-io", ["hdf5-io"]),
         ("%hdf5-io", ["hdf5-io"]),
-        # One typo: wrong, missing, superfluous, swapped. Not in three characters.
+        # One typo: replaced, missing, additional, swapped; not in names of three characters.
         ("hdg5", ["hdf5", "hdf5"]),
         ("hfd5", ["hdf5", "hdf5"]),
         ("mich", ["mpich"]),
@@ -61,7 +61,7 @@ NAMES = Suggestions(
         ("pmich", ["mpich"]),
         ("hd5", []),
         ("opnempii", []),
-        # Versions only behind an @.
+        # Versions are suggested after an @ only.
         ("hdf5@", ["hdf5", "hdf5", "hdf5-io", "hdf5@1.12.1", "hdf5@1.14.3"]),
         ("hdf5@1.1", ["hdf5@1.12.1", "hdf5@1.14.3"]),
         ("hdf5@1.14", ["hdf5@1.14.3"]),

@@ -1,4 +1,4 @@
-"""Pairs of small contents whose release notes tests read."""
+"""Pairs of small contents, and their release notes."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -50,13 +50,13 @@ HEAD = [
     a_spec("15", name="lib2", version="1.0", stacks=("hep", "root")),
     a_spec("16", name="lib2", version="develop", stacks=("hep", "root")),
 ]
-"""Something of everything that notes tell, from a source that does not list dependencies."""
+"""Changes of every kind that notes report, from a source that does not list dependencies."""
 
 
 def revision(
     tag: str, taken: int, specs: Sequence[Spec], *, synthetic: bool = False
 ) -> RevisionInfo:
-    """Return the catalog's line of a content."""
+    """Return the catalog's record of a content."""
     content = Content.of(specs)
     line = a_revision(tag, taken)
     return replace(
@@ -74,12 +74,12 @@ def explained(
     base: Sequence[Spec], head: Sequence[Spec], outside: Iterable[Spec] = ()
 ) -> Explanation:
     """Compare and explain two contents; ``outside`` are specs outside the cache, of both."""
-    beside = tuple(outside)
-    before, after = side_of(base, beside), side_of(head, beside)
+    outside = tuple(outside)
+    before, after = side_of(base, outside), side_of(head, outside)
     return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
 
 
-def told(
+def log_between(
     base: Sequence[Spec],
     head: Sequence[Spec],
     outside: Iterable[Spec] = (),
@@ -89,13 +89,13 @@ def told(
     commits: Between | None = None,
     links: Links | None = None,
 ) -> Changelog:
-    """Return the changelog between two contents, of v0.21.0 and v0.22.0, made of these commits."""
+    """Return the changelog from v0.21.0 to v0.22.0 with these contents and commits."""
     explanation = explained(base, head, outside)
     recipes = RecipesChange(
         base=Recipes("/packages", "a" * 40, FoundBy.DATE),
         head=Recipes("/packages", "b" * 40, FoundBy.DATE),
         attribution=None if commits is None else Attribution(explanation, commits),
-        why_unknown="nobody knows" if commits is None else None,
+        why_unknown="not available" if commits is None else None,
         links=links or Links(),
     )
     sides = explanation.base.frame, explanation.head.frame

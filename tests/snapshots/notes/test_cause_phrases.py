@@ -1,4 +1,4 @@
-"""Causes in words: each kind in a phrase, and all of a week in one sentence."""
+"""Causes in words: a phrase for each kind, and a sentence for all causes of a comparison."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Sentence, markdown, plain
 from snapshots.notes.templates import causes
 from tests.snapshots.changes.graphs import RECIPE, edge, node
-from tests.snapshots.notes.stories import as_markdown, explained, told
+from tests.snapshots.notes.stories import as_markdown, explained, log_between
 
 OTHER_RECIPE = "b" * 52 + "===="
 
@@ -24,7 +24,7 @@ def an_entry(
 ) -> CauseEntry:
     """Return a cause of one spec."""
     name = CauseName(kind, package, before, after)
-    known = {
+    defaults: dict[str, Any] = {
         "together": [],
         "num_together": 0,
         "facts": [],
@@ -40,7 +40,7 @@ def an_entry(
         after=after,
         title=cause_title(name),
         why_unknown=None,
-        **{**known, **facts},
+        **defaults | facts,
     )
 
 
@@ -64,21 +64,21 @@ def an_entry(
         (CauseKind.UNKNOWN, None, None, "`p` for a reason that is not known"),
     ],
 )
-def test_each_kind_has_a_phrase(
+def test_phrase_of_each_kind(
     kind: CauseKind, before: str | None, after: str | None, phrase: str
 ) -> None:
-    """What it is, of which package, and what there was and is."""
+    """A phrase names the kind, the package, and the values before and after."""
     assert markdown(Sentence(*noun_phrase(an_entry(kind, "p", before, after)))) == phrase
 
 
-def test_long_values_are_cut() -> None:
-    """A list of variants can be of any length; a phrase is not."""
+def test_long_values_are_truncated() -> None:
+    """A list of variants can have any length, a phrase cannot."""
     cause = an_entry(CauseKind.VARIANTS, "p", "x" * 10_000, "y" * 10_000)
     assert len(plain(Sentence(*noun_phrase(cause)))) < 300
 
 
 def chain(*names: str, changed: dict[str, dict[str, Any]], label: str) -> list[Spec]:
-    """Return specs of which each depends on the next; all above a changed one have new hashes."""
+    """Return specs in a chain of dependencies; those above a changed one have new hashes."""
     specs: list[Spec] = []
     lower = ""
     for name in reversed(names):
@@ -92,9 +92,9 @@ def chain(*names: str, changed: dict[str, dict[str, Any]], label: str) -> list[S
 
 
 def sentence_of(base: Sequence[Spec], head: Sequence[Spec]) -> str | None:
-    """Return what caused the rebuilds between two contents."""
-    found = explained(base, head)
-    sentence = causes_sentence(rebuilds_of(found.causes, found.comparison.specs))
+    """Return the sentence about the causes of the rebuilds between two contents."""
+    explanation = explained(base, head)
+    sentence = causes_sentence(rebuilds_of(explanation.causes, explanation.comparison.specs))
     return None if sentence is None else plain(sentence)
 
 
@@ -105,8 +105,8 @@ WEEK: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_week_in_a_sentence() -> None:
-    """What rebuilt most, what most of these felt too, and what changed by itself beside that."""
+def test_sentence_of_a_week() -> None:
+    """The sentence has the largest cause, the one that overlaps with it, and isolated changes."""
     alone = [node("bfs", name="bfs", version="4.1"), node("zlib", name="zlib")]
     base = [*chain(*NAMES, changed={}, label="old"), *alone]
     changed = {**WEEK, "tau": {"variants": ("+mpi",)}}
@@ -122,7 +122,7 @@ def test_a_week_in_a_sentence() -> None:
 
 
 def stars(*sizes: int, label: str) -> list[Spec]:
-    """Return specs that others depend on, as many on each as its size says."""
+    """Return packages with as many dependents as the sizes say."""
     return [
         spec
         for star, size in enumerate(sizes)
@@ -134,7 +134,7 @@ def stars(*sizes: int, label: str) -> list[Spec]:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "told_of_the_rest"),
+    ("sizes", "rest"),
     [
         ((5, 3), "; below1 1 → 2 rebuilt 4 specs."),
         ((5, 3, 2), "; below1 1 → 2 rebuilt 4 specs; below2 1 → 2 rebuilt 3 specs."),
@@ -145,11 +145,11 @@ def stars(*sizes: int, label: str) -> list[Spec]:
         ),
     ],
 )
-def test_causes_beside_each_other(sizes: tuple[int, ...], told_of_the_rest: str) -> None:
-    """Those that reach far are named one by one, the others bounded: none is passed over."""
+def test_independent_causes(sizes: tuple[int, ...], rest: str) -> None:
+    """Causes that reach far are named one by one, the others are counted with a bound."""
     base, head = (stars(*sizes, label=label) for label in ("old", "new"))
     assert sentence_of(base, head) == (
-        f"below0 went from 1 to 2, which rebuilt {sizes[0] + 1} specs{told_of_the_rest}"
+        f"below0 went from 1 to 2, which rebuilt {sizes[0] + 1} specs{rest}"
     )
 
 
@@ -171,18 +171,17 @@ PAGE_SIZE = {"variants": ("page_size=64",)}
         (node("a"), node("a:2", target="m1"), "The target of a ({0}x86_64_v3 → {0}m1) changed"),
     ],
 )
-def test_what_happened_is_a_clause(old: Spec, new: Spec, clause: str) -> None:
-    """A sentence of its own, which begins as sentences do."""
+def test_clause_of_each_kind(old: Spec, new: Spec, clause: str) -> None:
+    """A cause as a clause begins a sentence."""
     others = [node("b"), node("c")]
-    found = sentence_of(
-        [old, node("user", edge(old.name)), *others],
-        [new, node("user:2", edge("a:2")), *others],
-    )
-    assert found == f"{clause.format('linux-ubuntu22.04-')}, which rebuilt 2 specs."
+    base = [old, node("user", edge(old.name)), *others]
+    head = [new, node("user:2", edge("a:2")), *others]
+    expected = f"{clause.format('linux-ubuntu22.04-')}, which rebuilt 2 specs."
+    assert sentence_of(base, head) == expected
 
 
-def test_changes_that_reach_nothing() -> None:
-    """Where nothing depends on what changed, nothing is said to have been rebuilt by it."""
+def test_changes_without_dependents() -> None:
+    """A change without dependents does not count as a cause of rebuilds."""
     base = [node("a", version="1"), node("b", version="1")]
     head = [node("a:2", version="2"), node("b:2", version="2")]
     assert sentence_of(base, head) == "Two changes reached only their own packages."
@@ -190,8 +189,8 @@ def test_changes_that_reach_nothing() -> None:
     assert sentence_of(base, base) is None
 
 
-def test_what_cannot_be_told_apart_is_together() -> None:
-    """A compiler and its wrapper that are below everything are one line and one clause."""
+def test_causes_of_equal_specs_are_one_group() -> None:
+    """A compiler and its wrapper below all specs are one line and one clause."""
 
     def content(label: str, recipe: str) -> list[Spec]:
         wrapper = node(f"compiler-wrapper:{label}", f"gcc:{label}", package_hash=recipe)
@@ -199,7 +198,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
         return [wrapper, *(node(f"p{number}:{label}", *below) for number in range(6))]
 
     compilers = [node("gcc:old", version="12.3.0"), node("gcc:new", version="13.2.0")]
-    log = told(content("old", RECIPE), content("new", OTHER_RECIPE), compilers)
+    log = log_between(content("old", RECIPE), content("new", OTHER_RECIPE), compilers)
     (group,) = grouped(log.causes)
     assert plain(causes(group)) == (
         "the recipe of compiler-wrapper, together with gcc 12.3.0 → 13.2.0"
@@ -215,7 +214,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
 
 
 def test_groups_keep_the_order_of_causes() -> None:
-    """A group stands where its first cause stands."""
+    """A group is at the position of its first cause."""
     entries = [
         an_entry(CauseKind.RECIPE, "a", None, None, together=[]),
         an_entry(CauseKind.RECIPE, "b", None, None, together=["recipe|c||"]),
@@ -223,16 +222,12 @@ def test_groups_keep_the_order_of_causes() -> None:
         an_entry(CauseKind.RECIPE, "c", None, None, together=["recipe|b||"]),
     ]
     groups = grouped(entries)
-    assert [[cause.package for cause in group] for group in groups] == [
-        ["a"],
-        ["b", "c"],
-        ["d"],
-    ]
+    assert [[cause.package for cause in group] for group in groups] == [["a"], ["b", "c"], ["d"]]
     assert plain(causes(groups[1])) == "the recipe of b, together with the recipe of c"
 
 
-def test_a_compiler_below_everything_is_no_smaller_cause() -> None:
-    """Where causes fold, those that reach far are shown, of however few they are the main cause."""
+def test_involved_causes_are_leading() -> None:
+    """A cause that is involved in many specs is leading, even if it is the main cause of few."""
     groups = [[an_entry(CauseKind.RECIPE, f"p{n}", None, None)] for n in range(40)]
     gcc = an_entry(CauseKind.VERSION, "gcc", "11", "12", num_specs=0, num_involved=210)
     shown, smaller = leading([*groups, [gcc]])
@@ -244,19 +239,20 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     """How much the causes that follow explain nothing of."""
     base = [*chain(*NAMES, changed={}, label="old")]
     head = [*chain(*NAMES, changed=WEEK, label="new")]
-    told_of = rebuilds_of(explained(base, head).causes, explained(base, head).comparison.specs)
+    explanation = explained(base, head)
+    rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
     for count, start in ((4, "Gettext"), (6, "What caused 6 of 12 rebuilds is not known; gettext")):
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
-        sentence = causes_sentence(replace(told_of, causes=[*told_of.causes, unknown]))
+        sentence = causes_sentence(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
         assert sentence is not None
         assert plain(sentence).lower().startswith(start.lower())
-    alone = causes_sentence(replace(told_of, causes=[unknown]))
+    alone = causes_sentence(replace(rebuilds, causes=[unknown]))
     assert alone is not None
     assert plain(alone) == "What caused the rebuilds is not known."
 
 
-def test_removals_are_among_the_leading_ones() -> None:
-    """However small, a cause that took a dependency away is shown."""
+def test_removed_dependencies_are_leading() -> None:
+    """A removed dependency is a leading cause, however few specs it explains."""
     groups = [[an_entry(CauseKind.RECIPE, f"p{number}", None, None)] for number in range(40)]
     groups[35] = [an_entry(CauseKind.DEPENDENCY_REMOVED, "p", "q", None)]
     shown, smaller = leading(groups)

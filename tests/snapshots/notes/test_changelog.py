@@ -1,4 +1,4 @@
-"""The story of a release: every change is told, in sections, and counted."""
+"""The changelog: every change is in a section, and counted."""
 
 from hypothesis import given
 from msgspec.structs import asdict
@@ -12,11 +12,11 @@ from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, explained, told
+from tests.snapshots.notes.stories import BASE, HEAD, explained, log_between
 
 
 def section_of(change: PackageChange) -> str:
-    """Return where the notes should tell of a change."""
+    """Return the section of a changed package."""
     if change.kind is not PackageChangeKind.REBUILT or (
         change.specs_added and change.specs_removed
     ):
@@ -26,9 +26,9 @@ def section_of(change: PackageChange) -> str:
 
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
-def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
-    """The sections hold all changed packages, each in that of its kind; no section is empty."""
-    comparison, log = explained(base, head).comparison, told(base, head)
+def test_every_change_is_in_one_section(base: list[Spec], head: list[Spec]) -> None:
+    """Each changed package is in the section of its kind; no section is empty."""
+    comparison, log = explained(base, head).comparison, log_between(base, head)
     changes = {change.name: change for change in comparison.packages}
     entries = [entry for section in log.packages.values() for entry in section]
     assert sorted(entry.name for entry in entries) == sorted(changes)
@@ -54,8 +54,8 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
-    """The figures together are the packages, specs and stacks of both sides."""
-    summary = asdict(told(base, head).summary)
+    """The counts add up to the packages, specs and stacks of both sides."""
+    summary = asdict(log_between(base, head).summary)
     packages = sum(count for name, count in summary.items() if name.startswith("packages_"))
     assert packages == len({spec.name for spec in (*base, *head)})
     kinds = ("added", "removed", "changed", "unchanged")
@@ -65,15 +65,15 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     before, after = (
         {stack for spec in specs for stack in spec.stacks} - {"root"} for specs in (base, head)
     )
-    is_told = state_stacks((base, head))
-    assert summary["stacks_added"] == (len(after - before) if is_told else None)
-    assert summary["stacks_removed"] == (len(before - after) if is_told else None)
+    has_stacks = state_stacks((base, head))
+    assert summary["stacks_added"] == (len(after - before) if has_stacks else None)
+    assert summary["stacks_removed"] == (len(before - after) if has_stacks else None)
     for side, specs_of in (("before", base), ("after", head)):
         sizes = [spec.size for spec in specs_of if spec.size is not None]
         assert summary[f"total_size_{side}"] == (sum(sizes) if sizes else None)
     before_size, after_size = summary["total_size_before"], summary["total_size_after"]
-    is_known = before_size is not None and after_size is not None
-    assert summary["total_size_delta"] == (after_size - before_size if is_known else None)
+    are_available = before_size is not None and after_size is not None
+    assert summary["total_size_delta"] == (after_size - before_size if are_available else None)
 
 
 SECTIONS = [
@@ -90,8 +90,8 @@ SECTIONS = [
 """Versions before and after: ``!`` marks another build of a version, ``~`` another target."""
 
 
-def test_the_sections_and_their_order() -> None:
-    """News come first, then what was removed, then what was only rebuilt or described anew."""
+def test_order_of_sections() -> None:
+    """New packages and versions come first, then removed ones, then rebuilt and changed ones."""
     sides: tuple[list[Spec], list[Spec]] = ([], [])
     for number, (*versions, _) in enumerate(SECTIONS):
         for specs, side in zip(sides, versions, strict=True):
@@ -99,25 +99,24 @@ def test_the_sections_and_their_order() -> None:
                 label, version = f"{number} {word.rstrip('~')}", word.rstrip("!~")
                 target = "m1" if word.endswith("~") else "x86_64_v3"
                 specs.append(a_spec(label, name=f"p{number}", version=version, target=target))
-    log = told(*sides)
-    found = [
-        (entry.name, package) for package, entries in log.packages.items() for entry in entries
+    log = log_between(*sides)
+    sections = [
+        (entry.name, section) for section, entries in log.packages.items() for entry in entries
     ]
-    assert found == [
-        (f"p{number}", section.value) for number, (_, _, section) in enumerate(SECTIONS)
-    ]
+    expected = [(f"p{number}", section.value) for number, (*_, section) in enumerate(SECTIONS)]
+    assert sections == expected
     assert list(log.packages) == [section.value for section in Section]
 
 
-def test_entries_tell_facts_and_sizes_of_stacks() -> None:
-    """An entry says how many specs have another value of a fact, a stack how many packages."""
+def test_changed_facts_and_sizes_of_stacks() -> None:
+    """An entry counts specs by changed fact; a stack has its numbers of packages and specs."""
     base = [a_spec("1"), a_spec("2"), a_spec("3", name="zlib", stacks=("old", "root"))]
     head = [
         a_spec("1", target="m1", stacks=("e4s", "new", "root")),
         a_spec("2", stacks=("e4s", "new", "root")),
         a_spec("3", name="zlib", stacks=("e4s", "root")),
     ]
-    log = told(base, head)
+    log = log_between(base, head)
     entries = log.packages["changed"]
     assert [entry.changed_facts for entry in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
     ((added,), (removed,)) = log.stacks.values()
@@ -126,9 +125,9 @@ def test_entries_tell_facts_and_sizes_of_stacks() -> None:
     assert log.stacks_changed == 1
 
 
-def test_entries_tell_reasons() -> None:
-    """Why specs came and went, counted package by package."""
-    log = told(BASE, HEAD)
+def test_reasons_of_packages() -> None:
+    """Each package counts its added and removed specs by reason."""
+    log = log_between(BASE, HEAD)
     reasons = {entry.name: entry.reasons for entries in log.packages.values() for entry in entries}
     assert reasons["boost"] == {"replaces": 1, "replaced": 1}
     assert reasons["eigen"] == {"rebuilt": 1, "replaced": 1}

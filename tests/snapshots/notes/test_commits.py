@@ -1,4 +1,4 @@
-"""The commits of the recipes in release notes: references, a list of what each did, and data."""
+"""The commits of the recipes in release notes: references, effects, and JSON."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from tests.snapshots.changes.graphs import node
-from tests.snapshots.notes.stories import as_html, as_json, as_markdown, explained, told
+from tests.snapshots.notes.stories import as_html, as_json, as_markdown, explained, log_between
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
 from tests.snapshots.notes.test_escaping import HOSTILE, Elements
 
@@ -33,7 +33,7 @@ HEAD = [
 
 
 def a_commit(subject: str = "gettext: fix (#5277)", *packages: str, **facts: Any) -> Commit:
-    """Return a commit that touched gettext, or other packages."""
+    """Return a commit that changed gettext, or other packages."""
     moment = datetime(2026, 6, 21, 12, tzinfo=UTC)
     touched = facts.pop("packages", packages or ("gettext",))
     return Commit(f"{len(subject):040x}", (), moment, subject, touched, **facts)
@@ -42,12 +42,12 @@ def a_commit(subject: str = "gettext: fix (#5277)", *packages: str, **facts: Any
 def log_of(
     *commits: Commit, links: Links = GITHUB, taken_back: tuple[Commit, ...] = ()
 ) -> Changelog:
-    """Return the changelog of the two contents, with some commits between their recipes."""
-    return told(BASE, HEAD, commits=Between(commits, taken_back), links=links)
+    """Return the changelog of the two contents, with commits between their recipes."""
+    return log_between(BASE, HEAD, commits=Between(commits, taken_back), links=links)
 
 
 def test_references_to_pull_requests() -> None:
-    """In the highlights and the table of causes, with links, and what each did in a list."""
+    """Highlights and causes link to pull requests; a list has the effect of each."""
     log = log_of(a_commit())
     text = as_markdown(log)
     link = f"[#5277]({HUB}/pull/5277)"
@@ -62,7 +62,7 @@ def test_references_to_pull_requests() -> None:
 
 
 def test_references_without_links() -> None:
-    """They are numbers, and where a subject names no pull request, hashes."""
+    """References are numbers, or hashes if a subject has no pull request."""
     text = as_markdown(log_of(a_commit(), links=Links()))
     assert "`gettext`'s recipe changed (#5277), which" in text
     assert "\n- #5277 `gettext: fix` rebuilt" in text
@@ -73,15 +73,15 @@ def test_references_without_links() -> None:
 
 
 @pytest.mark.parametrize("name", own_templates.EXAMPLES)
-def test_the_templates_that_come_along(name: str) -> None:
-    """A chat and a release on GitHub name pull requests, too."""
+def test_example_templates(name: str) -> None:
+    """The examples for a chat and for a GitHub release link to pull requests."""
     text = own_templates.render_example(log_of(a_commit()), name)
     assert f"([#5277]({HUB}/pull/5277))" in text
     assert ("## Pull requests (1)" in text) == (name == "github-release")
 
 
-def test_templates_of_ones_own(tmp_path: Path) -> None:
-    """Another process has the commits, with their links, and a filter for their sentences."""
+def test_own_template(tmp_path: Path) -> None:
+    """The process of a template has the commits, their links, and a filter for their sentences."""
     template = tmp_path / "own.md"
     template.write_text(
         "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
@@ -91,7 +91,7 @@ def test_templates_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "line", "behind"),
+    ("log", "line", "cause"),
     [
         (
             log_of(taken_back=(a_commit(),)),
@@ -130,22 +130,22 @@ def test_templates_of_ones_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_said_of_a_commit(log: Changelog, line: str, behind: str) -> None:
-    """Whether it was taken back, touches nearly all, explains for sure, and bumps Spack."""
-    found = templates.variables(log)
-    sentences = {plain(commit_sentence(commit)) for commit in log.commits or ()}
-    assert line in sentences
-    groups = found["largest_causes"]
-    assert behind in [plain(templates.causes(group)) for group in groups]
+def test_sentence_of_a_commit(log: Changelog, line: str, cause: str) -> None:
+    """Reverts, sweeping commits, uncertain attributions and bumps of Spack have their own words."""
+    assert line in {plain(commit_sentence(commit)) for commit in log.commits or ()}
+    groups = templates.variables(log)["largest_causes"]
+    assert cause in [plain(templates.causes(group)) for group in groups]
 
 
 def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They name what each commit did, the first of many; without any they say nothing."""
-    why = explained(BASE, HEAD)
+    """Entries list the effect of each commit, up to a number; without commits they have none."""
+    explanation = explained(BASE, HEAD)
 
     def story(*commits: Commit) -> str:
-        attribution = Attribution(why, Between(commits))
-        return templates.commits_story(RecipesChange(None, None, attribution, None, GITHUB), why)
+        attribution = Attribution(explanation, Between(commits))
+        return templates.commits_story(
+            RecipesChange(None, None, attribution, None, GITHUB), explanation
+        )
 
     link = f'<a href="{HUB}/pull/5277">#5277</a>'
     assert story(a_commit()) == (
@@ -155,19 +155,19 @@ def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "MOST_IN_FEEDS", 1)
     assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))
     assert story() == ""
-    unknown = RecipesChange(None, None, None, "nobody knows", Links())
-    assert templates.commits_story(unknown, why) == ""
+    unknown = RecipesChange(None, None, None, "not available", Links())
+    assert templates.commits_story(unknown, explanation) == ""
 
 
-def test_a_bump_of_spack_leads_to_what_changed() -> None:
-    """Between the two commits, on the forge of Spack."""
+def test_bump_of_spack_links_to_its_changes() -> None:
+    """The link compares the two commits of Spack."""
     text = as_markdown(log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK)))
     url = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
     assert f"(Spack cccccccccccc → dddddddddddd: [compare]({url}))" in text
 
 
 def test_json() -> None:
-    """Each cause has its commits, and each commit what it did; its recipes are named."""
+    """Each cause has its commits, each commit its effect, and the repository is named."""
     document = orjson.loads(as_json(log_of(a_commit())))
     cause, *_ = document["causes"]
     (commit,) = cause["commits"]
@@ -196,10 +196,10 @@ def test_json() -> None:
     assert document["why_no_commits"] is None
 
 
-def test_commits_that_are_not_known() -> None:
-    """Nothing of them is shown, and programs are told why."""
-    log = told(BASE, HEAD)
-    assert (log.commits, log.why_no_commits) == (None, "nobody knows")
+def test_unavailable_commits() -> None:
+    """Text shows no commits, and JSON has the reason."""
+    log = log_between(BASE, HEAD)
+    assert (log.commits, log.why_no_commits) == (None, "not available")
     assert {cause.commits for cause in log.causes} == {None}
     for text in (as_markdown(log), as_html(log)):
         assert "ull request" not in text
@@ -208,7 +208,7 @@ def test_commits_that_are_not_known() -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE[:6])
 def test_hostile_subjects(hostile: str) -> None:
-    """Nothing that a subject or a template of links says becomes markup."""
+    """Subjects and link templates cannot add markup."""
     outlines, pages = [], []
     for text in (hostile, "harmless"):
         links = Links("https://x.org/{hash}", "https://x.org/a)b|c`(" + "{number}")

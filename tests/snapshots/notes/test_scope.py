@@ -1,4 +1,4 @@
-"""Release notes of a stack, a package or a query: only what is in scope is told and counted."""
+"""Release notes of a stack, a package or a query: only specs in scope are listed and counted."""
 
 from hypothesis import assume, given
 
@@ -8,13 +8,13 @@ from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, revision, told
+from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between, revision
 
 
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
-def test_a_scope_of_everything_changes_nothing(base: list[Spec], head: list[Spec]) -> None:
-    """The numbers are those of the notes without a scope."""
+def test_scope_of_everything(base: list[Spec], head: list[Spec]) -> None:
+    """The notes equal those without a scope."""
     explanation = explained(base, head)
     sides = explanation.base.frame, explanation.head.frame
     lines = revision("v1", 0, base), revision("v2", 1, head)
@@ -24,11 +24,11 @@ def test_a_scope_of_everything_changes_nothing(base: list[Spec], head: list[Spec
 
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
-def test_a_package_alone(base: list[Spec], head: list[Spec]) -> None:
-    """All that is told of it in the whole notes, and nothing else."""
+def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
+    """The notes have all entries of the package, and no others."""
     of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
-    whole, alone = told(base, head), told(base, head, only=Only(package="hdf5"))
+    whole, alone = log_between(base, head), log_between(base, head, only=Only(package="hdf5"))
     expected = {
         section: [entry for entry in entries if entry.name == "hdf5"]
         for section, entries in whole.packages.items()
@@ -36,16 +36,17 @@ def test_a_package_alone(base: list[Spec], head: list[Spec]) -> None:
     assert alone.packages == {section: entries for section, entries in expected.items() if entries}
     assert alone.before.num_specs == sum(spec.name == "hdf5" for spec in base)
     lost = whole.no_longer_available.versions
-    found = alone.no_longer_available.versions
-    assert found == [version for version in lost if version.package == "hdf5"]
+    assert alone.no_longer_available.versions == [
+        version for version in lost if version.package == "hdf5"
+    ]
 
 
-def test_a_stack_alone() -> None:
-    """No other stack is told of, and no row of stacks is in the table."""
+def test_scope_of_a_stack() -> None:
+    """No other stack is listed, and the table has no row of stacks."""
     only = Only(stack="hep")
     assert only
     assert not Only()
-    log = told(BASE, HEAD, only=only)
+    log = log_between(BASE, HEAD, only=only)
     assert list(log.stacks) == ["added"]
     assert [stack.name for stack in log.stacks["added"]] == ["hep"]
     assert [package.name for package in log.packages["added"]] == ["lib2", "lib10"]
@@ -54,8 +55,8 @@ def test_a_stack_alone() -> None:
     assert "| Stacks |" not in text
 
 
-def test_what_a_query_matches_alone() -> None:
-    """Rows are in scope that it matches and that are of the package, too."""
+def test_scope_of_a_query() -> None:
+    """Rows in scope match the query and are of the package."""
     explanation = explained(BASE, HEAD)
     sides = explanation.base.frame, explanation.head.frame
     whole = scope_of(Only(), sides, None)
@@ -68,38 +69,38 @@ def test_what_a_query_matches_alone() -> None:
     assert list(with_all.in_head) == list(alone.in_head)
 
 
-def test_a_spec_that_left_the_stack_is_lost_there() -> None:
-    """Though its hash is in both: the stack does not have it any more."""
+def test_spec_removed_from_the_stack() -> None:
+    """A hash of both revisions is lost in a stack that no longer has it."""
     other = a_spec("other", name="zlib")
     old, new = [a_spec(stacks=("e4s", "hep")), other], [a_spec(stacks=("hep",)), other]
-    log = told(old, new, only=Only(stack="e4s"))
+    log = log_between(old, new, only=Only(stack="e4s"))
     (cell,) = log.no_longer_available.coverage
     assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
     assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
     assert log.packages["changed"][0].changed_facts == {"stacks": 1}
 
 
-def test_a_counterpart_may_be_out_of_scope() -> None:
-    """What replaced a spec of another stack is not a spec more, and none was removed."""
+def test_counterpart_outside_the_scope() -> None:
+    """A spec with a counterpart in another stack is neither new nor removed."""
     old = [a_spec("1", stacks=("hep", "root")), a_spec("2", name="zlib", stacks=("e4s", "root"))]
     new = [a_spec("3", stacks=("e4s", "root")), old[1]]
     for stack, sentence in (
         ("e4s", "Of 2 specs, 1 was rebuilt unchanged."),
         ("hep", "No spec was added, removed or rebuilt."),
     ):
-        log = told(old, new, only=Only(stack=stack))
+        log = log_between(old, new, only=Only(stack=stack))
         assert plain(log.highlights[0]) == sentence
 
 
-def test_causes_are_those_of_the_whole() -> None:
-    """What lies below the specs in scope is named, though it is not in scope itself."""
+def test_causes_outside_the_scope() -> None:
+    """Causes below the specs in scope are named, even if they are not in scope."""
     old = [node("zlib", version="1"), node("hdf5", "zlib"), node("tau", "zlib")]
     new = [
         node("zlib:2", version="2"),
         node("hdf5:2", edge("zlib:2")),
         node("tau:2", edge("zlib:2")),
     ]
-    whole, alone = told(old, new), told(old, new, only=Only(package="hdf5"))
+    whole, alone = log_between(old, new), log_between(old, new, only=Only(package="hdf5"))
     assert [(cause.key, cause.num_specs, cause.packages) for cause in whole.causes] == [
         ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
     ]

@@ -1,4 +1,4 @@
-"""Sentences: our own words as they are, texts from outside escaped by the rules of each markup."""
+"""Sentences: own words are verbatim, other texts are escaped for each markup."""
 
 from html import unescape
 
@@ -22,16 +22,16 @@ from snapshots.texts import visible
 SENTENCE = Sentence("Of ", Name("hdf5"), " ", Value("1.14.5"), " and ", Value("a*b*"), ".")
 
 
-def test_each_markup_has_its_own_way() -> None:
-    """Names are code, other texts are code only where they could be markup."""
+def test_each_markup() -> None:
+    """Names are code; other texts are code only if they could be markup."""
     assert plain(SENTENCE) == "Of hdf5 1.14.5 and a*b*."
     assert markdown(SENTENCE) == "Of `hdf5` 1.14.5 and `a*b*`."
     assert html(SENTENCE) == "Of <code>hdf5</code> 1.14.5 and a*b*."
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_texts_from_outside_are_no_html(name: str, value: str) -> None:
-    """Whatever they hold, there is one element, and the text is shown whole."""
+def test_texts_are_escaped_in_html(name: str, value: str) -> None:
+    """Any texts result in one element, and are shown in full."""
     text = html(Sentence("a ", Name(name), " b ", Value(value)))
     assert text.count("<") == 2
     assert unescape(text.replace("<code>", "", 1).replace("</code>", "", 1)) == (
@@ -50,7 +50,7 @@ def test_texts_from_outside_are_no_html(name: str, value: str) -> None:
     ],
 )
 def test_lists_of_names(count: int, limit: int, text: str) -> None:
-    """The first few are named, the others counted; one more is named rather than counted."""
+    """The first names are listed, the others counted; a single further one is listed too."""
     listed = enumerated([[f"p{number}"] for number in range(count)], limit)
     assert plain(Sentence(*listed)) == text
 
@@ -59,12 +59,12 @@ def test_lists_of_names(count: int, limit: int, text: str) -> None:
     ("count", "text"), [(1, "one change"), (5, "five changes"), (13, "13 changes")]
 )
 def test_small_numbers_are_words(count: int, text: str) -> None:
-    """Up to twelve."""
+    """Numbers up to twelve are words."""
     assert spelled(count, "change") == text
 
 
 def test_equal_sentences() -> None:
-    """Sentences are values: equal where they say the same."""
+    """Sentences compare by their plain text."""
     assert Sentence("a ", Name("b")) == Sentence("a b")
     assert len({Sentence("a"), Sentence("a"), Sentence("b")}) == 2
     assert Sentence("a") != "a"
@@ -75,5 +75,5 @@ def test_equal_sentences() -> None:
     ("num_bytes", "text"), [(None, ""), (0, "+0 B"), (999, "+999 B"), (-999, "-999 B")]
 )
 def test_differences_of_sizes(num_bytes: int | None, text: str) -> None:
-    """They have a sign; an unknown one is empty."""
+    """Differences have a sign; an unknown one is empty."""
     assert size_delta(num_bytes) == text

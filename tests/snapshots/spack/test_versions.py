@@ -21,7 +21,7 @@ VERSIONS = st.one_of(st.builds(str.__add__, RELEASES, STAGES), NAMED)
 
 
 # Spack sorts 1.2 < 1.2.0 as two versions, and a pre-release before its release: 1.2rc1 is below the
-# lower bound 1.2, and 1.3alpha1 is before the upper bound 1.3 that 1.2 stands for.
+# lower bound 1.2, and 1.3alpha1 is before 1.3, the upper bound of 1.2.
 INCLUDES = {
     "1.2": (
         "1.2 1.2.0 1.2.9.3 1.2-custom 1.2.1rc1 1.3alpha1 git.0123abc=1.2.3",

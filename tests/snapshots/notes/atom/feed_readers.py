@@ -1,4 +1,4 @@
-"""Feeds as strangers read them: by the grammar of RFC 4287, and by feedparser."""
+"""Feeds validated by the grammar of RFC 4287, and parsed by feedparser."""
 
 from functools import cache
 from pathlib import Path
@@ -11,25 +11,25 @@ from snapshots.history import Neighbours
 
 
 class Somewhere:
-    """Addresses on a made-up host."""
+    """URLs on a made-up host."""
 
     def feed(self, series: str, package: str | None, after: str | None = None) -> str:
-        """Return where a feed is."""
+        """Return the URL of a feed."""
         path = series if package is None else f"{series}/{package}"
         return f"https://example.org/feeds/{path}.atom" + (f"?after={after}" if after else "")
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return where a comparison is."""
+        """Return the URL of a comparison."""
         if neighbours.base is None:
             return None
         return f"https://example.org/compare/{'/'.join(neighbours.pair)}?package={package}"
 
 
 def read_feed(document: bytes) -> Any:
-    """Return a feed as feedparser has it; it must be valid."""
+    """Return a valid feed as feedparser parses it."""
     root = etree.fromstring(document)
     _grammar().assertValid(root)
-    _check_what_no_grammar_says(root)
+    _check_further_rules(root)
     feed = feedparser.parse(document)
     assert not feed.bozo, feed.bozo_exception
     assert feed.version == "atom10"
@@ -41,8 +41,8 @@ def _grammar() -> etree.RelaxNG:
     return etree.RelaxNG(etree.parse(Path(__file__).with_name("rfc4287.rng")))
 
 
-def _check_what_no_grammar_says(root: Any) -> None:
-    """RFC 4287, 4.1: authors, one link of a kind, entries apart, content or an alternate link."""
+def _check_further_rules(root: Any) -> None:
+    """RFC 4287, 4.1: authors, one link of a kind, distinct entries, content."""
     names = {"a": "http://www.w3.org/2005/Atom"}
     assert root.xpath("count(a:author/a:name[normalize-space()])", namespaces=names) == 1
     ids = root.xpath("a:id/text() | a:entry/a:id/text()", namespaces=names)

@@ -1,4 +1,4 @@
-"""Feeds: valid whatever happened, one entry a revision, with ids that stay."""
+"""Feeds: valid for any history, one entry per revision, with stable ids."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,19 +23,20 @@ PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3
 
 
 def of_series(past: Past, series: str = "develop", *, after: str | None = None) -> Any:
-    """Return the feed of a series as it is read, with all counts that there are."""
+    """Return the parsed feed of a series, with all available counts."""
     counts = {pair: past.counts(pair) for pair in past.history.pairs}
     return of_history(past.history, series, counts=counts, after=after)
 
 
-def of_history(history: History, series: str = "develop", **known: Any) -> Any:
-    """Return the feed of a series as it is read, with the counts and stories that are given."""
-    unknown: dict[str, Any] = {"counts": {}, "stories": {}}
-    return read_feed(series_feed(history, series, Somewhere(), **(unknown | known)).xml)
+def of_history(history: History, series: str = "develop", **facts: Any) -> Any:
+    """Return the parsed feed of a series, with these counts and stories."""
+    return read_feed(
+        series_feed(history, series, Somewhere(), **({"counts": {}, "stories": {}} | facts)).xml
+    )
 
 
 def of_package(past: Past, name: str, series: str = "develop") -> Any:
-    """Return the feed of a package as it is read; None where the series never had it."""
+    """Return the parsed feed of a package; None if the series never had it."""
     timeline = package_timeline(past.rows(), name, series, past.history)
     return None if timeline is None else read_feed(package_feed(timeline, Somewhere()).xml)
 
@@ -44,9 +45,9 @@ def of_package(past: Past, name: str, series: str = "develop") -> Any:
 @examples(20)
 @given(PASTS)
 def test_every_feed_is_valid(past: Past) -> None:
-    """By the grammar and a reader, whatever came and went: one entry per revision, newest first.
+    """Feeds of any history are valid, with one entry per revision, newest first.
 
-    No two entries have one id, not even of two series, or of a series and its packages.
+    No two entries have one id, not even those of two series, or of a series and its packages.
     """
     feeds = []
     for series in past.history.series_names:
@@ -60,8 +61,8 @@ def test_every_feed_is_valid(past: Past) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_what_entries_say() -> None:
-    """Titles and summaries in numbers, the totals of the first; the content says no less."""
+def test_entries_of_a_series() -> None:
+    """Titles and summaries have counts; the first entry has totals."""
     entries = of_series(PAST).entries
     assert [entry.title for entry in entries] == [
         "develop of 8 January 2025: 1 spec replaced",
@@ -73,8 +74,8 @@ def test_what_entries_say() -> None:
     assert all(entry.summary.split(".")[0] in entry.content[0].value for entry in entries)
 
 
-def test_what_entries_of_a_package_say() -> None:
-    """The versions that came and went, and why the specs did; revisions without it are left out."""
+def test_entries_of_a_package() -> None:
+    """Entries list added and removed versions, and reasons; other revisions are left out."""
     entries = of_package(PAST, "hdf5").entries
     assert [entry.title for entry in entries] == [
         "hdf5: upgraded, 1.14.6 added, 1.14.5 removed in develop of 8 January 2025",
@@ -85,8 +86,8 @@ def test_what_entries_of_a_package_say() -> None:
     assert of_package(PAST, "cmake") is None
 
 
-def test_a_story_takes_the_place_of_numbers() -> None:
-    """Where there is one; without counts the totals say how many more specs there are."""
+def test_story_replaces_counts() -> None:
+    """A story is the content; without counts the entry compares totals."""
     history = grown(3)
     newest = neighbours_in_feed(history, "develop")[0]
     story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
@@ -97,19 +98,19 @@ def test_a_story_takes_the_place_of_numbers() -> None:
     assert "There are 5 specs, 1 more than before." in entries[0].summary
 
 
-# -- ids and moments
+# -- ids and times
 
 
-def test_ids_never_change() -> None:
-    """Another id makes an entry a new one to every reader: these are for ever."""
+def test_stable_ids() -> None:
+    """Another id would be a new entry to every reader."""
     feed = of_series(PAST)
     assert feed.feed.id == "urn:uuid:8e3a8938-a171-56b8-8984-1cd6c5568310"
     assert feed.entries[0].id == "urn:uuid:45f416fc-fd2f-5455-ba6a-cd676f1446d9"
     assert of_package(PAST, "hdf5").feed.id == "urn:uuid:477e8d2f-de87-5d56-8848-548d70124c59"
 
 
-def test_an_entry_is_updated_when_it_came_to_say_something_else() -> None:
-    """A revision that is inserted before it later moves its moment, and leaves its id."""
+def test_updated_is_when_the_contents_changed() -> None:
+    """A revision inserted before another changes its time, and not its id."""
     old, new = a_revision("develop", 0, "a"), a_revision("develop", 9, "b")
     late = a_revision("develop", 5, "c")
     late = replace(late, published_at=new.published_at + timedelta(days=30))
@@ -123,11 +124,11 @@ def test_an_entry_is_updated_when_it_came_to_say_something_else() -> None:
     assert published == {revision.taken_at for revision in (old, late, new)}
 
 
-# -- documents after the first
+# -- pages after the first
 
 
 def grown(number: int) -> History:
-    """Return a series of so many revisions, each with a spec more."""
+    """Return a series of ``number`` revisions, each with one spec more."""
     return History(
         replace(a_revision("develop", day, str(day)), num_specs=3 + day, total_size=None)
         for day in range(number)
@@ -135,8 +136,8 @@ def grown(number: int) -> History:
 
 
 @pytest.mark.parametrize("number", [1, PAGE, PAGE + 1, 2 * PAGE + 2])
-def test_documents_one_after_the_other_have_every_entry_once(number: int) -> None:
-    """Each leads to the next until the last, and to the first."""
+def test_pages_have_every_entry_once(number: int) -> None:
+    """Each page links to the next until the last, and to the first."""
     history, after, seen = grown(number), None, []
     while True:
         feed = of_history(history, after=after)
@@ -151,8 +152,8 @@ def test_documents_one_after_the_other_have_every_entry_once(number: int) -> Non
     assert len(seen) == len(set(seen)) == number
 
 
-def test_documents_after_a_revision() -> None:
-    """They begin after its entry; none begins after the oldest, or another series' revision."""
+def test_pages_after_a_revision() -> None:
+    """A page begins after its revision; the oldest and revisions of other series are errors."""
     newest, *_, oldest = PAST.history.of_series("develop")
     assert len(of_series(PAST, after=newest.key).entries) == 2
     for after, reason in (("0" * 18, "no entry of this feed"), (oldest.key, "follows that")):
@@ -161,8 +162,8 @@ def test_documents_after_a_revision() -> None:
 
 
 @pytest.mark.parametrize("text", ["\x00", "\x1b[31m", "\ufffe", "a\u202eb", "]]>", "<&>"])
-def test_what_xml_cannot_hold_is_written_out(text: str) -> None:
-    """Whatever a source may have let through; the document stays well formed."""
+def test_characters_that_xml_does_not_allow(text: str) -> None:
+    """The document is well formed with any characters of a source."""
     awkward = a_past(("develop", 0, [a_spec("1", version=f"1{text}")]))
     assert of_package(awkward, "hdf5").entries
     history = grown(2)

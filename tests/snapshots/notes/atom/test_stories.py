@@ -1,5 +1,10 @@
-"""Stories: what entries tell of the newest revisions, short and with everything escaped."""
+"""Stories of the newest revisions in feeds, and their cached form."""
 
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
 import pytest
 from lxml import etree
 from msgspec.structs import replace
@@ -7,12 +12,19 @@ from msgspec.structs import replace
 from snapshots.history import History, Neighbours
 from snapshots.notes.atom import EntryStory, series_feed
 from snapshots.notes.sentences import html
-from snapshots.notes.stories import NUM_STORIES, neighbours_in_feed
+from snapshots.notes.stories import (
+    FORMAT,
+    NUM_STORIES,
+    KeptStory,
+    from_text,
+    neighbours_in_feed,
+    to_text,
+)
 from snapshots.notes.templates import story, story_of
 from tests.snapshots.factories import a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
 from tests.snapshots.notes.atom.test_feeds import PAST, grown
-from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
+from tests.snapshots.notes.stories import BASE, HEAD, explained, log_between, revision
 
 NUM_MANY = 2_000
 MOST_BYTES = 1 << 20
@@ -25,9 +37,9 @@ def elements(story: str) -> set[str]:
     return {element.tag for element in root.iter()} - {"div"}
 
 
-def test_a_story_tells_what_the_notes_begin_with() -> None:
-    """The highlights, what is gone and what came, in elements that every reader shows."""
-    log = told(BASE, HEAD)
+def test_story() -> None:
+    """A story has the highlights, lost and added packages, in elements that every reader shows."""
+    log = log_between(BASE, HEAD)
     story = story_of(log)
     assert " ".join(map(html, log.highlights)) in story
     assert "<h3>No longer available (" in story
@@ -37,10 +49,10 @@ def test_a_story_tells_what_the_notes_begin_with() -> None:
     assert elements(story) <= {"p", "h3", "ul", "li", "code", "em"}
 
 
-def test_a_story_says_what_it_left_out() -> None:
-    """The first of long lists are told, and how many more there are."""
+def test_long_story() -> None:
+    """Long lists are truncated, with the number of omitted packages."""
     many = [a_spec(f"x{n}", name=f"package-with-a-long-name-{n}") for n in range(NUM_MANY)]
-    story = story_of(told(BASE, [*HEAD, *many]))
+    story = story_of(log_between(BASE, [*HEAD, *many]))
     assert f"<h3>Added packages ({NUM_MANY + 2:,})</h3>" in story
     shown = story.count("<code>package-with")
     assert 50 < shown < NUM_MANY
@@ -49,12 +61,12 @@ def test_a_story_says_what_it_left_out() -> None:
     assert elements(story)
 
 
-def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
-    """Even where all that it tells has to be escaped twice."""
+def test_feed_of_long_stories_is_bounded() -> None:
+    """A feed has at most a mebibyte, even if all of its text is escaped twice."""
     awkward = "&" * 150
     base = [a_spec(f"b{n}", name=f"p{n}", version=f"1{awkward}{n}") for n in range(NUM_MANY)]
     head = [a_spec(f"h{n}", name=f"p{n}", version=f"2{awkward}{n}") for n in range(NUM_MANY)]
-    story = EntryStory(story_of(told(base, head)))
+    story = EntryStory(story_of(log_between(base, head)))
     history = grown(60)
     stories = dict.fromkeys(neighbours_in_feed(history, "develop"), story)
     assert len(stories) == NUM_STORIES
@@ -63,9 +75,12 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
     assert read_feed(document).entries[0].content[0].value.startswith("<p>All 2,000 specs")
 
 
-def test_no_story_is_told_of_what_did_not_change() -> None:
-    """Nor of the first revision, which is a change from nothing."""
-    assert [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")] == [8, 6]
+def test_unchanged_revisions_have_no_story() -> None:
+    """Neither does the first revision of a series have one."""
+    assert [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")] == [
+        8,
+        6,
+    ]
     assert neighbours_in_feed(grown(1), "develop") == []
     again = [
         replace(revision, tag=tag)
@@ -74,10 +89,82 @@ def test_no_story_is_told_of_what_did_not_change() -> None:
     assert neighbours_in_feed(History(again), "vX.Y.Z") == []
 
 
-def test_a_story_is_of_two_revisions() -> None:
-    """It is that of their changelog; the first of a series has none."""
+def test_story_of_two_revisions() -> None:
+    """The story is that of their changelog; the first of a series has none."""
     base, head = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
     explanation = explained(BASE, HEAD)
-    assert story(Neighbours(base, head), explanation) == story_of(told(BASE, HEAD))
+    assert story(Neighbours(base, head), explanation) == story_of(log_between(BASE, HEAD))
     with pytest.raises(ValueError, match="the first of a series has no story"):
         story(Neighbours(None, head), explanation)
+
+
+# -- cached stories
+
+REAL = Neighbours(revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD))
+MADE_UP = Neighbours(REAL.base, revision("v0.22.0", 30, HEAD, synthetic=True))
+
+CACHED = {
+    "format": FORMAT,
+    "synthetic": False,
+    "html": "<p>Of 2 specs, <code>a</code> &lt; b.</p>\n",
+}
+
+
+def test_cached_story() -> None:
+    """A cached story is restored byte by byte, of real and of synthetic data."""
+    explanation = explained(BASE, HEAD)
+    for neighbours in (REAL, MADE_UP):
+        html = story(neighbours, explanation)
+        assert from_text(neighbours, to_text(neighbours, html).encode()) == html
+    assert from_text(REAL, msgspec.json.encode(CACHED)) == CACHED["html"]
+
+
+def test_cached_story_of_another_source() -> None:
+    """A story of synthetic data is not valid for real data of the same content, and vice versa."""
+    for first, second in ((REAL, MADE_UP), (MADE_UP, REAL)):
+        assert from_text(second, to_text(first, "<p>a</p>").encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        b"",
+        b"null",
+        b"\xff",
+        msgspec.json.encode(CACHED)[:-9],
+        msgspec.json.encode(CACHED).replace(b"Of", b"\xff"),
+        *(
+            msgspec.json.encode(CACHED | other)
+            for other in (
+                {"format": FORMAT + 1},
+                {"format": str(FORMAT)},
+                {"html": None},
+                {"html": "<p>a</p><script>alert(1)</script>"},
+                {"html": "<p onclick='a()'>a</p>"},
+                {"html": "<P>a</P>"},
+                {"html": "a < b"},
+                {"html": "<p>" * 5_000 + "<"},
+                {"more": 1},
+            )
+        ),
+    ],
+)
+def test_invalid_cached_story(text: bytes | None) -> None:
+    """Damaged stories, other versions and other elements are ignored."""
+    assert from_text(REAL, text) is None
+
+
+def test_format_of_cached_stories() -> None:
+    """If this fails, cached stories have other contents: FORMAT has to be raised."""
+    html = story(MADE_UP, explained(BASE, HEAD))
+    assert (FORMAT, sha256(html.encode()).hexdigest()[:16]) == (4, "fbbc0839f9731016")
+
+
+def test_documented_format() -> None:
+    """The document lists the fields, the format and the elements."""
+    text = (Path(__file__).parents[4] / "docs" / "tables.md").read_text("utf-8")
+    (section,) = re.findall(r"\nA story is (.*?)\n\n", text, re.DOTALL)
+    for name in (*KeptStory.__struct_fields__, "p", "em", "h3", "ul", "li", "code"):
+        assert f"`{name}`" in section
+    assert f"`format` is {FORMAT}, " in section
