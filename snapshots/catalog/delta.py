@@ -378,7 +378,7 @@ class CatalogTable:
         storage: Storage,
         name: str,
         schema: pa.Schema,
-        partition: str = "",
+        partition: str | None = None,
         *,
         advice: str = RESTORE,
         properties: Mapping[str, str] | None = None,
@@ -389,7 +389,7 @@ class CatalogTable:
         self._advice = advice
         self._log = TableLog(storage, name)
         self._schema = schema
-        self._partition_by = [partition] if partition else []
+        self._partition = partition
         self._properties = _PROPERTIES | dict(properties or {})
         self._open: _Open | None = None
         self._synced_to = -1
@@ -473,9 +473,9 @@ class CatalogTable:
         with self._lock:
             opened = self._open or self._refreshed()
             actions = pa.table(opened.table.get_add_actions(flatten=True))
-        partition = "".join(f"partition.{name}" for name in self._partition_by)
+        partition = self._partition and f"partition.{self._partition}"
         if partition and len(actions) and partition not in actions.column_names:
-            reason = f"the table {self.name} is not partitioned by {self._partition_by[0]}"
+            reason = f"the table {self.name} is not partitioned by {self._partition}"
             raise self._storage.error(reason)
         low, high = f"min.{ranges_of}", f"max.{ranges_of}"
         names = {"path", "size_bytes", "modification_time", "num_records", partition, low, high}
@@ -551,7 +551,7 @@ class CatalogTable:
 
         If another import commits in between, the commit is repeated a limited number of times.
         """
-        filters = [(name, "in", list(replacing or ())) for name in self._partition_by]
+        filters = [(self._partition, "in", list(replacing or ()))] if self._partition else []
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._lock:
@@ -562,7 +562,7 @@ class CatalogTable:
                             list(actions),
                             "append" if replacing is None else "overwrite",
                             self._schema,
-                            self._partition_by,
+                            self._partition,
                             None if replacing is None else filters,
                             post_commithook_properties=_NO_HOUSEKEEPING,
                         )
@@ -632,7 +632,7 @@ class CatalogTable:
                         [*removed, *added],
                         "append",
                         self._schema,
-                        self._partition_by,
+                        self._partition,
                         commit_properties=_NO_RETRIES,
                         post_commithook_properties=_NO_HOUSEKEEPING,
                     )
@@ -665,7 +665,7 @@ class CatalogTable:
                 DeltaTable.create(
                     self._uri,
                     self._schema,
-                    partition_by=self._partition_by,
+                    partition_by=self._partition,
                     configuration=self._properties,
                     storage_options=self._storage.options,
                     raise_if_key_not_exists=False,

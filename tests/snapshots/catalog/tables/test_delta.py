@@ -24,7 +24,7 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(parse_location(str(tmp_path)))
 
 
-def table(storage: Storage, partition: str = "") -> CatalogTable:
+def table(storage: Storage, partition: str | None = None) -> CatalogTable:
     """Return the table as another importer opens it."""
     return CatalogTable(storage, "things", SCHEMA, partition)
 
@@ -44,8 +44,8 @@ def values(storage: Storage) -> list[int]:
     return sorted(read["value"].to_pylist())
 
 
-@pytest.mark.parametrize("partition", ["", "key"])
-def test_a_table_of_nothing(storage: Storage, partition: str) -> None:
+@pytest.mark.parametrize("partition", [None, "key"])
+def test_a_table_of_nothing(storage: Storage, partition: str | None) -> None:
     """It has no files."""
     made = table(storage, partition)
     made.prepare()
