@@ -106,6 +106,11 @@ class Form(msgspec.Struct):
         return self.concrete_specs is not UNSET or self.meta is not UNSET
 
     @property
+    def is_index(self) -> bool:
+        """Whether the document is the index of a build cache."""
+        return self.database is not UNSET
+
+    @property
     def has_specs(self) -> bool:
         """Whether the document is a lock file, or the printed form of a spec."""
         return self.is_lock_file or self.spec is not UNSET
@@ -168,7 +173,7 @@ class _LockedSpecs:
             self._add_printed(document, prefix)
         else:
             reason = "is neither a lock file nor what 'spack spec --json' prints"
-            if form.database is not UNSET:
+            if form.is_index:
                 reason += ", but the index of a build cache; 'cachelog import' reads it"
             raise SourceError(self._location, reason, key=prefix or None)
 

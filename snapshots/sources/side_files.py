@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import msgspec
-from msgspec import UNSET
 
 from snapshots.contents import Content
 from snapshots.errors import SourceError
@@ -72,7 +71,7 @@ def _lock_file_at(path: str) -> str | None:
         form = lock_files.form_of(read_regular(path, lock_files.MAX_BYTES), path)
         if form.has_specs:
             return path
-        if form.database is UNSET:
+        if not form.is_index:
             raise SourceError(path, f"is neither {_FORMS}")
     elif not build_caches.recognise(path, ReadSettings()):
         raise SourceError(path, f"is neither {_FORMS}")
