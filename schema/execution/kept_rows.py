@@ -56,16 +56,16 @@ class KeptRows:
         None.
         """
         key = places.table, selection
-        selection = self._selection(key, places.size)
-        if selection is None:
+        cached = self._selection(key, places.size)
+        if cached is None:
             return render(None)
-        kept = selection.texts
+        of_rows = cached.texts
         rows = places.rows.tolist()
         is_run = bool(rows) and rows[-1] - rows[0] == len(rows) - 1
         if is_run and (len(rows) < 3 or bool((np.diff(places.rows) == 1).all())):
-            texts = kept[rows[0] : rows[-1] + 1]
+            texts = of_rows[rows[0] : rows[-1] + 1]
         else:
-            texts = list(map(kept.__getitem__, rows))
+            texts = list(map(of_rows.__getitem__, rows))
         if None not in texts:
             return texts  # type: ignore[return-value] # there is no None in it
         missing = [number for number, text in enumerate(texts) if text is None]
@@ -73,14 +73,14 @@ class KeptRows:
         num_bytes = 0
         for number, text in zip(missing, made, strict=True):
             texts[number] = text
-            if kept[rows[number]] is None:
-                kept[rows[number]] = text
+            if of_rows[rows[number]] is None:
+                of_rows[rows[number]] = text
                 num_bytes += getsizeof(text)
         with self._lock:
-            if self._kept.pop(key, None) is selection:  # otherwise it was dropped meanwhile
-                selection.num_bytes += num_bytes
-                if selection.num_bytes <= self._kept.maxsize:
-                    self._kept[key] = selection
+            if self._kept.pop(key, None) is cached:  # otherwise it was dropped meanwhile
+                cached.num_bytes += num_bytes
+                if cached.num_bytes <= self._kept.maxsize:
+                    self._kept[key] = cached  # the cache measures only what is inserted
         return texts  # type: ignore[return-value] # all of them are made
 
     def _selection(self, key: Hashable, size: int) -> KeptTexts | None:

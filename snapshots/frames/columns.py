@@ -45,7 +45,7 @@ class Column(Generic[Value]):
     """
 
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
-        self.codes: Codes = codes.astype(np.min_scalar_type(-1 - len(values)))
+        self.codes: Codes = codes.astype(np.min_scalar_type(-1 - len(values)), copy=False)
         self.values = values
         self._mapped: dict[Any, list[Any]] = {}
 
