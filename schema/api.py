@@ -52,10 +52,8 @@ graphql_schema.description = (  # Strawberry takes no description of a schema
 LIGHT_UNITS, LIGHT_BYTES = 6_000, 2_500_000
 """The maximum cost and response size of a request that takes a few milliseconds."""
 
-LIGHT_DOCUMENT, LIGHT_VARIABLES = 2_000, 2_000
-"""Maximum sizes of a light request: its document in characters, and its variables as JSON in
-bytes.
-"""
+LIGHT_VARIABLES = 2_000
+"""Maximum size of the variables of a light request, as JSON in bytes."""
 
 
 class OperationResult(msgspec.Struct, frozen=True):
@@ -140,14 +138,12 @@ class API:
         """Return whether a request's document and cost are cached."""
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
-    def is_light(self, query: str, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
+    def is_light(self, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
         """Return whether a request takes at most a few milliseconds if all data is in memory.
 
-        Its document is short or cached, and its cost is small. Long filters, ``matching`` and
-        comparisons always cost more.
+        Its variables are short, and its cost is small. Long filters, ``matching`` and comparisons
+        always cost more.
         """
-        if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
-            return False
         if variables and not is_small(variables):
             return False
         units = cost.units - cost.kept_units

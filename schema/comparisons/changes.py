@@ -102,7 +102,7 @@ def load_comparison(
     The result is retained for the other fields of one object. Raises InvalidArgument for a stack or
     a package that neither side has, and the errors of queries.
     """
-    key = base, head, only
+    key = id(base), id(head), only  # the comparison that is retained refers to both
     comparison: LoadedComparison | None = context.comparisons.get(key)
     if comparison is None:
         comparison = LoadedComparison(base, head, context, only)

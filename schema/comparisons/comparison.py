@@ -79,7 +79,7 @@ from snapshots.changes.coverage import (
     CoverageDimension,
     usual_dimensions,
 )
-from snapshots.changes.diff import LEFT_OUT, SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
@@ -87,6 +87,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
 from snapshots.notes.changelog import Only, summarize, totals
 from snapshots.notes.formats import NotesFormat
+from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import strawberry
@@ -11,6 +11,7 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
 from schema.documents.estimates import num_parts
+from schema.fields.connections import FirstArgument, check_size
 from schema.fields.cost import (
     EXPLAINING,
     ITEMS_OF_PAGE,
@@ -29,13 +30,10 @@ from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Measure
 from snapshots.changes.rules.rules import (
     KEYS,
+    KINDS,
     BadRule,
-    Cover,
     Fault,
-    Forbid,
     Forbidden,
-    Limit,
-    Require,
     Rule,
     RuleLevel,
     RuleResult,
@@ -52,22 +50,14 @@ MOST_RULES = 50
 describe_enum(RuleLevel)
 
 
-class RuleKind(Enum):
-    """The kind of requirement of a rule.
-
-    - FORBID: An event must not have happened from base to head, or something must not be in head.
-    - REQUIRE: A query in Spack's spec syntax has a match in head.
-    - LIMIT: A count or a size does not exceed a limit.
-    - COVER: Head contains concrete specs.
-    """
-
-    FORBID = Forbid.key
-    REQUIRE = Require.key
-    LIMIT = Limit.key
-    COVER = Cover.key
-
-
-describe_enum(RuleKind)
+RuleKind = Enum(  # type: ignore[misc] # its members follow from the kinds
+    "RuleKind", {key.upper(): key for key in KINDS}
+)
+describe_enum(
+    RuleKind,
+    description="The kind of requirement of a rule.",
+    **{key.upper(): (kind.__doc__ or "").partition("\n")[0] for key, kind in KINDS.items()},
+)
 describe_enum(Forbidden)
 
 
@@ -203,14 +193,20 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return the cost of a rule without the selection of its specs."""
     forbidden, measure = (_value_of(rule, key) for key in _OF_ENUMS)
-    kind = f"{forbidden} {measure}"
-    holes = 150 if forbidden == Forbidden.HOLE.value else 0
-    twins = 300 if measure == "twins" else 0
-    cells, commits = 50 if "coverage" in kind else 0, 60 if BY_COMMIT in kind else 0
-    looked_up = holes + twins + cells + commits
+    looked_up = _LOOKED_UP.get(forbidden, 0) + _LOOKED_UP.get(measure, 0)
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
     return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
+
+
+_LOOKED_UP = {
+    Forbidden.HOLE.value: 150,
+    Forbidden.COVERAGE_LOST.value: 50,
+    "coverage-gained": 50,
+    "twins": 300,
+    BY_COMMIT: 60,
+}
+"""The cost of what is forbidden or limited, where more than changes is looked up."""
 
 
 def _value_of(rule: Mapping[str, Any], key: str) -> str:
@@ -236,9 +232,6 @@ RULES = ArgumentCost(each=1_000, parts=_weigh)
 
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
-
-BREACHES_MAX = 1_000
-"""Maximum number of breaches in the list of a rule."""
 
 CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ItemsOf("rules"))
 """Evaluating rules; the cost of each is that of the argument."""
@@ -305,15 +298,9 @@ class RuleResultType:
     num_breaches = attribute("result.breaches", int, make=len)
 
     @resolver(BREACHES)
-    def breaches(
-        self,
-        first: Annotated[
-            int, strawberry.argument(f"Maximum number of breaches, up to {BREACHES_MAX:,}.")
-        ] = BREACHES_DEFAULT,
-    ) -> list[BreachType]:
+    def breaches(self, first: FirstArgument = BREACHES_DEFAULT) -> list[BreachType]:
         """The first breaches of the rule."""
-        if not 0 <= first <= BREACHES_MAX:
-            raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
+        check_size("first", first)
         shown = list(self.result.breaches[:first])
         return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 

@@ -11,7 +11,14 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
-from schema.fields.connections import Connection, ListPage, PageArguments, window_at
+from schema.fields.connections import (
+    Connection,
+    FirstArgument,
+    ListPage,
+    PageArguments,
+    check_size,
+    window_at,
+)
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, resolver, texts
 from schema.fields.many import (
     ListedRecord,
@@ -24,7 +31,7 @@ from schema.fields.many import (
 )
 from schema.fields.scalars import Omittable, given_values, made_at_once, object_type, optional_field
 from schema.node import revision_object
-from schema.revisions.package import First, LazyRevision, check_first
+from schema.revisions.package import LazyRevision
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
@@ -376,9 +383,9 @@ class HoleType:
     num_affected = attribute("hole.num_affected", int)
 
     @resolver(AFFECTED)
-    def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
+    def affected(self, first: FirstArgument = AFFECTED_DEFAULT) -> list[SpecType]:
         """The specs that cannot be installed without it, by package, newest version first."""
-        check_first(first)
+        check_size("first", first)
         levels = self.loaded.context.budget.levels
         rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]

@@ -8,11 +8,14 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
+    PAGE_MAX,
     Connection,
+    FirstArgument,
     ListPage,
     Order,
     PageArguments,
     Paged,
+    check_size,
     connection_field,
     order_by,
     window_at,
@@ -120,20 +123,16 @@ PackageOrderArgument = Annotated[
 describe_enum(CoverageDimension)
 
 
-LISTED_MAX = 1_000
-"""The largest number of cells or dependents, and the default."""
-
-CELLS = Cost(weight=2_000, items=NumberOf("first", default=LISTED_MAX), each=5)
+CELLS = Cost(weight=2_000, items=NumberOf("first", default=PAGE_MAX), each=5)
 """Sorting the values of entire columns; a cell then consists of a few codes."""
 
-DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=LISTED_MAX), each=2)
+DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=PAGE_MAX), each=2)
 """Following all edges that lead to a package one step up."""
 
 Dimensions = Annotated[
     list[CoverageDimension],
     strawberry.argument("The dimensions; an empty list for the package as a whole."),
 ]
-First = Annotated[int, strawberry.argument(f"Maximum number of items, up to {LISTED_MAX:,}.")]
 
 
 @object_type
@@ -159,12 +158,6 @@ class DependentPackage:
 
     name: str
     num_specs: int
-
-
-def check_first(first: int) -> None:
-    """Raise InvalidArgument if a number is out of range."""
-    if not 0 <= first <= LISTED_MAX:
-        raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
 
 
 COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source does not list stacks."
@@ -428,12 +421,12 @@ class Package(Node):
     history: LazyHistory | None = for_many(_histories, cost=Cost(weight=TIMELINE))
 
     @resolver(CELLS)
-    def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
+    def coverage(self, by: Dimensions, first: FirstArgument = PAGE_MAX) -> list[CoverageCell]:
         """The number of its specs for each combination of values, ordered by these values, versions
         and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
         its stacks. A spec without a value for a dimension is in no cell.
         """
-        check_first(first)
+        check_size("first", first)
         if len(by) > len(CoverageDimension):
             raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
         frame, distinct = self.loaded.frame, [*dict.fromkeys(by)]
@@ -449,11 +442,11 @@ class Package(Node):
         return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
     @resolver(DEPENDENTS)
-    def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
+    def dependents(self, first: FirstArgument = PAGE_MAX) -> list[DependentPackage] | None:
         """The packages with specs that depend directly on a spec of it, those with the most such
         specs first; null if the source of the revision does not list dependencies.
         """
-        check_first(first)
+        check_size("first", first)
         frame, graph = self.loaded.frame, self.loaded.dependencies()
         if not graph.is_known:
             return None

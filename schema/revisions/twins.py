@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated
 
 import msgspec
 import strawberry
@@ -10,11 +9,10 @@ import strawberry
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause
 from schema.context import Context
-from schema.fields.connections import Connection
+from schema.fields.connections import Connection, FirstArgument, check_size
 from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, object_type
-from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.columns import Rows
@@ -41,10 +39,6 @@ CAUSES = Cost(weight=100, items=NumberOf("first", default=LISTED_DEFAULT), each=
 SAVED = Cost(weight=500)
 """The specs that would be saved are computed for all groups of a page at once."""
 
-ListedFirst = Annotated[
-    int, strawberry.argument(description="Maximum number of items, up to 1,000.")
-]
-
 
 class ShownTwins(msgspec.Struct, frozen=True, dict=True):
     """The groups of a page, with the values that are computed for all of them at once."""
@@ -60,7 +54,7 @@ class ShownTwins(msgspec.Struct, frozen=True, dict=True):
 
     def causes(self, numbers: Sequence[int], first: int) -> list[Cause]:
         """Return the first of some causes."""
-        check_first(first)
+        check_size("first", first)
         return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
 
 
@@ -92,16 +86,16 @@ class TwinGroupType:
     num_specs = attribute("group.rows", int, make=len)
 
     @resolver(SPECS)
-    def specs(self, first: ListedFirst = LISTED_DEFAULT) -> list[SpecType]:
+    def specs(self, first: FirstArgument = LISTED_DEFAULT) -> list[SpecType]:
         """The specs of the group: first the one on which the most specs of the revision depend,
         directly or indirectly, then the others ordered by hash.
         """
-        check_first(first)
+        check_size("first", first)
         rows = self.group.rows[:first]
         return SpecRows(self.shown.comparison.after, rows)  # type: ignore[return-value]
 
     @resolver(CAUSES)
-    def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """The causes of the differences between the first spec and the others, those that explain
         the most twins first.
         """
@@ -129,7 +123,7 @@ class TwinGroupConnection(Connection[TwinGroupType]):
     shown: strawberry.Private[ShownTwins]
 
     @resolver(CAUSES)
-    def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """Why specs are built more than once, the causes that explain the most twins first. Each
         twin has one main cause, so `numSpecs` adds up to `numSaved`. `before` of a cause describes
         the first spec of a group, and `after` the other one; there can be a cause for either

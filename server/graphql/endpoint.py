@@ -78,6 +78,9 @@ _COST_HEADER = b"x-cachelog-cost"
 _ANSWER = "cachelog.answer"
 """Key in the scope of a request: an answer that was computed but could not be sent directly."""
 
+_COMPLETED = "cachelog.completed"
+"""Key in the scope of a request: the scope with the client that trusted proxies report."""
+
 _HTML = b"text/html; charset=utf-8"
 
 
@@ -307,9 +310,11 @@ def proxy_reader(trusted_proxies: Sequence[str]) -> Callable[[Scope], Scope]:
     middleware: Any = ProxyHeadersMiddleware(inner, trusted_hosts=list(trusted_proxies))
 
     def behind_proxies(scope: Scope) -> Scope:
-        completed = dict(scope)
-        with suppress(StopIteration):
-            middleware(completed, None, None).send(None)
+        completed: Scope | None = scope.get(_COMPLETED)
+        if completed is None:
+            completed = scope[_COMPLETED] = dict(scope)
+            with suppress(StopIteration):
+                middleware(completed, None, None).send(None)
         return completed
 
     return behind_proxies

@@ -25,7 +25,6 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
-from snapshots.spack.names import ROOT_STACK
 
 _KEY_BITS = 60
 _NO_ROW = -1
@@ -188,16 +187,6 @@ def _met(frame: Frame, rows: Rows, conditions: SpecFilter) -> Mask:
 
 def _no_rows(size: int) -> Rows:
     return np.full(size, _NO_ROW, np.int32)
-
-
-LEFT_OUT = (
-    f"the stack {ROOT_STACK}, which is the union of all others",
-    "facts that only one of the two revisions knows, such as sizes that were read for one of them",
-    "tarball URLs, which name the tag and stack that a binary was fetched for",
-    "dependencies and patches, which are the same as long as the hash is",
-    "the order of lists, and the two spellings of compilers and variants",
-)
-"""Differences that a comparison does not count as changes."""
 
 
 class Comparison:

@@ -19,7 +19,7 @@ from snapshots.changes.coverage import (
     coverage,
     usual_dimensions,
 )
-from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import code_of, states_stacks
@@ -38,6 +38,7 @@ from snapshots.notes.phrases import (
     stacks_sentence,
 )
 from snapshots.notes.sections import (
+    LEFT_OUT,
     CauseEntry,
     ChangedPackage,
     ChangedSpec,

@@ -1,7 +1,7 @@
 """The sections of release notes: packages and stacks, causes of rebuilds, and losses."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Self
@@ -14,11 +14,12 @@ from snapshots.changes.cause_names import MOST_TOGETHER
 from snapshots.changes.causes import CauseCount, Causes
 from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
-from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS
+from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
@@ -166,27 +167,41 @@ def changed_specs(
     ]
 
 
-_ROOT, _ONE_SIDED, _TARBALLS, _DEPENDENCIES, _SPELLINGS = LEFT_OUT
+def _differ_in_knowledge(base: Side, head: Side) -> bool:
+    names = [name for name, fact in SPEC_FACTS.items() if fact.is_compared and fact.may_be_unknown]
+    known = ([getattr(side.frame, name).is_known for name in names] for side in (base, head))
+    return len({*map(tuple, known)}) > 1
+
+
+_LEFT_OUT: Mapping[str, Callable[[Side, Side], bool]] = {
+    f"the stack {ROOT_STACK}, which is the union of all others": lambda *sides: any(
+        ROOT_STACK in side.frame.stacks.items for side in sides
+    ),
+    "facts that only one of the two revisions knows, "
+    "such as sizes that were read for one of them": _differ_in_knowledge,
+    "tarball URLs, which name the tag and stack that a binary was fetched for": lambda *sides: all(
+        side.frame.tarball.is_known for side in sides
+    ),
+    "dependencies and patches, which are the same as long as the hash is": lambda base, head: (
+        base.graph.is_known != head.graph.is_known
+    ),
+    "the order of lists, and the two spellings of compilers and variants": lambda *sides: (
+        not all(side.graph.is_known for side in sides)
+    ),
+}
+"""Differences that a comparison does not count as changes, and whether two sides can have them.
+
+All but the first are differences of specs on both sides.
+"""
+
+LEFT_OUT = tuple(_LEFT_OUT)
+"""Differences that a comparison does not count as changes."""
 
 
 def left_out_of(explanation: Explanation) -> tuple[str, ...]:
     """Return the items of ``LEFT_OUT`` that apply to the two contents."""
-    sides = explanation.base, explanation.head
-    frames = [side.frame for side in sides]
-    persist = bool(explanation.comparison.pairing.persisting.size)
-    known = [
-        [getattr(frame, name).is_known for frame in frames]
-        for name, fact in SPEC_FACTS.items()
-        if fact.is_compared and fact.may_be_unknown
-    ]
-    there_is = {
-        _ROOT: any(ROOT_STACK in frame.stacks.items for frame in frames),
-        _ONE_SIDED: persist and any(before != after for before, after in known),
-        _TARBALLS: persist and all(frame.tarball.is_known for frame in frames),
-        _DEPENDENCIES: persist and len({side.graph.is_known for side in sides}) > 1,
-        _SPELLINGS: persist and not all(side.graph.is_known for side in sides),
-    }
-    return tuple(text for text, is_there in there_is.items() if is_there)
+    texts = LEFT_OUT if explanation.comparison.pairing.persisting.size else LEFT_OUT[:1]
+    return tuple(text for text in texts if _LEFT_OUT[text](explanation.base, explanation.head))
 
 
 _SHOWN = 10

@@ -559,7 +559,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
 
 class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Nothing of a kind may have happened, or be; ``for_each`` are dimensions of lost coverage."""
+    """An event must not have happened from base to head, or something must not be in head.
+
+    ``for_each`` are dimensions of lost coverage.
+    """
 
     key: ClassVar[str] = "forbid"
     forbid: Annotated[
@@ -600,7 +603,10 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
 
 class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Head must have a spec that matches a query, for each value for which base has one."""
+    """A query in Spack's spec syntax has a match in head.
+
+    With ``for_each``, in each cell in which base has one.
+    """
 
     key: ClassVar[str] = "require"
 
@@ -639,7 +645,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
 
 class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """The upper limit of a count or size of changes, or of a count of head."""
+    """A count or a size does not exceed a limit."""
 
     key: ClassVar[str] = "limit"
     limit: Annotated[
@@ -698,7 +704,10 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
 
 
 class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Head must contain a number of concrete specs; ``specs`` are those of a lock file."""
+    """Head contains concrete specs.
+
+    ``specs`` are those of the lock file that ``cover`` names.
+    """
 
     key: ClassVar[str] = "cover"
 

@@ -9,10 +9,11 @@ import pytest
 from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import size_delta
-from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeField, SpecChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.notes.changelog import Summary, summarize, totals
+from snapshots.notes.sections import LEFT_OUT
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.worlds import State, World, comparison_id, shown

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import BREACHES_MAX, MOST_RULES, RuleInput, RuleKind
+from schema.comparisons.gates import MOST_RULES, RuleInput, RuleKind
 from schema.documents.documents import MOST_WEIGHED
+from schema.fields.connections import PAGE_MAX
 from schema.limits import Limits
 from snapshots.catalog.library import judged
 from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule
@@ -163,12 +164,12 @@ def test_breaches_are_bounded(world: World) -> None:
     query = """query($base: String!, $head: String!, $first: Int!) {
       compare(base: $base, head: $head) { check(rules: [{name: "a", forbid: "spec-removed"}]) {
         rules { numBreaches breaches(first: $first) { message } } } } }"""
-    for first in (0, 1, BREACHES_MAX):
+    for first in (0, 1, PAGE_MAX):
         (rule,) = world.data(query, **REFS, first=first)["compare"]["check"]["rules"]
         assert len(rule["breaches"]) == min(first, rule["numBreaches"])
-    for first in (-1, BREACHES_MAX + 1):
+    for first in (-1, PAGE_MAX + 1):
         error = world.error(query, **REFS, first=first)
-        assert error["message"].startswith(f"first: {first} is not from 0")
+        assert error["message"].startswith(f"first: {first} is not between 0")
 
 
 def cost(*rules: dict[str, Any]) -> int:
