@@ -17,7 +17,7 @@ from hypothesis import settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests import traced
-from tests.schema.worlds import World, known_world
+from tests.schema.worlds import World, demo_world
 from tests.snapshots.catalog.emulators import Emulator
 
 # The processes that tests start are hundreds. Each would compile all modules anew, and each worker
@@ -103,7 +103,7 @@ def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog whose records are known, for tests that only read it."""
-    return known_world(tmp_path_factory.mktemp("world"))
+    return demo_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from coverage import Coverage
 ELSEWHERE = {
     "snapshots": (
         "tests/schema/comparisons/test_causes.py",
-        "tests/schema/comparisons/test_costs.py",
         "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",

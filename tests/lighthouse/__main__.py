@@ -1,8 +1,8 @@
-"""What Lighthouse says of each page of the demo: ``python -m tests.lighthouse``.
+"""Lighthouse scores of each page of the demo: ``python -m tests.lighthouse``.
 
-Prints a table of its categories, from 0 to 100, and what costs a page points. It exits with 1
-where a score is below ``--least``. Lighthouse comes from npm; the browser is the Chromium that is
-installed.
+Prints a table of scores from 0 to 100 per category, and the audits that cost a page points. Exits
+with 1 if a score is below ``--least``. Lighthouse is installed from npm; the browser is the
+installed Chromium.
 """
 
 import json
@@ -34,22 +34,23 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     with served(options.at) as url:
         with httpx.Client(base_url=url, timeout=60) as client:
-            pages = {name: url + it for name, it in tour(client).items() if name != "missing"}
+            pages = {name: url + path for name, path in tour(client).items() if name != "missing"}
         if options.only:
-            pages = {name: it for name, it in pages.items() if name in options.only}
-        found = audited(options.form, list(pages.values()))
-    low = 0
-    for number, (name, it) in enumerate(zip(pages, found, strict=True)):
-        if not number:
-            print("| page |", " | ".join(it["scores"]), "|")
-            print("|---|" + "---:|" * len(it["scores"]))
-        print(f"| {name} |", " | ".join(map(str, it["scores"].values())), "|", *it["wanting"])
-        low += any(score < options.least for score in it["scores"].values())
-    return 1 if low else 0
+            pages = {name: address for name, address in pages.items() if name in options.only}
+        if not pages:
+            parser.error("there is no such page")
+        results = audited(options.form, list(pages.values()))
+    print("| page |", " | ".join(results[0]["scores"]), "|")
+    print("|---|" + "---:|" * len(results[0]["scores"]))
+    for name, result in zip(pages, results, strict=True):
+        print(
+            f"| {name} |", " | ".join(map(str, result["scores"].values())), "|", *result["wanting"]
+        )
+    return int(any(min(result["scores"].values()) < options.least for result in results))
 
 
 def audited(form: str, addresses: list[str]) -> list[dict[str, Any]]:
-    """Return the scores of pages and what they lack, in the order of their addresses."""
+    """Return the scores of pages and their failed audits, in the order of their addresses."""
     with tempfile.TemporaryDirectory() as folder:
         package = npm.installed(HERE, Path(folder))
         done = subprocess.run(

@@ -1,8 +1,8 @@
-"""Makes up valid GraphQL documents: whatever a schema lets a client ask, with bounded size.
+"""Generation of valid GraphQL documents of bounded size from a schema.
 
-Arguments are often ones that mean something in a given catalog, and at times ones that fail when
-the question is executed. Response names never conflict: within one place of the response, a name
-always stands for the same field with the same arguments.
+Arguments often have a meaning in a given catalog, and sometimes fail in execution. Response names
+never conflict: at one position of the response, a name always refers to the same field with the
+same arguments.
 """
 
 import json
@@ -31,7 +31,7 @@ from graphql import (
 )
 
 Pools = Mapping[str, Sequence[str]]
-"""For the name of an argument or input field, texts that mean something in the catalog asked."""
+"""Values that have a meaning in the catalog, by the name of an argument or input field."""
 
 NUMBERS = (0, 1, 2, 3, 3, 5, 5, 5, 20, 1000, -1, 1001, 2**31 - 1)
 MOMENTS = ("2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00")
@@ -42,7 +42,7 @@ MAX_DEPTH = 9
 
 
 class Question(NamedTuple):
-    """A document with one operation, and values for its variables."""
+    """A document with one operation, and values of its variables."""
 
     text: str
     variables: dict[str, Any]
@@ -50,24 +50,24 @@ class Question(NamedTuple):
 
 @dataclass
 class Scope:
-    """The response names at one place: the field that each stands for, and the place below it.
+    """The response names at a position, each with its field and the scope below it.
 
-    With ``alone`` every field gets a name that no other place has, as in a fragment that may be
-    spread anywhere.
+    With ``alone``, every field gets a name that is unique in the document, as in a fragment that
+    can be spread anywhere.
     """
 
     alone: bool = False
-    taken: dict[str, tuple[str, "Scope"]] = field(default_factory=dict)
+    fields_by_name: dict[str, tuple[str, "Scope"]] = field(default_factory=dict)
 
 
 class Writer:
-    """Writes one question; ``draw`` decides everything."""
+    """Writes one query; all choices are drawn from ``draw``."""
 
     def __init__(self, schema: GraphQLSchema, pools: Pools, draw: random.Random) -> None:
         self._schema = schema
         self._pools = pools
         self._draw = draw
-        self._left = MAX_FIELDS
+        self._num_left = MAX_FIELDS
         self._serial = 0
         self._declared: dict[str, str] = {}
         self._values: dict[str, Any] = {}
@@ -75,10 +75,10 @@ class Writer:
         self._finished: defaultdict[str, list[str]] = defaultdict(list)
 
     def question(self) -> Question:
-        """Return a question to the schema's query type."""
+        """Return a query."""
         body = self._selection(self._schema.query_type, Scope(), MAX_DEPTH)
         declared = ", ".join(f"${name}: {text}" for name, text in self._declared.items())
-        head = f"query Asked({declared}) " if declared else ""
+        head = f"query Generated({declared}) " if declared else ""
         return Question("\n".join([head + body, *self._fragments]), self._values)
 
     # -- selections
@@ -90,7 +90,7 @@ class Writer:
 
     def _item(self, parent: Any, scope: Scope, depth: int) -> str:
         roll = self._draw.random()
-        if roll < 0.06 or self._left <= 0:
+        if roll < 0.06 or self._num_left <= 0:
             return f"__typename{self._directives()}"
         if roll < 0.14:
             return self._inline_fragment(parent, scope, depth)
@@ -101,16 +101,16 @@ class Writer:
         return self._field(parent, scope, depth)
 
     def _field(self, parent: Any, scope: Scope, depth: int) -> str:
-        self._left -= 1
+        self._num_left -= 1
         name, chosen = self._choose_field(parent, depth)
-        asked = name + self._arguments(chosen.args)
-        key = self._response_name(name, f"{asked}: {chosen.type}", scope)
+        call = name + self._arguments(chosen.args)
+        key = self._response_name(name, f"{call}: {chosen.type}", scope)
         below = ""
         if is_composite_type(get_named_type(chosen.type)):
-            inner = scope.taken[key][1]
+            inner = scope.fields_by_name[key][1]
             below = " " + self._selection(get_named_type(chosen.type), inner, depth - 1)
         alias = "" if key == name else f"{key}: "
-        return f"{alias}{asked}{self._directives()}{below}"
+        return f"{alias}{call}{self._directives()}{below}"
 
     def _choose_field(self, parent: Any, depth: int) -> tuple[str, GraphQLField]:
         fields: list[tuple[str, GraphQLField]] = list(parent.fields.items())
@@ -122,11 +122,11 @@ class Writer:
 
     def _response_name(self, name: str, signature: str, scope: Scope) -> str:
         key = name
-        conflicts = scope.taken.get(name, (signature, None))[0] != signature
+        conflicts = scope.fields_by_name.get(name, (signature, None))[0] != signature
         if scope.alone or conflicts or self._draw.random() < 0.15:
             self._serial += 1
             key = f"{name[0]}{self._serial}"
-        scope.taken.setdefault(key, (signature, Scope()))
+        scope.fields_by_name.setdefault(key, (signature, Scope()))
         return key
 
     def _inline_fragment(self, parent: Any, scope: Scope, depth: int) -> str:
@@ -139,18 +139,18 @@ class Writer:
 
     def _spread(self, parent: Any, depth: int) -> str:
         narrowed = self._narrowed(parent)
-        known = self._finished[narrowed.name]
-        if known and self._draw.random() < 0.3:
-            return f"...{self._draw.choice(known)}{self._directives()}"
+        fragments = self._finished[narrowed.name]
+        if fragments and self._draw.random() < 0.3:
+            return f"...{self._draw.choice(fragments)}{self._directives()}"
         self._serial += 1
         name = f"Part{self._serial}"
         body = self._selection(narrowed, Scope(alone=True), depth)
         self._fragments.append(f"fragment {name} on {narrowed.name} {body}")
-        known.append(name)
+        fragments.append(name)
         return f"...{name}{self._directives()}"
 
     def _narrowed(self, parent: Any) -> Any:
-        """Return a type that a fragment at this place can be on."""
+        """Return a type condition that is possible at this position."""
         if is_abstract_type(parent):
             return self._draw.choice([parent, *self._schema.get_possible_types(parent)])
         return self._draw.choice([parent, parent, *parent.interfaces])
@@ -193,7 +193,7 @@ class Writer:
             return self._variable(name, place)
         inner: Any = get_nullable_type(place.type)
         if isinstance(inner, GraphQLInputObjectType) and self._draw.random() < 0.9:
-            parts = [f"{key}: {self._text(key, it)}" for key, it in self._chosen(inner)]
+            parts = [f"{key}: {self._text(key, part)}" for key, part in self._chosen(inner)]
             return "{" + ", ".join(parts) + "}"
         return _literal(self._value(name, place.type), inner)
 
@@ -220,13 +220,13 @@ class Writer:
 
     def _chosen(self, kind: GraphQLInputObjectType) -> list[tuple[str, GraphQLInputField]]:
         return [
-            (name, it)
-            for name, it in kind.fields.items()
-            if is_required_input_field(it) or self._draw.random() < 0.25
+            (name, part)
+            for name, part in kind.fields.items()
+            if is_required_input_field(part) or self._draw.random() < 0.25
         ]
 
     def _value(self, name: str, kind: Any) -> Any:
-        """Return a value as JSON has it."""
+        """Return a value in its JSON form."""
         if isinstance(kind, GraphQLNonNull):
             kind = kind.of_type
         elif self._draw.random() < 0.05:
@@ -235,21 +235,21 @@ class Writer:
             number = self._draw.choice((0, 1, 1, 2, 3))
             return [self._value(name, kind.of_type) for _ in range(number)]
         if isinstance(kind, GraphQLInputObjectType):
-            return {key: self._value(key, it.type) for key, it in self._chosen(kind)}
+            return {key: self._value(key, part.type) for key, part in self._chosen(kind)}
         if isinstance(kind, GraphQLEnumType):
             return self._draw.choice(list(kind.values))
         if kind.name == "Int":
             return self._draw.choice(NUMBERS)
         if kind.name == "Boolean":
             return self._draw.random() < 0.5
-        known = self._pools.get(name, ())
+        pool = self._pools.get(name, ())
         if kind.name == "DateTime":
-            return self._draw.choice(MOMENTS)  # validation refuses what is not a time
-        return self._draw.choice(known if known and self._draw.random() < 0.85 else STRANGE)
+            return self._draw.choice(MOMENTS)  # validation refuses other values
+        return self._draw.choice(pool if pool and self._draw.random() < 0.85 else STRANGE)
 
 
 def _literal(value: Any, kind: Any) -> str:
-    """Return a value as a document writes it."""
+    """Return a value as a GraphQL literal."""
     kind = get_nullable_type(kind)
     if value is None:
         return "null"

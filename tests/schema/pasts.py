@@ -1,4 +1,4 @@
-"""A catalog with a past that is known: contents that come, go and come back in several series."""
+"""A catalog with several series, in which specs are added, removed and returned, and its model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,26 +15,26 @@ from tests.schema.worlds import SOURCE, State, World, opened, shown
 from tests.snapshots.factories import a_spec, day
 
 
-class Known(NamedTuple):
-    """A catalog, and a plain way to its past."""
+class History(NamedTuple):
+    """A catalog, and the model of its history."""
 
     world: World
     past: Past
 
 
-def known_past(folder: Path, lines: Sequence[tuple[str, int, Sequence[Spec]]]) -> Known:
-    """Publish tags that were seen, on days, in states; one import each."""
+def published_history(folder: Path, lines: Sequence[tuple[str, int, Sequence[Spec]]]) -> History:
+    """Publish specs under tags, each on a day and by its own import."""
     catalog = Catalog(str(folder))
-    for tag, taken, specs in lines:
-        snapshot = Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=day(taken))
+    for tag, number, specs in lines:
+        snapshot = Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=day(number))
         catalog.publish([snapshot])
     contents = {Content.of(specs).digest: Content.of(specs) for _, _, specs in lines}
     by_digest = {digest: list(content.specs()) for digest, content in contents.items()}
     world = opened(folder)
-    states = [State(it, tuple(by_digest[it.digest])) for it in world.catalog.history.revisions]
+    revisions = world.catalog.history.revisions[::-1]
+    states = [State(revision, tuple(by_digest[revision.digest])) for revision in revisions]
     past = Past(world.catalog.history, by_digest)
-    known = World(world.catalog, world.library, tuple(states[::-1]))
-    return Known(known, past)
+    return History(World(world.catalog, world.library, tuple(states)), past)
 
 
 _ZLIB = a_spec("z1", name="zlib", version="1.3", stacks=("root",))
@@ -64,13 +64,9 @@ LINES = (
     ("emptied", 43, ()),
     ("emptied", 44, A),
 )
-"""A, B, A in one series; an old release that is built again; one revision only; none at all."""
+"""A, B, A in one series; an old release that is rebuilt; a single revision; no specs."""
 
 HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
-
-
-# -- what the API shows of what the past tells
-
 
 REVISION = "{ tag digest }"
 SPAN = (
@@ -95,46 +91,49 @@ POINT = (
 
 
 def hash_json(past: Past, text: str) -> dict[str, Any] | None:
-    """Return what HASH is to show of a hash."""
-    known = past.hash_history(text)
-    if known is None:
+    """Return the expected value of HASH."""
+    history = past.hash_history(text)
+    if history is None:
         return None
     spans = [
         shown(span, "series first last is_current reason_came reason_gone gone_in")
         | {"seriesNode": {"name": span.series}}
-        for span in known.spans
+        for span in history.spans
     ]
-    own = {"hash": text, "spec": {"hash": text, "version": known.version}, "spans": spans}
-    return shown(known, "name version newest") | own
+    own = {"hash": text, "spec": {"hash": text, "version": history.version}, "spans": spans}
+    return shown(history, "name version newest") | own
 
 
 def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
-    """Return what PACKAGE is to show of a package, all but the cursors."""
-    known = past.package_timeline(name, series)
-    if known is None:
+    """Return the expected value of PACKAGE, except cursors."""
+    timeline = past.package_timeline(name, series)
+    if timeline is None:
         return None
     nodes = [
-        shown(it, "kind versions_added versions_removed specs_added specs_removed specs_changed")
-        | {"revision": shown(it, "head")["head"], "comparison": it.base and shown(it, "base head")}
+        shown(entry, "kind versions_added versions_removed specs_added specs_removed specs_changed")
         | {
+            "revision": shown(entry, "head")["head"],
+            "comparison": entry.base and shown(entry, "base head"),
             "reasons": [
-                {"reason": reason.name, "numSpecs": it.reasons[reason]}
+                {"reason": reason.name, "numSpecs": entry.reasons[reason]}
                 for reason in SpecChangeReason
-                if reason in it.reasons
-            ]
+                if reason in entry.reasons
+            ],
         }
-        for it in known.entries
+        for entry in timeline.entries
     ]
-    edges = [{"cursor": it.head.key, "node": {"kind": it.kind.name}} for it in known.entries]
-    return shown(known, "name first_seen last_seen") | {
+    edges = [
+        {"cursor": entry.head.key, "node": {"kind": entry.kind.name}} for entry in timeline.entries
+    ]
+    return shown(timeline, "name first_seen last_seen") | {
         "series": {"name": series},
-        "isCurrent": known.last_seen == past.history.of_series(series)[0],
+        "isCurrent": timeline.last_seen == past.history.of_series(series)[0],
         "entries": {"totalCount": len(nodes), "nodes": nodes, "edges": edges},
     }
 
 
 def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
-    """Return what POINT is to show of each revision of a series."""
+    """Return the expected value of POINT for each revision of a series."""
     return [
         shown(step.head, "tag taken_at num_specs num_packages total_size")
         | shown(

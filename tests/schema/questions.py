@@ -1,4 +1,4 @@
-"""Questions that together ask for every field of every type."""
+"""Queries that together select every field of every type."""
 
 from strawberry.utils.str_converters import to_camel_case
 

@@ -1,8 +1,8 @@
-"""Parts of documents, for tests that put very many of them together."""
+"""Parts of documents, for tests that combine many of them."""
 
 
 def times(count: int, part: str) -> str:
-    """Return a selection as often as that, under other names."""
+    """Return a selection repeated under different aliases."""
     return " ".join(f"a{number}: {part}" for number in range(count))
 
 

@@ -1,4 +1,4 @@
-"""Documents that people ask stay within the limits, whatever those become."""
+"""Typical documents stay within the limits."""
 
 import pytest
 from graphql import get_introspection_query
@@ -13,13 +13,12 @@ FULL = (
     "id namespace packageHash patches versions short package { id name numSpecs versions }"
 )
 ALLOWED = {
-    "introspection as GraphiQL asks for it": get_introspection_query(
+    "introspection of GraphiQL": get_introspection_query(
         specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
     ),
     "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
     **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
-    "release notes for people and programs": COMPARE
-    % "releaseNotes json: releaseNotes(format: JSON)",
+    "release notes as Markdown and JSON": COMPARE % "releaseNotes json: releaseNotes(format: JSON)",
     "1,000 packages beside all facets": REVISION
     % (
         "packages(first: 1000) { nodes { name versions stacks numSpecs } } specs { facets { "
@@ -61,9 +60,9 @@ VALUES = {
 
 
 @pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
-def test_what_people_ask_for_is_allowed(text: str) -> None:
-    """The limits are far from every page, every example and GraphiQL."""
+def test_typical_documents_are_allowed(text: str) -> None:
+    """Every page, every example and GraphiQL."""
     assert api.document(text).errors == ()
-    told = api.cost(text, None, VALUES)
-    assert 0 < told.units <= Limits().max_cost
-    assert told.num_bytes <= Limits().max_answer_bytes
+    estimate = api.cost(text, None, VALUES)
+    assert 0 < estimate.units <= Limits().max_cost
+    assert estimate.num_bytes <= Limits().max_answer_bytes

@@ -1,4 +1,4 @@
-"""What a request brings into memory: each revision once, and not more of them than it may."""
+"""Data loaded by a request: each revision once, up to a limit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,33 +16,33 @@ from tests.schema.worlds import World, opened, plain
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the library's methods that load something, call by call."""
-    made: list[str] = []
+    """Return the names of the library's load methods, in the order of calls."""
+    calls: list[str] = []
     for name in ("_make_comparison", "_load_dependencies"):
-        made_by: Callable[..., Any] = getattr(Library, name)
+        method: Callable[..., Any] = getattr(Library, name)
 
-        def counted(*args: Any, made_by: Any = made_by, name: str = name) -> Any:
-            made.append(name)
-            return made_by(*args)
+        def counted(*args: Any, method: Any = method, name: str = name) -> Any:
+            calls.append(name)
+            return method(*args)
 
         monkeypatch.setattr(Library, name, counted)
-    return made
+    return calls
 
 
-def forgetful(world: World, **limits: int) -> Context:
-    """Return the context of a request whose library keeps nothing."""
+def without_cache(world: World, **limits: int) -> Context:
+    """Return the context of a request whose library caches nothing."""
     library = Library(world.catalog, frame_bytes=0, comparison_bytes=0)
     return Context(world.catalog, library, budget=Budget(Limits(**limits)))
 
 
 def answered(world: World, text: str, **limits: int) -> Any:
-    """Answer a question with such a library."""
-    return plain(api.execute(text, context=forgetful(world, **limits)))
+    """Answer a query with such a library."""
+    return plain(api.execute(text, context=without_cache(world, **limits)))
 
 
-def test_a_comparison_is_made_once_for_all_fields(world: World, loads: list[str]) -> None:
-    """Also where it is too large to be kept for other requests."""
-    base, head = (it.digest for it in world.catalog.history.revisions[:2])
+def test_comparison_is_computed_once_for_all_fields(world: World, loads: list[str]) -> None:
+    """Also if it is too large to be cached for other requests."""
+    base, head = (revision.digest for revision in world.catalog.history.revisions[:2])
     fields = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
     response = answered(world, f'{{ compare(base: "{base}", head: "{head}") {{ {fields} }} }}')
     assert "errors" not in response
@@ -57,17 +57,17 @@ def test_dependencies_are_loaded_once_for_all_specs(world: World, loads: list[st
 
 
 def numbers_of(digests: list[str]) -> str:
-    """Return a question about the contents of some revisions."""
-    asked = (
+    """Return a query for the contents of some revisions."""
+    fields = (
         f'r{number}: revision(ref: "{digest}") {{ specs(first: 0) {{ totalCount }} }}'
         for number, digest in enumerate(digests)
     )
-    return f"{{ {' '.join(asked)} }}"
+    return f"{{ {' '.join(fields)} }}"
 
 
-def test_the_number_of_revisions_is_limited(world: World) -> None:
-    """In any order, and repeated; one more than is allowed ends the request."""
-    digests = [it.digest for it in world.catalog.history.revisions]
+def test_number_of_revisions_is_limited(world: World) -> None:
+    """In any order, with repetitions; one more than allowed ends the request."""
+    digests = [revision.digest for revision in world.catalog.history.revisions]
     distinct = list(dict.fromkeys(digests))[:3]
     assert "errors" not in answered(world, numbers_of(distinct[:2]), max_revisions=2)
     response = answered(world, numbers_of(distinct), max_revisions=2)
@@ -81,14 +81,15 @@ def test_the_number_of_revisions_is_limited(world: World) -> None:
 
 
 def test_repeated_loading_counts(world: World) -> None:
-    """Where nothing stays in memory, a request cannot alternate between revisions for ever."""
-    digests = list(dict.fromkeys(it.digest for it in world.catalog.history.revisions))[:3]
+    """Without a cache, a request cannot alternate between revisions indefinitely."""
+    revisions = world.catalog.history.revisions
+    digests = list(dict.fromkeys(revision.digest for revision in revisions))[:3]
     response = answered(world, numbers_of(digests * 5), max_revisions=4)
     assert response["errors"][0]["extensions"]["code"] == "QUERY_TOO_LARGE"
 
 
-def test_a_request_releases_what_it_has_loaded(world: World) -> None:
-    """The executor stays until the garbage collector finds it, and its context with it."""
+def test_request_releases_loaded_data(world: World) -> None:
+    """The executor, and its context, remain until the garbage collector runs."""
     context = world.context()
     api.execute('{ revision { specs(matching: "a") { totalCount } } }', context=context)
     assert not context._latest
@@ -113,8 +114,8 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", (LATE | LONG).values(), ids=LATE | LONG)
-def test_an_event_loop_waits_for_nothing(world: World, text: str) -> None:
-    """Loading, and work that takes long, is left to a thread."""
+def test_event_loop_never_blocks(world: World, text: str) -> None:
+    """Loading and long work are left to a thread."""
     fresh = opened(Path(world.catalog.location))
 
     def answered(**limits: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is deprecated names its successor, and nothing of ours uses it any longer."""
+"""Deprecated fields name their replacement, and our own documents do not use them."""
 
 import re
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ def deprecated() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "part", "reason"), [*deprecated()])
-def test_a_reason_names_the_successor(name: str, part: str, reason: str) -> None:
-    """It is another field of the type, which is not deprecated itself."""
+def test_reason_names_the_replacement(name: str, part: str, reason: str) -> None:
+    """Another field of the type, which is not deprecated itself."""
     match = re.match(r"Use `(\w+)`", reason)
     assert match is not None
     assert match[1] != part
@@ -35,7 +35,7 @@ def test_a_reason_names_the_successor(name: str, part: str, reason: str) -> None
 
 
 def documents() -> Iterator[Any]:
-    """Yield our own documents: those of pages, of exported sites, of clients and of GraphiQL."""
+    """Yield our own documents: those of pages, exported sites, clients and GraphiQL."""
     fragments = {
         path.stem: path.read_text("utf-8")
         for path in (ROOT / "server" / "pages" / "fragments").glob("*.graphql")
@@ -56,19 +56,19 @@ def documents() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("text", "fragments"), [*documents()])
 def test_our_documents_use_nothing_deprecated(text: str, fragments: dict[str, str]) -> None:
-    """Who starts from one of them starts from what stays."""
+    """Users start from these documents."""
     while (
-        lacking := {*re.findall(r"\.\.\.(\w+)", text)}
+        missing := {*re.findall(r"\.\.\.(\w+)", text)}
         - {*re.findall(r"fragment (\w+) on", text)}
         - {"on"}
     ):
-        text = "\n".join([text, *map(fragments.__getitem__, sorted(lacking))])
+        text = "\n".join([text, *map(fragments.__getitem__, sorted(missing))])
     assert validate(SCHEMA, parse(text), [NoDeprecatedCustomRule]) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda it: it.name)
-def test_the_guides_use_nothing_deprecated(path: Path) -> None:
-    """So does who reads them."""
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_guides_use_nothing_deprecated(path: Path) -> None:
+    """Users start from these documents, too."""
     blocks = re.findall(r"^```graphql\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
     for text in blocks:
         assert validate(SCHEMA, parse(text), [NoDeprecatedCustomRule]) == []

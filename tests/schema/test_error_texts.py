@@ -1,4 +1,4 @@
-"""What errors repeat of a client's own text: little of it, and nothing that is not seen."""
+"""Quotations of client text in errors: short, and without invisible characters."""
 
 import logging
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.schema.usual import api
 from tests.schema.worlds import World, plain
 
 MARK = "ж"
-"""No text of cachelog's or GraphQL's own has this letter."""
+"""A letter that no text of cachelog or GraphQL contains."""
 
 LENGTH = 3_900
 
@@ -27,7 +27,7 @@ TEXTS = {
     "short words": f"{MARK} " * (LENGTH // 2),
     "words in quotes": f"'{MARK * 50}' " * (LENGTH // 53),
     "control characters": f"{MARK}\x1b[31m\x00\r\n" * (LENGTH // 9),
-    "half characters": f"{MARK}\udc80" * (LENGTH // 2),
+    "surrogates": f"{MARK}\udc80" * (LENGTH // 2),
     "a tag and a long date": f"develop@2025-03-30T12:00:00.{'1' * 3_000}~{'9' * 8}",
     "a spec and more": f"hdf5 +{MARK * 100} ^{MARK * 200}",
 }
@@ -51,14 +51,14 @@ QUESTIONS = {
 
 
 def messages(world: World, question: str, variables: dict[str, Any]) -> Iterator[str]:
-    """Yield the messages of all errors of an answer."""
+    """Yield the messages of all errors of a response."""
     answer = api.execute(question, variables, context=world.context())
     for error in plain(answer).get("errors", ()):
         yield error["message"]
 
 
-def check(message: str) -> None:
-    """Check what a message repeats; two lines are for the caret under a query's place alone."""
+def assert_brief(message: str) -> None:
+    """Assert that a message quotes little; a second line is only the caret below a query."""
     assert message.count(MARK) <= CLIENT_TEXT
     assert message.count("1") <= CLIENT_TEXT
     first, *caret = message.split("\n")
@@ -69,21 +69,21 @@ def check(message: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_values_of_variables(world: World, text: str) -> None:
-    """Wherever a client's text is at fault, the error repeats 200 characters of it at most."""
+    """An error quotes at most 200 characters of a client's text."""
     for question in QUESTIONS.values():
         for message in messages(world, question, {"v": text}):
-            check(message)
+            assert_brief(message)
 
 
 FAULTY = ["a ref", "two refs", "an id", "a cursor", "a spec query", "a time", "a number"]
 
 
 @pytest.mark.parametrize("name", FAULTY)
-def test_a_bad_text_is_repeated_at_all(world: World, name: str) -> None:
-    """Who reads the error sees which value it is about, and control characters written out."""
+def test_invalid_text_is_quoted(world: World, name: str) -> None:
+    """The reader sees the value, with control characters escaped."""
     (message, *_) = messages(world, QUESTIONS[name], {"v": f"{MARK}\x1b"})
     assert MARK in message
-    check(message)
+    assert_brief(message)
 
 
 DOCUMENTS = {
@@ -92,7 +92,7 @@ DOCUMENTS = {
     "a block string": '{ revisions(first: """%s""") { totalCount } }' % (f"{MARK}\n" * 1_900),
     "lists": "{ revision { specs(filter: {packages: [%s]}) { totalCount } } }"
     % (f'{{a: "{MARK * 9}"}} ' * 200),
-    "what is not GraphQL": f'{{ revision "{MARK * 900}" }}',
+    "a syntax error": f'{{ revision "{MARK * 900}" }}',
     "an unknown character": "{ tags \x1b }",
     "a type": "query($v: %s) { tags { name } }" % ("Q" * 99),
 }
@@ -100,16 +100,16 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_texts_of_documents(world: World, text: str) -> None:
-    """GraphQL's own errors are cut to 200 characters, whatever they quote."""
-    found = list(messages(world, text, {}))
-    assert found
-    for message in found:
+    """GraphQL's own errors are truncated to 200 characters, whatever they quote."""
+    errors = list(messages(world, text, {}))
+    assert errors
+    for message in errors:
         assert len(message) <= CLIENT_TEXT
-        check(message)
+        assert_brief(message)
 
 
-def test_the_way_to_what_costs_most(world: World) -> None:
-    """The error of what costs too much names it by the client's aliases: 200 characters of it."""
+def test_path_of_the_most_expensive_field(world: World) -> None:
+    """The error names it by the client's aliases, up to 200 characters of them."""
     name, alias = world.newest.specs[0].name, "q" * 99
     inner = "digest"
     for _ in range(6):
@@ -121,10 +121,10 @@ def test_the_way_to_what_costs_most(world: World) -> None:
     assert 0 < error["message"].count("q") <= CLIENT_TEXT
 
 
-def test_an_outage_is_one_line_in_the_log(
+def test_unavailable_catalog_is_one_line_in_the_log(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the store says, once a request and in one line: a traceback is for what is a bug."""
+    """One line per request, without a traceback, which is for bugs."""
 
     def fail(_reader: ContentReader, digest: str) -> Frame:
         raise CatalogError("here", f"the content {digest[:12]} is\nmissing")

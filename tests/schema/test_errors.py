@@ -1,4 +1,4 @@
-"""Errors: a code for programs, a message for people, and never an inner detail."""
+"""Errors: a code for programs, a message for users, and no internal detail."""
 
 import logging
 from pathlib import Path
@@ -19,32 +19,30 @@ FAULTS = {
     "unknown tag": ("devlop", "REVISION_NOT_FOUND", "nearest: develop"),
     "unknown digest": ("0" * 64, "REVISION_NOT_FOUND", "no digest has this prefix"),
     "too far back": ("develop~2", "REVISION_NOT_FOUND", "nearest: develop~1"),
-    "no date": ("develop@yesterday", "BAD_USER_INPUT", "'yesterday' is not a date"),
+    "not a date": ("develop@yesterday", "BAD_USER_INPUT", "'yesterday' is not a date"),
     "empty": ("", "BAD_USER_INPUT", "'' is not one of TAG"),
 }
 
 
-@pytest.mark.parametrize(("ref", "code", "said"), FAULTS.values(), ids=FAULTS)
-def test_a_ref_of_nothing_gives_null_and_a_helpful_error(
-    world: World, ref: str, code: str, said: str
-) -> None:
-    """The place in the document, the path of the field, and what would have been right."""
+@pytest.mark.parametrize(("ref", "code", "message"), FAULTS.values(), ids=FAULTS)
+def test_unknown_ref_is_null_with_an_error(world: World, ref: str, code: str, message: str) -> None:
+    """With the location in the document, the path of the field, and the nearest names."""
     response = world.ask(REVISION, ref=ref)
     assert response["data"] == {"revision": None}
     (error,) = response["errors"]
     assert error["extensions"]["code"] == code
     assert error["path"] == ["revision"]
     assert error["locations"] == [{"line": 1, "column": 23}]
-    assert said in error["message"]
+    assert message in error["message"]
 
 
-def test_the_nearest_names_are_a_list_for_programs(world: World) -> None:
-    """Beside the text that was looked up, of refs and of packages; none without suggestions."""
+def test_nearest_names_are_in_the_extensions(world: World) -> None:
+    """Beside the text that was looked up, for refs and packages; absent without suggestions."""
     packages = world.data("{ revision { packages(first: 9) { nodes { name } } } }")["revision"]
-    name = max((it["name"] for it in packages["packages"]["nodes"]), key=len)
+    name = max((node["name"] for node in packages["packages"]["nodes"]), key=len)
     query = f'{{ revision {{ specs(matching: "{name}x") {{ totalCount }} }} }}'
-    found = world.error(query)["extensions"]
-    assert (found["sought"], found["nearest"][0]) == (f"{name}x", name)
+    extensions = world.error(query)["extensions"]
+    assert (extensions["sought"], extensions["nearest"][0]) == (f"{name}x", name)
     ref = world.error('{ revision(ref: "develo") { id } }')["extensions"]
     assert (ref["sought"], ref["nearest"][0]) == ("develo", "develop")
     for question in (query, '{ revision(ref: "develo") { id } }'):
@@ -52,17 +50,15 @@ def test_the_nearest_names_are_a_list_for_programs(world: World) -> None:
         assert set(silent["errors"][0]["extensions"]) == {"code"}
 
 
-def test_an_error_leaves_the_rest_of_the_answer(world: World) -> None:
-    """Fields beside the one that fails are answered."""
+def test_other_fields_are_answered(world: World) -> None:
+    """Beside the one that fails."""
     response = world.ask('{ revision { digest } other: revision(ref: "nope") { digest } }')
     assert response["data"] == {"revision": {"digest": world.newest.info.digest}, "other": None}
     assert [error["path"] for error in response["errors"]] == [["other"]]
 
 
-def test_a_prefix_of_two_digests_is_ambiguous(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error lists the digests that begin so."""
+def test_prefix_of_two_digests_is_ambiguous(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error lists the digests with the prefix."""
     history = world.catalog.history
     digests = sorted(["abcdef" + "0" * 58, "abcdef" + "1" * 58])
     monkeypatch.setitem(history.__dict__, "digests", digests)
@@ -71,8 +67,8 @@ def test_a_prefix_of_two_digests_is_ambiguous(
     assert all(digest[:12] in error["message"] for digest in digests)
 
 
-def test_an_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:
-    """Lists are empty; asking for the newest revision is an error with a code."""
+def test_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:
+    """Lists are empty; requesting the newest revision is an error with a code."""
     world = opened(tmp_path / "nothing")
     question = "{ tags { name } revisions { totalCount nodes { id } } }"
     assert world.data(question) == {"tags": [], "revisions": {"totalCount": 0, "nodes": []}}
@@ -81,8 +77,8 @@ def test_an_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:
 
 
 INVALID = {
-    "nothing": ("", "GRAPHQL_PARSE_FAILED"),
-    "no document": ("}{", "GRAPHQL_PARSE_FAILED"),
+    "empty": ("", "GRAPHQL_PARSE_FAILED"),
+    "a syntax error": ("}{", "GRAPHQL_PARSE_FAILED"),
     "too many tokens": ("{ tags { name } " * 2_000, "GRAPHQL_PARSE_FAILED"),
     "too deep": ("{ revision " * 2_000, "GRAPHQL_PARSE_FAILED"),
     "an unknown field": ("{ tags { nope } }", "GRAPHQL_VALIDATION_FAILED"),
@@ -93,8 +89,8 @@ INVALID = {
 
 
 @pytest.mark.parametrize(("text", "code"), INVALID.values(), ids=INVALID)
-def test_a_document_that_cannot_be_executed_has_no_data(world: World, text: str, code: str) -> None:
-    """Not even null: nothing was executed. Every error has the code."""
+def test_invalid_document_has_no_data(world: World, text: str, code: str) -> None:
+    """Not even null, as nothing was executed. Every error has the code."""
     answer = api.execute(text, context=world.context())
     assert not answer.executed
     response = plain(answer)
@@ -103,9 +99,9 @@ def test_a_document_that_cannot_be_executed_has_no_data(world: World, text: str,
 
 
 WRONG_VARIABLES: dict[str, tuple[str, dict[str, Any]]] = {
-    "a text for a number": ("query($v: Int) { revisions(first: $v) { totalCount } }", {"v": "1"}),
+    "a string for a number": ("query($v: Int) { revisions(first: $v) { totalCount } }", {"v": "1"}),
     "null for a value": ("query($v: ID!) { node(id: $v) { id } }", {"v": None}),
-    "nothing for a value": ("query($v: ID!) { node(id: $v) { id } }", {}),
+    "no value": ("query($v: ID!) { node(id: $v) { id } }", {}),
     "an unknown value": (
         "query($v: SpecOrderField!) { revision { specs(orderBy: {field: $v}) { totalCount } } }",
         {"v": "NOPE"},
@@ -118,10 +114,10 @@ WRONG_VARIABLES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("text", "variables"), WRONG_VARIABLES.values(), ids=WRONG_VARIABLES)
-def test_variables_of_a_wrong_type_are_the_clients_fault(
+def test_variables_of_a_wrong_type_are_client_errors(
     world: World, text: str, variables: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is executed, and nothing is logged as if the server had failed."""
+    """Nothing is executed, and nothing is logged."""
     answer = api.execute(text, variables, context=world.context())
     assert not answer.executed
     (error,) = plain(answer)["errors"]
@@ -130,8 +126,8 @@ def test_variables_of_a_wrong_type_are_the_clients_fault(
     assert caplog.records == []
 
 
-def test_an_operation_that_is_not_there_is_the_clients_fault(world: World) -> None:
-    """A name that no operation has, or no name where there are several."""
+def test_unknown_operation_is_a_client_error(world: World) -> None:
+    """An unknown name, or no name if there are several operations."""
     text = "query A { tags { name } } query B { tags { name } }"
     for name in ("C", None):
         answer = api.execute(text, None, name, context=world.context())
@@ -141,13 +137,13 @@ def test_an_operation_that_is_not_there_is_the_clients_fault(world: World) -> No
 
 
 @pytest.mark.parametrize("batch", [True, False], ids=["in a list", "alone"])
-def test_an_unexpected_error_is_masked(
+def test_unexpected_error_is_masked(
     world: World,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     batch: bool,
 ) -> None:
-    """The response shows an id; the log has the secret and its traceback under that id."""
+    """The response contains an id; the log has the details and traceback under that id."""
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("the secret of the house")
@@ -168,8 +164,8 @@ def test_an_unexpected_error_is_masked(
     assert "the secret of the house" in str(record.exc_info[1])
 
 
-def test_every_error_of_the_domain_has_a_code() -> None:
-    """An error that the domain learns of later is shown to the user, not masked."""
+def test_new_errors_of_the_domain_are_shown() -> None:
+    """An error class without a code of its own is a client error, and is not masked."""
 
     class Later(CachelogError):
         pass
@@ -178,10 +174,10 @@ def test_every_error_of_the_domain_has_a_code() -> None:
     assert shown["extensions"] == {"code": "BAD_USER_INPUT"}
 
 
-def test_what_nests_too_deeply_to_execute_is_the_clients_fault(
+def test_deeply_nested_query_is_a_client_error(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The stack of the server is finite; a client that exhausts it is told so."""
+    """The stack of the server is finite; the error says so."""
     name = world.newest.specs[0].name
     pair = f'package(name: "{name}") {{ revision {{ '
     for depth in (20, 75, 80, 85):

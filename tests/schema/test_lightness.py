@@ -1,4 +1,4 @@
-"""What an event loop answers itself: what is small and known to be so."""
+"""Requests that the event loop executes itself: small ones."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ LIGHT: dict[str, tuple[str, bool]] = {
 
 @pytest.mark.parametrize(("text", "is_light"), LIGHT.values(), ids=LIGHT)
 def test_light_documents_run_in_the_event_loop(text: str, is_light: bool) -> None:
-    """Short documents of small costs; nothing that has long lists or masks to make."""
+    """Short documents of low cost, without long lists or masks."""
     assert API().is_light(None, api.cost(text, None, None)) is is_light
 
 
@@ -42,19 +42,19 @@ def test_light_documents_run_in_the_event_loop(text: str, is_light: bool) -> Non
     ],
 )
 def test_large_variables_are_not_light(variables: dict[str, Any]) -> None:
-    """Whatever the document makes of them: nobody looks at them in the event loop."""
+    """For any document: they are not read in the event loop."""
     text = "{ revision { tag } }"
     assert not API().is_light(variables, api.cost(text, None, None))
 
 
-def test_a_document_is_weighed_once_its_cost_is_known() -> None:
-    """The document was read, and its cost added up for variables of the same sizes."""
-    known = API()
-    assert not known.is_weighed(SIZED, None, {"n": 1})
-    known.document(SIZED)
-    assert not known.is_weighed(SIZED, None, {"n": 1})
-    known.cost(SIZED, None, {"n": 1})
-    assert known.is_weighed(SIZED, None, {"n": 1, "undeclared": 2})
-    assert not known.is_weighed(SIZED, None, {"n": 2})
-    known.document("{ nope }")
-    assert known.is_weighed("{ nope }", None, None)
+def test_document_is_weighed_once_its_cost_is_cached() -> None:
+    """The cost is cached for variables of the same sizes."""
+    cached_api = API()
+    assert not cached_api.is_weighed(SIZED, None, {"n": 1})
+    cached_api.document(SIZED)
+    assert not cached_api.is_weighed(SIZED, None, {"n": 1})
+    cached_api.cost(SIZED, None, {"n": 1})
+    assert cached_api.is_weighed(SIZED, None, {"n": 1, "undeclared": 2})
+    assert not cached_api.is_weighed(SIZED, None, {"n": 2})
+    cached_api.document("{ nope }")
+    assert cached_api.is_weighed("{ nope }", None, None)

@@ -12,7 +12,7 @@ from schema import api
 from schema.api import API
 from schema.documents.documents import Documents
 from schema.limits import Limits
-from tests.schema.worlds import World, known_world
+from tests.schema.worlds import World, demo_world
 from tests.snapshots.factories import hash_of
 
 SCHEMA = api.schema._schema
@@ -22,7 +22,7 @@ FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"), num_specs=100)
+    return demo_world(tmp_path_factory.mktemp("catalog"), num_specs=100)
 
 
 def fields(names: Iterable[str]) -> str:

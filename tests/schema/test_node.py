@@ -1,4 +1,4 @@
-"""Ids: every object can be fetched again by its id, in every process, for ever."""
+"""Ids: every object can be fetched by its id, in every process, permanently."""
 
 import base64
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from schema.node import node_id, parse_node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument
-from tests.schema.worlds import SOURCE, World, comparison_id, known_world, opened, revision_id
+from tests.schema.worlds import SOURCE, World, comparison_id, demo_world, opened, revision_id
 
 IDS = """query($base: String!, $head: String!) {
   series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
@@ -40,30 +40,30 @@ ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are known."""
-    return known_world(tmp_path_factory.mktemp("catalog"), seed=5)
+    """Return a small catalog whose records are available."""
+    return demo_world(tmp_path_factory.mktemp("catalog"), seed=5)
 
 
 def objects_in(data: Any) -> list[dict[str, Any]]:
-    """Return every object with an id, with its plain fields alone."""
+    """Return every object with an id, with its string fields only."""
     if isinstance(data, list):
-        return [found for item in data for found in objects_in(item)]
+        return [one for item in data for one in objects_in(item)]
     if not isinstance(data, dict):
         return []
-    inner = [found for item in data.values() for found in objects_in(item)]
+    inner = [one for item in data.values() for one in objects_in(item)]
     plain = {name: value for name, value in data.items() if isinstance(value, str)}
     return [plain, *inner] if "id" in data else inner
 
 
 def refs_of(world: World) -> dict[str, str]:
-    """Return the two revisions that the questions here are about."""
+    """Return the two revisions of these queries."""
     return {"base": world.states[0].info.digest, "head": world.newest.info.digest}
 
 
-def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
-    """Objects of all these types come back as they were, in the order asked for."""
-    known = objects_in(world.data(IDS, **refs_of(world)))
-    assert {it["__typename"] for it in known} == {
+def test_objects_are_fetched_by_id(world: World) -> None:
+    """Objects of all these types are equal, in the requested order."""
+    objects = objects_in(world.data(IDS, **refs_of(world)))
+    assert {one["__typename"] for one in objects} == {
         "Revision",
         "Tag",
         "Package",
@@ -77,21 +77,21 @@ def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
         "PackageHistory",
         "Series",
     }
-    ids = [it["id"] for it in known]
-    assert world.data(FETCH, ids=ids)["nodes"] == known
-    assert world.data(FETCH, ids=ids[::-1])["nodes"] == known[::-1]
-    for it in known[:: len(known) // 9]:
-        expected = {"__typename": it["__typename"], "id": it["id"]}
-        assert world.data(ONE, id=it["id"])["node"] == expected
+    ids = [one["id"] for one in objects]
+    assert world.data(FETCH, ids=ids)["nodes"] == objects
+    assert world.data(FETCH, ids=ids[::-1])["nodes"] == objects[::-1]
+    for one in objects[:: len(objects) // 9]:
+        expected = {"__typename": one["__typename"], "id": one["id"]}
+        assert world.data(ONE, id=one["id"])["node"] == expected
 
 
 def test_ids_name_one_object_each(world: World) -> None:
-    """Two objects never share an id; the same object has the same one wherever it is met."""
+    """Two objects never share an id; an object has the same id everywhere."""
     facts: dict[str, dict[str, Any]] = {}
     data = world.data(IDS, **refs_of(world))
     compared = data["compare"]
-    for it in objects_in(data):
-        assert facts.setdefault(it["id"], it) == it
+    for one in objects_in(data):
+        assert facts.setdefault(one["id"], one) == one
     changes = [compared["packages"]["nodes"], compared["stackChanges"], compared["specs"]["nodes"]]
     numbers = len(world.newest.specs), len({spec.name for spec in world.newest.specs})
     stacks = len({stack for spec in world.newest.specs for stack in spec.stacks})
@@ -99,24 +99,24 @@ def test_ids_name_one_object_each(world: World) -> None:
 
 
 def test_ids_outlive_later_revisions(tmp_path: Path) -> None:
-    """What is published later changes no id, not even of the same content under another tag."""
-    world = known_world(tmp_path)
-    known = objects_in(world.data(IDS, **refs_of(world)))
+    """Later revisions change no id, not even with equal content under another tag."""
+    world = demo_world(tmp_path)
+    objects = objects_in(world.data(IDS, **refs_of(world)))
     snapshot = Snapshot(
         tag="mirror",
         content=Content.of(world.newest.specs),
         source=SOURCE,
         taken_at=datetime(2024, 1, 1, tzinfo=UTC),
     )
-    (made,) = Catalog(str(tmp_path)).publish([snapshot])
-    assert (made.is_new, made.revision.digest) == (True, world.newest.info.digest)
+    (publication,) = Catalog(str(tmp_path)).publish([snapshot])
+    assert (publication.is_new, publication.revision.digest) == (True, world.newest.info.digest)
     again = opened(tmp_path)
-    assert objects_in(again.data(IDS, **refs_of(world))) == known
-    assert again.data(FETCH, ids=[it["id"] for it in known])["nodes"] == known
+    assert objects_in(again.data(IDS, **refs_of(world))) == objects
+    assert again.data(FETCH, ids=[one["id"] for one in objects])["nodes"] == objects
 
 
-def test_an_id_of_nothing_is_null(world: World) -> None:
-    """Well-formed ids whose revision or whose object is not there give null, without an error."""
+def test_unknown_id_is_null(world: World) -> None:
+    """Well-formed ids of missing revisions or objects are null, without an error."""
     key, digest = world.newest.info.key, world.newest.info.digest
     ids = [
         node_id("Revision", digest, "0" * 18),
@@ -148,21 +148,21 @@ def test_an_id_of_nothing_is_null(world: World) -> None:
     assert world.data(FETCH, ids=ids)["nodes"] == [None] * len(ids)
 
 
-NO_IDS = {
+INVALID = {
     "empty": "",
     "plain text": "Spec:abc",
-    "no base64": "a",
-    "odd letters": "ü\n",
-    "no UTF-8": base64.b64encode(b"\xff:\xff").decode(),
+    "invalid base64": "a",
+    "special characters": "ü\n",
+    "invalid UTF-8": base64.b64encode(b"\xff:\xff").decode(),
     "another type": node_id("GrowthPoint", "develop"),
     "the interface": node_id("Node", "develop"),
     "no type": node_id(""),
 }
 
 
-@pytest.mark.parametrize("text", NO_IDS.values(), ids=NO_IDS)
-def test_a_text_that_is_no_id_is_the_clients_fault(world: World, text: str) -> None:
-    """The message repeats the text; in a list the place of the bad id is not found alone."""
+@pytest.mark.parametrize("text", INVALID.values(), ids=INVALID)
+def test_invalid_id_is_a_client_error(world: World, text: str) -> None:
+    """The message quotes the text."""
     error = world.error(ONE, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
     assert error["message"] == f"id: {text!r} is not an id of this API"
@@ -170,16 +170,16 @@ def test_a_text_that_is_no_id_is_the_clients_fault(world: World, text: str) -> N
 
 
 @pytest.mark.parametrize("parts", [(), ("",), ("a",), ("a", "b-c_d"), ("ü", "", "z" * 99)])
-def test_ids_are_parsed_to_what_they_were_made_of(parts: tuple[str, ...]) -> None:
-    """An id holds its type and parts, as characters that need no escaping in JSON."""
+def test_ids_round_trip(parts: tuple[str, ...]) -> None:
+    """An id encodes its type and parts in characters that need no escaping in JSON."""
     id_ = node_id("Kind", *parts)
     assert parse_node_id(id_) == ("Kind", list(parts))
     assert id_.isascii()
     assert not set(id_) & set('"\\')
 
 
-def test_ids_are_those_that_clients_have_kept(world: World) -> None:
-    """The form of an id never changes: clients may have stored it years ago."""
+def test_form_of_ids_is_unchanged(world: World) -> None:
+    """Clients may have stored ids years ago."""
     info = world.newest.info
     revision = base64.b64encode(f"Revision:{info.digest}:{info.key}".encode()).decode()
     assert revision_id(info) == revision

@@ -1,4 +1,4 @@
-"""What no client should send: an error that says so, and never one that blames the server."""
+"""Invalid values: errors that blame the client rather than the server."""
 
 import math
 from typing import Any
@@ -69,16 +69,16 @@ DECLARED = (
 
 
 def response_to(world: World, text: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the response to a question; its JSON must be JSON."""
+    """Return the response to a query as JSON."""
     return plain(api.execute(text, variables, context=world.context()))
 
 
 def codes(response: dict[str, Any]) -> set[str]:
-    """Return the codes of a response's errors."""
+    """Return the codes of the errors of a response."""
     return {error["extensions"]["code"] for error in response.get("errors", ())}
 
 
-CLIENTS = {
+CLIENT_CODES = {
     "BAD_USER_INPUT",
     "REVISION_NOT_FOUND",
     "AMBIGUOUS_REF",
@@ -92,13 +92,13 @@ CLIENTS = {
 
 @examples(100)
 @given(text=st.sampled_from(DECLARED), value=VALUES)
-def test_odd_variables_are_the_clients_fault(world: World, text: str, value: Any) -> None:
-    """Of whatever type, size and depth: answered, or refused with a code of the client's."""
-    assert codes(response_to(world, text, {"v": value})) <= CLIENTS
+def test_invalid_variables_are_client_errors(world: World, text: str, value: Any) -> None:
+    """Any type, size and depth is answered or refused with a client's code."""
+    assert codes(response_to(world, text, {"v": value})) <= CLIENT_CODES
 
 
-def test_depth_that_no_stack_has(world: World) -> None:
-    """A variable of 100,000 lists within each other."""
+def test_excessive_depth_is_refused(world: World) -> None:
+    """A variable of 100,000 nested lists."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -129,31 +129,31 @@ LITERALS = (
         "revision { tag @skip(if: %s) }",
     ],
 )
-def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: str) -> None:
-    """The same of what a document writes itself."""
-    assert codes(response_to(world, "{ " + place % literal + " }", {})) <= CLIENTS
+def test_invalid_literals_are_client_errors(world: World, place: str, literal: str) -> None:
+    """As of variables."""
+    assert codes(response_to(world, "{ " + place % literal + " }", {})) <= CLIENT_CODES
 
 
 @pytest.mark.parametrize(
     "text", ['{ tag(name: "\ud800") { name } }', "{ a\ud800 }", "\ud800", "#\ud800"]
 )
-def test_a_document_that_is_no_unicode_is_the_clients_fault(world: World, text: str) -> None:
-    """Half a character cannot be sent back, so nothing that is shown has one."""
+def test_document_with_surrogates_is_a_client_error(world: World, text: str) -> None:
+    """Surrogates cannot be encoded, so the response has none."""
     response = response_to(world, text, {})
-    assert codes(response) <= CLIENTS
+    assert codes(response) <= CLIENT_CODES
     orjson.dumps(response)
 
 
-UNKNOWN = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+BY_IDS = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 
 
-def test_an_answer_has_few_errors(world: World) -> None:
-    """Of wrong ids as many errors as are allowed; beyond it, the last says how many more."""
+def test_number_of_errors_is_limited(world: World) -> None:
+    """Beyond the limit, the last error states the number of others."""
     most = Limits().max_errors
-    allowed = response_to(world, UNKNOWN, {"ids": ["nope"] * most})
+    allowed = response_to(world, BY_IDS, {"ids": ["nope"] * most})
     assert len(allowed["errors"]) == most
     assert "is not an id" in allowed["errors"][-1]["message"]
-    response = response_to(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    response = response_to(world, BY_IDS, {"ids": ["nope"] * 1_000})
     assert response["data"] == {"nodes": [None] * 1_000}
     assert len(response["errors"]) == most == 20
     assert response["errors"][0]["path"] == ["nodes", 0]
@@ -161,10 +161,8 @@ def test_an_answer_has_few_errors(world: World) -> None:
     assert response["errors"][-1]["extensions"] == {"code": "TOO_MANY_ERRORS"}
 
 
-def test_errors_are_found_in_the_text_only_where_they_are_shown(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To look for a place takes time in proportion to the document, for each of the errors."""
+def test_errors_are_located_only_if_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locating an error takes time proportional to the document."""
     located = []
 
     def locate(*arguments: Any) -> GraphQLError:
@@ -172,7 +170,7 @@ def test_errors_are_found_in_the_text_only_where_they_are_shown(
         return located_error(*arguments)
 
     monkeypatch.setattr("graphql.execution.executor.located_error", locate)
-    response_to(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    response_to(world, BY_IDS, {"ids": ["nope"] * 1_000})
     assert 0 < len(located) <= Limits().max_errors + 1
 
 
@@ -191,17 +189,15 @@ def test_errors_are_found_in_the_text_only_where_they_are_shown(
     ],
 )
 @pytest.mark.parametrize("suggestions", [True, False])
-def test_suggestions_can_be_switched_off(
-    world: World, text: str, hint: str, suggestions: bool
-) -> None:
-    """Then no error names what is near: neither in the schema nor in the catalog."""
+def test_suggestions_can_be_disabled(world: World, text: str, hint: str, suggestions: bool) -> None:
+    """Then no error lists similar names of the schema or the catalog."""
     api = API(suggestions=suggestions)
     answer = plain(api.execute(text, {"v": "SIZ"}, context=world.context()))
     assert (hint in answer["errors"][0]["message"]) == suggestions
 
 
-def test_introspection_can_be_switched_off(world: World) -> None:
-    """Then a document that asks for the schema is not valid; ``__typename`` still is."""
+def test_introspection_can_be_disabled(world: World) -> None:
+    """A document that queries the schema is then invalid, except for ``__typename``."""
     closed = API(introspection=False)
     for text in ("{ __schema { types { name } } }", '{ __type(name: "Spec") { name } }'):
         assert "errors" not in plain(API().execute(text, context=world.context()))

@@ -1,4 +1,4 @@
-"""The fields of a query, against answers computed from the records."""
+"""The fields of a query, compared with values computed from the records."""
 
 from typing import Any
 
@@ -43,15 +43,15 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "totalSize": listings.total_size(state.specs),
         "source": {
             **{name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
-            "location": "pages",  # of a local path the last part alone
+            "location": "pages",  # only the last part of a local path
         },
         "numProven": None,
         "unproven": None,
     }
 
 
-def test_the_questions_are_about_every_field() -> None:
-    """No field of any type is without a question."""
+def test_queries_select_every_field() -> None:
+    """Of every type."""
     schema = api.schema._schema
     types = TypeInfo(schema)
     selected: set[tuple[str, str]] = set()
@@ -76,7 +76,7 @@ def test_the_questions_are_about_every_field() -> None:
 # -- tags and revisions
 
 
-def test_tags_stand_in_natural_order(world: World) -> None:
+def test_tags_are_in_natural_order(world: World) -> None:
     """Develop first, then releases, then dated snapshots, newest first; each with its series."""
     data = world.data(questions.REVISIONS)
     shown = [(tag["name"], tag["series"], tag["revisions"]["totalCount"]) for tag in data["tags"]]
@@ -99,7 +99,7 @@ def test_tags_stand_in_natural_order(world: World) -> None:
     ("tag", "numbers"),
     [(None, (5, 4, 3, 2, 1, 0)), ("develop", (5, 4)), ("v0.22.0", (1,)), ("nope", ()), ("", ())],
 )
-def test_revisions_stand_newest_first(
+def test_revisions_are_newest_first(
     world: World, tag: str | None, numbers: tuple[int, ...]
 ) -> None:
     """All of them, or those of a tag, with the neighbours in their series."""
@@ -135,55 +135,39 @@ CHOICES: dict[str, tuple[dict[str, str], tuple[int, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(("asked", "numbers"), CHOICES.values(), ids=CHOICES)
-def test_revisions_are_chosen_by_series_and_time(
-    world: World, asked: dict[str, str], numbers: tuple[int, ...]
+@pytest.mark.parametrize(("arguments", "numbers"), CHOICES.values(), ids=CHOICES)
+def test_revisions_are_filtered_by_series_and_time(
+    world: World, arguments: dict[str, str], numbers: tuple[int, ...]
 ) -> None:
-    """Both moments are included; all conditions must be met."""
+    """Both times are inclusive; all conditions must be met."""
     question = """query($tag: String, $series: String, $since: DateTime, $until: DateTime) {
       revisions(tag: $tag, series: $series, since: $since, until: $until) { nodes { digest } }
     }"""
-    found = world.data(question, **asked)["revisions"]["nodes"]
-    assert [node["digest"] for node in found] == [world.states[it].info.digest for it in numbers]
+    nodes = world.data(question, **arguments)["revisions"]["nodes"]
+    digests = [world.states[number].info.digest for number in numbers]
+    assert [node["digest"] for node in nodes] == digests
 
 
 @pytest.mark.parametrize("moment", ["yesterday", 20250101])
-def test_a_moment_is_a_text_of_rfc_3339(world: World, moment: object) -> None:
-    """Anything else is the client's fault, in a variable as in the document."""
+def test_times_are_in_rfc_3339(world: World, moment: object) -> None:
+    """Anything else is a client error."""
     error = world.error(
         "query($since: DateTime) { revisions(since: $since) { totalCount } }", since=moment
     )
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-REFS = {
-    "develop": 5,
-    "develop~1": 4,
-    "develop@2025-01-19": 4,
-    "develop@2025-01-20~1": 4,
-    "nope": None,
-}
-
-
-@pytest.mark.parametrize("ref", REFS)
-def test_a_ref_names_a_revision(world: World, ref: str) -> None:
-    """A tag, a tag at a moment, and steps back from either; null where there is none."""
-    found = world.ask("query($ref: String) { revision(ref: $ref) { digest } }", ref=ref)["data"]
-    number = REFS[ref]
-    expected = None if number is None else {"digest": world.states[number].info.digest}
-    assert found["revision"] == expected
-
-
-def test_a_digest_names_a_revision(world: World) -> None:
-    """Whole or cut, in small letters or capitals."""
-    digest = world.states[3].info.digest
-    for ref in (digest, digest[:6], digest[:6].upper()):
+def test_refs(world: World) -> None:
+    """A tag, a tag at a time, steps back from either, or a digest or prefix in any case."""
+    prefix = world.states[3].info.digest[:6]
+    refs = {"develop~1": 4, "develop@2025-01-20~1": 4, prefix: 3, prefix.upper(): 3}
+    for ref, number in refs.items():
         data = world.data("query($ref: String) { revision(ref: $ref) { digest } }", ref=ref)
-        assert data["revision"]["digest"] == digest
+        assert data["revision"]["digest"] == world.states[number].info.digest
 
 
-def test_without_a_ref_the_newest_of_develop_is_meant(world: World) -> None:
-    """Left out and null mean the same."""
+def test_default_ref_is_the_newest_of_develop(world: World) -> None:
+    """If it is absent or null."""
     for question in ("{ revision { digest } }", "{ revision(ref: null) { digest } }"):
         assert world.data(question)["revision"]["digest"] == world.newest.info.digest
 
@@ -192,8 +176,8 @@ def test_without_a_ref_the_newest_of_develop_is_meant(world: World) -> None:
 
 
 @EVERY_STATE
-def test_packages_stand_by_name_with_all_facts(world: World, number: int) -> None:
-    """Each package sums up its specs; one that is not there is null."""
+def test_packages_are_by_name_with_all_facts(world: World, number: int) -> None:
+    """Each package sums up its specs; an unknown one is null."""
     state = world.states[number]
     expected = [listings.package_json(name, state.specs) for name in listings.names(state.specs)]
     for name, facts in zip(listings.names(state.specs), expected, strict=True):
@@ -215,8 +199,8 @@ def test_packages_stand_by_name_with_all_facts(world: World, number: int) -> Non
 
 
 @EVERY_STATE
-def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
-    """Each stack sums up its specs, root too; one that is not there is null."""
+def test_stacks_are_by_name_with_all_facts(world: World, number: int) -> None:
+    """Each stack sums up its specs, including root; an unknown one is null."""
     state = world.states[number]
     names = sorted({stack for spec in state.specs for stack in spec.stacks})
     for name in names:
@@ -240,7 +224,7 @@ def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
 
 @EVERY_STATE
 def test_specs_have_all_facts(world: World, number: int) -> None:
-    """Every spec, by package, newest version first; and what all of them have in common."""
+    """Every spec, by package, newest version first; with facets of all."""
     state = world.states[number]
     specs = listings.own_order(state.specs)
     sizes = dict(listings.counts(specs, "packages"))
@@ -276,16 +260,16 @@ ONE = """query($hash: String!, $ref: String) {
 
 
 @EVERY_STATE
-def test_a_spec_of_the_catalog(world: World, number: int) -> None:
-    """By its hash or how it begins, in the revision of a ref or the newest that has it."""
+def test_spec_of_the_catalog(world: World, number: int) -> None:
+    """By its hash or a prefix, in the revision of a ref or the newest that contains it."""
     state, newest = world.states[number], world.newest
     for spec in state.specs[:5]:
         expected = {"hash": spec.hash, "revision": {"digest": state.info.digest}}
         for text in (spec.hash, f"/{spec.hash[:20].upper()}"):
             assert world.data(ONE, hash=text, ref=state.info.digest)["spec"] == expected
     for spec in newest.specs[:5]:
-        holding = [it for it in world.states if spec.hash in {own.hash for own in it.specs}]
-        last = max(holding, key=lambda it: it.info.taken_at)
+        states = [one for one in world.states if spec.hash in {own.hash for own in one.specs}]
+        last = max(states, key=lambda state: state.info.taken_at)
         expected = {"hash": spec.hash, "revision": {"digest": last.info.digest}}
         assert world.data(ONE, hash=spec.hash[:20])["spec"] == expected
     assert world.data(ONE, hash="a" * 32) == {"spec": None}
@@ -293,7 +277,7 @@ def test_a_spec_of_the_catalog(world: World, number: int) -> None:
 
 
 def test_errors_of_a_spec_of_the_catalog(world: World) -> None:
-    """They are those of a hash, and of a ref."""
+    """Those of a hash, and of a ref."""
     for ref in (None, "develop"):
         error = world.error(ONE, hash="", ref=ref)
         assert error["extensions"]["code"] in ("AMBIGUOUS_HASH", "BAD_USER_INPUT")

@@ -1,4 +1,4 @@
-"""Subscriptions: which revisions they are about, and what an event is answered with."""
+"""Subscriptions: their conditions on revisions, and the responses to events."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -12,19 +12,19 @@ from tests.schema import questions
 from tests.schema.worlds import World, plain, revision_id
 
 
-async def nothing() -> AsyncIterator[RevisionInfo]:
+async def no_events() -> AsyncIterator[RevisionInfo]:
     """Yield no event."""
     for event in tuple[RevisionInfo, ...]():
         yield event
 
 
-def wanted_by(world: World, query: str, /, **variables: Any) -> Callable[[RevisionInfo], bool]:
-    """Return the condition that a subscription puts on its events."""
+def condition_of(world: World, query: str, /, **variables: Any) -> Callable[[RevisionInfo], bool]:
+    """Return the condition of a subscription on its events."""
     conditions: list[Callable[[RevisionInfo], bool]] = []
 
-    def follow(is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
-        conditions.append(is_wanted)
-        return nothing()
+    def follow(is_included: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
+        conditions.append(is_included)
+        return no_events()
 
     context = Context(world.catalog, world.library, follow=follow)
     assert API().subscribe(query, variables, context=context) is None
@@ -44,31 +44,31 @@ def wanted_by(world: World, query: str, /, **variables: Any) -> Callable[[Revisi
         ("(tag: null, series: null)", {0, 1, 2, 3, 4, 5}),
     ],
 )
-def test_a_subscription_is_about_a_tag_or_a_series(
-    world: World, arguments: str, expected: set[int]
-) -> None:
-    """Or about both, or about all revisions."""
-    is_wanted = wanted_by(world, f"subscription {{ revisionPublished{arguments} {{ tag }} }}")
-    assert {number for number, it in enumerate(world.states) if is_wanted(it.info)} == expected
+def test_subscription_to_a_tag_or_series(world: World, arguments: str, expected: set[int]) -> None:
+    """Or to both, or to all revisions."""
+    is_included = condition_of(world, f"subscription {{ revisionPublished{arguments} {{ tag }} }}")
+    assert {
+        number for number, state in enumerate(world.states) if is_included(state.info)
+    } == expected
 
 
-def test_an_event_is_answered_as_the_revision_would_be(world: World) -> None:
-    """With all its fields, whatever was published since."""
+def test_event_equals_a_query_for_the_revision(world: World) -> None:
+    """With all fields, regardless of later revisions."""
     for state in world.states:
         answer = API().execute(questions.PUBLISHED, context=world.context(), event=state.info)
-        asked = questions.PUBLISHED.replace(
+        query = questions.PUBLISHED.replace(
             "revisionPublished(series: $series, tag: $tag)",
             f'node(id: "{revision_id(state.info)}")',
         ).replace("subscription($series: String, $tag: String)", "query")
-        asked = asked.replace(
+        query = query.replace(
             "previous { id } next { id }", "... on Revision { previous { id } next { id } }"
         )
-        expected = world.data(asked)["node"]
+        expected = world.data(query)["node"]
         assert plain(answer) == {"data": {"revisionPublished": expected}}
 
 
 def test_errors_of_an_event_are_those_of_a_query(world: World) -> None:
-    """A field that fails is null where it may be, with its error."""
+    """A nullable field that fails is null, with its error."""
     text = 'subscription { revisionPublished { tag specs(matching: "%%") { totalCount } } }'
     answer = plain(API().execute(text, context=world.context(), event=world.newest.info))
     (error,) = answer["errors"]
@@ -92,11 +92,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("text", "variables", "code"), REFUSED.values(), ids=REFUSED)
-def test_a_faulty_subscription_is_refused(
+def test_invalid_subscription_is_refused(
     world: World, text: str, variables: dict[str, Any], code: str
 ) -> None:
-    """Before it begins, with the error that a query would have."""
-    context = Context(world.catalog, world.library, follow=lambda _: nothing())
+    """Before it begins, with the error of an equal query."""
+    context = Context(world.catalog, world.library, follow=lambda _: no_events())
     answer = API().subscribe(text, variables, context=context)
     assert isinstance(answer, OperationResult)
     (error,) = plain(answer)["errors"]
@@ -104,8 +104,8 @@ def test_a_faulty_subscription_is_refused(
     assert "data" not in plain(answer)
 
 
-def test_where_nothing_is_published_nothing_is_followed(world: World) -> None:
-    """A context without a source of events says so."""
+def test_subscription_without_events_is_refused(world: World) -> None:
+    """If the context has no source of events."""
     text = "subscription { revisionPublished { tag } }"
     answer = API().subscribe(text, context=world.context())
     assert answer is not None

@@ -1,4 +1,4 @@
-"""The API as it is where nobody sets anything."""
+"""The API with default settings."""
 
 from schema.api import API
 

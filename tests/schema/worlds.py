@@ -1,4 +1,4 @@
-"""Small known catalogs to ask, with the records that were put into them."""
+"""Small catalogs for queries, with the records that were published in them."""
 
 import random
 from base64 import b32encode
@@ -35,7 +35,7 @@ STATES = (
     ("develop", datetime(2025, 1, 19, 23, 59, 59, tzinfo=UTC)),
     ("develop", datetime(2025, 1, 20, 0, 0, 0, 125_000, tzinfo=UTC)),
 )
-"""The tags of a known catalog's revisions, oldest first, and when they were taken."""
+"""The tags of the revisions of such a catalog, oldest first, and their times."""
 
 _NAMES = ("zlib", "hdf5", "py-numpy", "Lib10", "lib2", "openmpi")
 _VERSIONS = ("1.2", "1.10", "1.2rc1", "develop", "2024.1", "1.2.1")
@@ -52,7 +52,7 @@ _SIZES = (None, 0, 1_000, 7_000_000_000)
 
 @dataclass(frozen=True)
 class State:
-    """A published revision, with the records that it was made of."""
+    """A published revision, with its records."""
 
     info: RevisionInfo
     specs: tuple[Spec, ...]
@@ -60,30 +60,30 @@ class State:
 
 @dataclass(frozen=True)
 class World:
-    """A catalog and what is known of it: ``states`` are its revisions, oldest first."""
+    """A catalog whose records are available: ``states`` are its revisions, oldest first."""
 
     catalog: Catalog
     library: Library
     states: tuple[State, ...] = field(repr=False)
 
     def ask(self, query: str, /, **variables: Any) -> dict[str, Any]:
-        """Return the response to a question, errors included."""
+        """Return the response to a query, including errors."""
         return plain(api.execute(query, variables, context=self.context()))
 
     def data(self, query: str, /, **variables: Any) -> Any:
-        """Return the data of the response to a question that must have no errors."""
+        """Return the data of the response to a query that must have no errors."""
         response = self.ask(query, **variables)
         assert "errors" not in response, response["errors"]
         return response["data"]
 
     def error(self, query: str, /, **variables: Any) -> dict[str, Any]:
-        """Return the error of a question that must have exactly one."""
+        """Return the error of a query that must have exactly one."""
         (error,) = self.ask(query, **variables)["errors"]
         assert isinstance(error, dict)
         return error
 
     def context(self) -> Context:
-        """Return a new request's view."""
+        """Return the context of a new request."""
         return Context(self.catalog, self.library)
 
     @property
@@ -93,7 +93,7 @@ class World:
 
 
 def shown(record: Any, paths: str) -> dict[str, Any]:
-    """Return attributes of a record as the API shows them, by their last names; see ``_shown``."""
+    """Return attributes of a record in the API form, by their last names; see ``_shown``."""
     return {
         to_camel_case(path.rpartition(".")[2]): _shown(attrgetter(path)(record))
         for path in paths.split()
@@ -101,7 +101,7 @@ def shown(record: Any, paths: str) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as the API shows it: a revision by tag and digest, a member by its name."""
+    """Return a value as the API returns it: a revision as tag and digest, a member as its name."""
     if isinstance(value, RevisionInfo):
         return {"tag": value.tag, "digest": value.digest}
     if isinstance(value, datetime):
@@ -112,13 +112,13 @@ def _shown(value: Any) -> Any:
 
 
 def plain(answer: OperationResult) -> dict[str, Any]:
-    """Return an answer as a client reads it."""
+    """Return a result as a client decodes it."""
     body: dict[str, Any] = orjson.loads(orjson.dumps(answer.body()))
     return body
 
 
-def known_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
-    """Publish six made-up revisions, of about that many specs each, in a folder."""
+def demo_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
+    """Publish six generated revisions of about `num_specs` specs each in a folder."""
     contents = _contents(random.Random(seed), num_specs)
     snapshots = [
         Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=taken_at)
@@ -128,14 +128,14 @@ def known_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
     return opened(
         folder,
         [
-            State(made.revision, tuple(snapshot.content.specs()))
-            for made, snapshot in zip(published, snapshots, strict=True)
+            State(publication.revision, tuple(snapshot.content.specs()))
+            for publication, snapshot in zip(published, snapshots, strict=True)
         ],
     )
 
 
 def opened(folder: Path, states: Sequence[State] = ()) -> World:
-    """Open the catalog in a folder as a server that was started anew does."""
+    """Open the catalog in a folder as a new server process does."""
     catalog = Catalog(str(folder))
     catalog.refresh(missing_ok=True)
     return World(catalog, Library(catalog), tuple(states))
@@ -151,32 +151,32 @@ SOURCE = Source(
 
 
 def _contents(draw: random.Random, num_specs: int) -> Iterator[list[Spec]]:
-    """Yield contents of which each has most of what the one before it had.
+    """Yield contents that each have most of the specs of the previous one.
 
-    From one to the next, a package and a stack go; those that went before may come again. Only the
-    first four tell all dependencies.
+    Each removes a package and a stack; removed ones may return. Only the first four list all
+    dependencies.
     """
-    gone_package, gone_stack = _NAMES[0], _STACKS[0]
+    removed_package, removed_stack = _NAMES[0], _STACKS[0]
     specs: list[Spec] = []
     for number in count():
         specs = [
-            _become(spec, draw, gone_stack)
+            _successor(spec, draw, removed_stack)
             for spec in specs
-            if spec.name != gone_package and draw.random() < 0.9
+            if spec.name != removed_package and draw.random() < 0.9
         ]
         while len(specs) < num_specs:
             spec = _spec(draw)
-            if spec.name != gone_package:
-                spec = replace(spec, dependencies=_dependencies(specs, draw, known=number < 4))
-                specs.append(_outside(spec, gone_stack))
+            if spec.name != removed_package:
+                spec = replace(spec, dependencies=_dependencies(specs, draw, is_listed=number < 4))
+                specs.append(_without_stack(spec, removed_stack))
         yield specs
-        gone_package, gone_stack = draw.choice(_NAMES), draw.choice(_STACKS)
+        removed_package, removed_stack = draw.choice(_NAMES), draw.choice(_STACKS)
 
 
 def _spec(draw: random.Random) -> Spec:
     platform, operating_system, target = draw.choice(_MACHINES)
     digest = sha1(draw.randbytes(8), usedforsecurity=False).digest()
-    rare = random.Random(digest)  # so that what is drawn of the others does not depend on these
+    rare = random.Random(digest)  # independent of the other facts
     return Spec(
         hash=b32encode(digest).decode().lower(),
         name=draw.choice(_NAMES),
@@ -203,32 +203,32 @@ def _spec(draw: random.Random) -> Spec:
 
 
 def _dependencies(
-    others: Sequence[Spec], draw: random.Random, *, known: bool
+    others: Sequence[Spec], draw: random.Random, *, is_listed: bool
 ) -> tuple[Dependency, ...] | None:
-    """Return dependencies on some of the others, and now and then on a spec of no revision."""
-    if not known and draw.random() < 0.5:
+    """Return dependencies on some of the others, and sometimes on a spec of no revision."""
+    if not is_listed and draw.random() < 0.5:
         return None
-    found = {other.name: other.hash for other in draw.choices(others, k=3)} if others else {}
+    hashes = {other.name: other.hash for other in draw.choices(others, k=3)} if others else {}
     if draw.random() < 0.2:
-        found["gcc"] = "a" * 32
+        hashes["gcc"] = "a" * 32
     return tuple(
         Dependency(
             name,
-            found[name],
+            hashes[name],
             _some(("build", "link", "run", "test"), draw) or ("run",),
             ("mpi",) if name == "openmpi" else (),
         )
-        for name in sorted(found)
+        for name in sorted(hashes)
     )
 
 
-def _become(spec: Spec, draw: random.Random, gone_stack: str) -> Spec:
-    """Return the spec with the same hash and, at times, another fact."""
-    spec = _outside(spec, gone_stack)
+def _successor(spec: Spec, draw: random.Random, removed_stack: str) -> Spec:
+    """Return the spec with the same hash and sometimes another fact."""
+    spec = _without_stack(spec, removed_stack)
     if draw.random() < 0.8:
         return spec
     changes: tuple[dict[str, Any], ...] = (
-        {"stacks": tuple(sorted({*_some(_STACKS, draw), ROOT_STACK} - {gone_stack}))},
+        {"stacks": tuple(sorted({*_some(_STACKS, draw), ROOT_STACK} - {removed_stack}))},
         {"variants": _some(_VARIANTS, draw)},
         {"compiler": draw.choice(_COMPILERS)},
         {"size": 12},
@@ -237,7 +237,7 @@ def _become(spec: Spec, draw: random.Random, gone_stack: str) -> Spec:
     return replace(spec, **draw.choice(changes))
 
 
-def _outside(spec: Spec, stack: str) -> Spec:
+def _without_stack(spec: Spec, stack: str) -> Spec:
     return replace(spec, stacks=tuple(other for other in spec.stacks if other != stack))
 
 
@@ -246,7 +246,7 @@ def _some(values: Sequence[str], draw: random.Random) -> tuple[str, ...]:
 
 
 def pools_of(world: World) -> dict[str, list[str]]:
-    """Return texts that mean something in the catalog, by the arguments that take them."""
+    """Return meaningful values for the arguments of the API, by their names."""
     states = world.states
     specs = [spec for state in states for spec in state.specs]
     infos = [state.info for state in states]

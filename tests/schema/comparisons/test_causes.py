@@ -1,4 +1,4 @@
-"""Reasons, causes, paths and coverage through GraphQL, against the walk over records."""
+"""Reasons, causes, paths, coverage and costs through GraphQL, compared with the naive model."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -20,6 +20,7 @@ from tests.model.states import State
 from tests.schema import questions
 from tests.schema.usual import api
 from tests.schema.worlds import SOURCE, World, opened, plain, shown
+from tests.snapshots.costs import rows
 
 ARM = ("ubuntu22.04", "neoverse_v2")
 LINK, BUILD = ("build", "link"), ("build",)
@@ -45,7 +46,7 @@ BY = ["STACK", "TARGET"]
 
 
 def published(folder: Path, *states: State) -> World:
-    """Publish states as revisions of one series, a day apart."""
+    """Publish states as revisions of one series, one day apart."""
     start = datetime(2025, 3, 1, tzinfo=UTC)
     snapshots = []
     for number, state in enumerate(states):
@@ -59,7 +60,7 @@ def published(folder: Path, *states: State) -> World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of an earlier state, of base and of head."""
+    """Return a catalog of an earlier state, base and head."""
     return published(tmp_path_factory.mktemp("catalog"), EARLIER, BASE, HEAD)
 
 
@@ -77,7 +78,7 @@ def explained(world: World) -> Explanation:
 
 
 def test_causes(answer: Any, explained: Explanation) -> None:
-    """Each cause in order, with its numbers, packages, specs and those that go together with it."""
+    """In order, with their numbers, packages, specs and the causes that occur together."""
     all_causes, nodes = explained.causes, answer["causes"]["nodes"]
     package = explained.comparison.head.package
     for number, cause in zip(all_causes.select(), nodes, strict=True):
@@ -100,14 +101,14 @@ def test_causes(answer: Any, explained: Explanation) -> None:
         assert cause["facts"]
         assert cause["whyUnknown"] is None
     assert [edge["node"] for edge in answer["causes"]["edges"]] == [
-        {"id": it["id"]} for it in nodes
+        {"id": node["id"]} for node in nodes
     ]
 
 
-def test_why_each_hash_came_or_went(answer: Any) -> None:
-    """Its reason, its counterpart, its causes, the main one first, and a path to that."""
+def test_each_changed_hash_is_explained(answer: Any) -> None:
+    """By its reason, counterpart, causes (the main one first), and the path to the main cause."""
     reasons = added_reasons(BASE, HEAD, EARLIER.specs.keys()) | removed_reasons(BASE, HEAD)
-    assert {it["hash"]: it["reason"].lower() for it in answer["specs"]["nodes"]} == reasons
+    assert {node["hash"]: node["reason"].lower() for node in answer["specs"]["nodes"]} == reasons
     assert "returned" in reasons.values()
     replaced = counterparts(BASE, HEAD)
     pairs = replaced | {before: after for after, before in replaced.items()}
@@ -124,7 +125,7 @@ def test_why_each_hash_came_or_went(answer: Any) -> None:
 
 
 def test_coverage(answer: Any) -> None:
-    """Lost and gained cells in order, with the nearest specs of a lost one."""
+    """Lost and gained cells in order, with the specs nearest to a lost one."""
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])
     nodes = answer["coverage"]["nodes"]
     assert [
@@ -137,7 +138,8 @@ def test_coverage(answer: Any) -> None:
         )
         for node in nodes
     ] == [
-        (it.is_lost, it.cell.package, it.cell.values, it.num_specs, [*it.nearest]) for it in cells
+        (cell.is_lost, cell.cell.package, cell.cell.values, cell.num_specs, [*cell.nearest])
+        for cell in cells
     ]
     assert_counted(answer)
 
@@ -150,7 +152,7 @@ def assert_counted(answer: Any) -> None:
     assert kinds.count("GAINED") == summary["coverageGained"] > 0
 
 
-def test_a_cause_by_its_facts(world: World, answer: Any) -> None:
+def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
     """Kind, package and both values identify a cause; other values identify none."""
     query = """query($kind: CauseKind!, $package: String!, $before: String, $after: String) {
       compare(base: "develop~1", head: "develop") {
@@ -162,25 +164,25 @@ def test_a_cause_by_its_facts(world: World, answer: Any) -> None:
 
 
 def test_counts_add_up(answer: Any) -> None:
-    """Kinds of causes count each spec that has a counterpart once, reasons each changed hash."""
-    kinds = {it["kind"]: (it["numCauses"], it["numSpecs"]) for it in answer["causeKinds"]}
+    """Kinds of causes count each spec with a counterpart once, reasons each changed hash."""
+    kinds = {kind["kind"]: (kind["numCauses"], kind["numSpecs"]) for kind in answer["causeKinds"]}
     causes = answer["causes"]["nodes"]
     assert kinds == {
-        kind: (len(of_kind), sum(it["numSpecs"] for it in of_kind))
+        kind: (len(of_kind), sum(cause["numSpecs"] for cause in of_kind))
         for kind in kinds
-        if (of_kind := [it for it in causes if it["kind"] == kind])
+        if (of_kind := [cause for cause in causes if cause["kind"] == kind])
     }
     assert sum(number for number, _ in kinds.values()) == len(causes)
     summary = answer["summary"]
     rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
     assert sum(number for _, number in kinds.values()) == rebuilt > 0
-    reasons = [it["reason"] for it in answer["specs"]["nodes"]]
-    assert {it["reason"]: it["count"] for it in answer["reasons"]} == dict(Counter(reasons))
+    reasons = Counter(node["reason"] for node in answer["specs"]["nodes"])
+    assert {reason["reason"]: reason["count"] for reason in answer["reasons"]} == dict(reasons)
     assert "RETURNED" in reasons
 
 
 def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
-    """Cells are lost and gained, though the source has no stacks."""
+    """If the source does not list stacks."""
     base, head = (
         state_of([build._replace(stacks=()) for build in builds]) for builds in (BUILDS, LATER)
     )
@@ -207,7 +209,7 @@ def test_lists_are_read_page_by_page(world: World, field: str) -> None:
     assert "is not a cursor of this list" in world.error(text, after="nothing")["message"]
 
 
-def test_lists_can_be_narrowed(world: World, answer: Any) -> None:
+def test_lists_can_be_filtered(world: World, answer: Any) -> None:
     """Causes by kind and package, specs by reason, cells by kind and text."""
     narrowed = world.data("""{ compare(base: "develop~1", head: "develop") {
       recipes: causes(kinds: [RECIPE]) { nodes { package } }
@@ -220,15 +222,15 @@ def test_lists_can_be_narrowed(world: World, answer: Any) -> None:
     assert narrowed["zlib"]["nodes"] == [{"package": "zlib"}]
     assert narrowed["none"]["totalCount"] == 0
     assert narrowed["specs"]["nodes"] == [
-        {"hash": it["hash"]}
-        for it in answer["specs"]["nodes"]
-        if it["reason"] in ("REBUILT", "PACKAGE_GONE")
+        {"hash": node["hash"]}
+        for node in answer["specs"]["nodes"]
+        if node["reason"] in ("REBUILT", "PACKAGE_GONE")
     ]
     assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
 
 
-def test_no_more_dimensions_than_there_are(world: World) -> None:
-    """A list of hundreds of them would make answers of hundreds of values a cell."""
+def test_number_of_dimensions_is_limited(world: World) -> None:
+    """Hundreds of them would return hundreds of values per cell."""
     query = """query($by: [CoverageDimension!]!) {
       compare(base: "develop~1", head: "develop") { coverage(by: $by) { totalCount } } }"""
     assert world.data(query, by=["STACK"] * 7)
@@ -243,10 +245,11 @@ def test_no_more_dimensions_than_there_are(world: World) -> None:
         ("specs { nodes { path { name } } }", True),
         ("specs { nodes { reason } }", False),
         ("specs(reasons: [FACTS]) { totalCount }", False),
+        ("causes { nodes { seconds } }", False),
     ],
 )
 def test_answers_by_digests_are_permanent(world: World, field: str, is_permanent: bool) -> None:
-    """But for reasons: that of a new spec can become RETURNED."""
+    """Except reasons, which can become RETURNED, and costs, which can be imported."""
     base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
     context = world.context()
     text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
@@ -255,25 +258,25 @@ def test_answers_by_digests_are_permanent(world: World, field: str, is_permanent
 
 
 def test_sources_without_dependencies(tmp_path: Path) -> None:
-    """Causes are UNKNOWN, with the reason."""
+    """Causes are UNKNOWN, and the reason is stated."""
     world = published(tmp_path, as_pages_tell(BASE), as_pages_tell(HEAD))
     answer = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
-    unknown = [it for it in answer["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
+    unknown = [node for node in answer["causes"]["nodes"] if node["kind"] == "UNKNOWN"]
     assert unknown
-    assert all("dependencies" in it["whyUnknown"] for it in [*unknown, answer])
+    assert all("dependencies" in unexplained["whyUnknown"] for unexplained in [*unknown, answer])
 
 
-def test_the_specs_of_a_cause_are_computed_once(
+def test_specs_of_a_cause_are_computed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many specs have the cause, and only where a field needs them."""
+    """For all specs with the cause, and only if a field needs them."""
     world = published(tmp_path, BASE, HEAD)
     computed: list[int] = []
     rows_of = causes.Causes.rows_of
 
-    def counted(known: causes.Causes, number: int) -> Rows:
+    def counted(of_pair: causes.Causes, number: int) -> Rows:
         computed.append(number)
-        return rows_of(known, number)
+        return rows_of(of_pair, number)
 
     def nodes(selected: str) -> Any:
         text = f'{{ compare(base: "develop~1", head: "develop") {{ {selected} }} }}'
@@ -282,12 +285,12 @@ def test_the_specs_of_a_cause_are_computed_once(
     monkeypatch.setattr(causes.Causes, "rows_of", counted)
     assert nodes("causes { nodes { title kind numSpecs facts { path } } }")
     assert computed == []
-    found = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
-    assert sorted(computed) == [*range(len(found))]
+    all_causes = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
+    assert sorted(computed) == [*range(len(all_causes))]
     computed.clear()
-    found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
-    ids = {it["cause"]["id"] for it in found if it["cause"]}
-    assert len(computed) == len(ids) < len(found)
+    specs = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
+    ids = {spec["cause"]["id"] for spec in specs if spec["cause"]}
+    assert len(computed) == len(ids) < len(specs)
 
 
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +298,7 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
     counted: list[tuple[Any, ...]] = []
 
     def counting(comparison: Any, by: Any) -> Any:
-        counted.append(tuple(it.name for it in by))
+        counted.append(tuple(dimension.name for dimension in by))
         return count_cells(comparison, by)
 
     monkeypatch.setattr("snapshots.notes.side_comparisons.coverage", counting)
@@ -311,3 +314,41 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
     summary = answer["summary"]
     assert answer["lost"]["totalCount"] == summary["coverageLost"]
     assert answer["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]
+
+
+COSTS = """{
+  compare(base: "develop~1", head: "develop") { causes(first: 50) { nodes {
+    numSpecs seconds cost costBasis { unit numEstimated numUnknown }
+    specs(first: 50) { nodes { name } }
+  } } }
+  revision(ref: "develop") { package(name: "zlib") { impact {
+    numSpecs seconds cost costBasis { unit numEstimated numUnknown }
+  } } }
+}"""
+
+
+def test_costs(tmp_path: Path) -> None:
+    """Null without costs; otherwise specs count with the cost of their package, or as unknown."""
+    world = published(tmp_path, BASE, HEAD)
+
+    def with_costs() -> list[dict[str, Any]]:
+        data = world.data(COSTS)
+        return [*data["compare"]["causes"]["nodes"], data["revision"]["package"]["impact"]]
+
+    for counted in with_costs():
+        assert [counted[name] for name in ("seconds", "cost", "costBasis")] == [None] * 3
+    world.catalog.costs.replace(rows((None, "zlib", 10.0, 0.5), unit="eur"))
+    world.catalog.refresh()
+    *causes_with_costs, impact = with_costs()
+    for cause in causes_with_costs:
+        names = [spec["name"] for spec in cause["specs"]["nodes"]]
+        assert (cause["seconds"] or 0) == 10 * names.count("zlib")
+        assert (cause["cost"] or 0) == names.count("zlib") / 2
+        assert cause["costBasis"] == {
+            "unit": "eur",
+            "numEstimated": names.count("zlib"),
+            "numUnknown": len(names) - names.count("zlib"),
+        }
+    basis = impact["costBasis"]
+    assert basis["numEstimated"] + basis["numUnknown"] == impact["numSpecs"]
+    assert impact["seconds"] == 10 * basis["numEstimated"] > 0

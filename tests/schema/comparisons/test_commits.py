@@ -1,4 +1,4 @@
-"""Commits of the recipes through GraphQL: what they explain, and what each did."""
+"""Commits of the recipes through GraphQL: the causes that they explain, and the effects of each."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ EFFECT = "level takenBack numSpecs numInvolved commit { oid subject } causes { t
 
 
 class Repository(RecipesRepository):
-    """A repository in which gettext's recipe changed between base and head, and others did."""
+    """A repository in which the recipe of gettext changed between base and head."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -39,27 +39,27 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 @pytest.fixture(scope="module")
 def world(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of base and head, with their recipes."""
-    made = published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
-    for revision, commit in zip(made.catalog.history.revisions[::-1], (0, -1), strict=True):
+    world = published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
+    for revision, commit in zip(world.catalog.history.revisions[::-1], (0, -1), strict=True):
         keep_recipes(
-            made.catalog,
+            world.catalog,
             [revision],
             str(repository.folder),
             settings=ReadSettings(),
             commit=repository.oids[commit],
         )
-    made.library._recipes_url = URL
-    return made
+    world.library._recipes_url = URL
+    return world
 
 
 def of_comparison(world: World, fields: str, **variables: Any) -> Any:
-    """Return what a comparison of base with head says."""
+    """Return fields of the comparison of base and head."""
     document = f'{{ compare(base: "develop~1", head: "develop") {{ {fields} }} }}'
     return world.data(document, **variables)["compare"]
 
 
-def test_the_commits_of_a_comparison(world: World, repository: Repository) -> None:
-    """Those that explain a cause, the closest and largest first, with the cause's numbers."""
+def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
+    """Those that explain a cause, the closest and largest first, with the numbers of the cause."""
     commits = of_comparison(world, f"commits {{ nodes {{ {EFFECT} }} }}")["commits"]["nodes"]
     subjects = [node["commit"]["subject"] for node in commits]
     assert subjects == ["gettext: fix (#7)", "zlib: add v1.3.2"]
@@ -69,12 +69,12 @@ def test_the_commits_of_a_comparison(world: World, repository: Repository) -> No
     (title,) = (cause["title"] for cause in first["causes"])
     assert title == "recipe of gettext changed"
     causes = of_comparison(world, "causes { nodes { title numSpecs numInvolved } }")["causes"]
-    (cause,) = (it for it in causes["nodes"] if it["title"] == title)
+    (cause,) = (node for node in causes["nodes"] if node["title"] == title)
     assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
 
 
 def test_notes_and_rules(world: World) -> None:
-    """Release notes name the pull request, and a rule limits what one commit rebuilt."""
+    """Release notes name the pull request, and a rule limits the rebuilds caused by one commit."""
     rule = '{name: "a", limit: "specs-rebuilt-by-commit", atMost: "0"}'
     notes = of_comparison(world, "releaseNotes")["releaseNotes"]
     assert f"([#7]({URL}/pull/7))" in notes
@@ -85,8 +85,8 @@ def test_notes_and_rules(world: World) -> None:
     assert result["message"].startswith(f"{number} specs rebuilt by one commit, at most 0: ")
 
 
-def test_pages_and_conditions(world: World) -> None:
-    """Commits come in pages, of a level or a package alone."""
+def test_commits_are_paged_and_filtered(world: World) -> None:
+    """By level or package."""
 
     def page(arguments: str) -> Any:
         fields = "totalCount edges { cursor node { commit { subject } } }"
@@ -99,8 +99,8 @@ def test_pages_and_conditions(world: World) -> None:
     assert [page(text)["totalCount"] for text in arguments] == [2, 1, 0]
 
 
-def test_a_commit_by_its_hash(world: World, repository: Repository) -> None:
-    """Or how it begins, or its id; null where no commit has it."""
+def test_commit_is_found_by_hash(world: World, repository: Repository) -> None:
+    """Or by a prefix, or by its id; null if there is none."""
     oid, spack = repository.oids[1], repository.oids[4]
     commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ id oid sweeping }} }}')["commit"]
     assert (commit["oid"], commit["sweeping"]) == (oid, False)
@@ -112,8 +112,8 @@ def test_a_commit_by_its_hash(world: World, repository: Repository) -> None:
         assert world.data(f'{{ commit(oid: "{text}") {{ oid }} }}') == {"commit": None}
 
 
-def test_the_recipes_of_a_revision(world: World, repository: Repository) -> None:
-    """Repository, commit and how it was found."""
+def test_recipes_of_a_revision(world: World, repository: Repository) -> None:
+    """The repository, the commit, and how the commit was determined."""
     fields = "repository commit foundBy url"
     recipes = world.data(f'{{ revision(ref: "develop") {{ recipes {{ {fields} }} }} }}')
     assert recipes["revision"]["recipes"] == {
@@ -125,7 +125,7 @@ def test_the_recipes_of_a_revision(world: World, repository: Repository) -> None
 
 
 def test_without_recipes(tmp_path: Path) -> None:
-    """All of it is null."""
+    """All fields are null."""
     world = published(tmp_path, BASE, HEAD)
     causes = "causes(first: 9) { nodes { commits { level } } }"
     answer = of_comparison(
@@ -153,13 +153,13 @@ def test_every_field_of_commits(world: World, repository: Repository) -> None:
     assert (commit["packages"], commit["stacks"], commit["spack"]) == (["gettext"], [], None)
 
 
-def test_what_needs_no_repository_any_more(world: World, repository: Repository) -> None:
-    """Recipes that are kept are not looked for, and a repository that is too new gives none."""
-    kept, revisions = world.catalog, world.catalog.history.revisions
-    nothing = keep_recipes(kept, revisions, "/nowhere", settings=ReadSettings())
-    assert (dict(nothing.recipes), nothing.warnings) == ({}, ())
+def test_stored_recipes_need_no_repository(world: World, repository: Repository) -> None:
+    """Stored recipes are not read again; a repository that is too new yields none."""
+    catalog, revisions = world.catalog, world.catalog.history.revisions
+    unchanged = keep_recipes(catalog, revisions, "/nowhere", settings=ReadSettings())
+    assert (dict(unchanged.recipes), unchanged.warnings) == ({}, ())
     folder = str(repository.folder)
-    newer = keep_recipes(kept, revisions, folder, settings=ReadSettings(), replace=True)
+    newer = keep_recipes(catalog, revisions, folder, settings=ReadSettings(), replace=True)
     assert not newer.recipes
     assert [re.sub("of /.*/recipes", "of REPO", warning) for warning in newer.warnings] == [
         f"develop of 2025-03-0{day}: all commits of REPO are newer" for day in (2, 1)

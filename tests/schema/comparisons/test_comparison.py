@@ -1,4 +1,4 @@
-"""Comparisons: every field shows the domain's own comparison of the two revisions."""
+"""Comparisons: each field equals the domain's comparison of the two revisions."""
 
 from functools import cache
 from typing import Any
@@ -41,12 +41,12 @@ def answered(world: World, pair: tuple[int, int]) -> Any:
 
 
 def state_stacks(*sides: State) -> bool:
-    """Tell whether both sides state stacks."""
+    """Return whether both sides state stacks."""
     return all(listings.num_stacks(side.specs) is not None for side in sides)
 
 
 @EVERY_PAIR
-def test_packages_that_changed(world: World, pair: tuple[int, int]) -> None:
+def test_changed_packages(world: World, pair: tuple[int, int]) -> None:
     """Each with its kind, versions added and removed, and both sides."""
     packages, changes = answered(world, pair)["packages"], [*compared(world, pair).packages]
     facts = "name kind versions_added versions_removed specs_added specs_removed specs_changed"
@@ -61,8 +61,8 @@ def test_packages_that_changed(world: World, pair: tuple[int, int]) -> None:
 
 
 @EVERY_PAIR
-def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
-    """Each hash with both of its records, and the facts that differ."""
+def test_changed_specs(world: World, pair: tuple[int, int]) -> None:
+    """Each hash with its records before and after, and the facts that differ."""
     base, head = ({spec.hash: spec for spec in side.specs} for side in sides_of(world, pair))
     specs, changes = answered(world, pair)["specs"], [*compared(world, pair).specs]
     for node, change in zip(specs["nodes"], changes, strict=True):
@@ -80,21 +80,21 @@ def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
 
 
 @EVERY_PAIR
-def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
-    """Each with what it gained and lost."""
+def test_changed_stacks(world: World, pair: tuple[int, int]) -> None:
+    """Each with the specs and packages added and removed."""
     data, changes = answered(world, pair), [*compared(world, pair).stacks]
     facts = "name kind num_specs_before num_specs_after specs_added specs_removed"
     facts += " packages_added packages_removed"
     for node, change in zip(data["stacks"], changes, strict=True):
         assert shown(change, facts).items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
-    told = state_stacks(*sides_of(world, pair))
-    assert data["stackChanges"] == (data["stacks"] if told else None)
+    are_stated = state_stacks(*sides_of(world, pair))
+    assert data["stackChanges"] == (data["stacks"] if are_stated else None)
 
 
 @EVERY_PAIR
-def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> None:
-    """Totals of both sides and of what changed; stacks are 0 or null where none are told."""
+def test_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> None:
+    """Totals of both sides and of the changes; stacks are 0 or null if none are listed."""
     base, head = sides_of(world, pair)
     comparison, data = compared(world, pair), answered(world, pair)
     counts = shown(summarize(comparison), " ".join(Summary.__struct_fields__))
@@ -113,8 +113,8 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
     assert data["leftOut"] == list(LEFT_OUT)
 
 
-def test_the_pairs_have_every_kind_of_change(world: World) -> None:
-    """So that the tests above are about all of them."""
+def test_pairs_have_every_kind_of_change(world: World) -> None:
+    """Ensures that the tests above cover each kind."""
     comparisons = [compared(world, pair) for pair in PAIRS]
     packages = {change.kind for comparison in comparisons for change in comparison.packages}
     assert {*PackageChangeKind} - {PackageChangeKind.CHANGED} <= packages
@@ -123,7 +123,7 @@ def test_the_pairs_have_every_kind_of_change(world: World) -> None:
         assert kinds == {"ADDED", "REMOVED", "CHANGED"}
 
 
-CHOSEN = """query($base: String!, $head: String!, $kinds: [PackageChangeKind!], $search: String,
+FILTERED = """query($base: String!, $head: String!, $kinds: [PackageChangeKind!], $search: String,
   $specKinds: [SpecChangeKind!], $filter: SpecFilter, $order: PackageChangeOrder,
   $specOrder: SpecChangeOrder, $after: String, $first: Int) {
   compare(base: $base, head: $head) {
@@ -137,20 +137,20 @@ CHOSEN = """query($base: String!, $head: String!, $kinds: [PackageChangeKind!], 
 }"""
 
 
-def chosen(world: World, **variables: Any) -> Any:
-    """Return what is chosen of the changes from the first to the last revision."""
+def filtered(world: World, **variables: Any) -> Any:
+    """Return the filtered changes from the first to the last revision."""
     base, head = sides_of(world, (0, 5))
     refs = {"base": base.info.digest, "head": head.info.digest}
-    return world.data(CHOSEN, **refs, **variables)["compare"]
+    return world.data(FILTERED, **refs, **variables)["compare"]
 
 
 @pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["ADDED", "REBUILT"]])
 @pytest.mark.parametrize("search", [None, "LI", "nope"])
-def test_packages_are_chosen_by_kind_and_name(
+def test_packages_are_filtered_by_kind_and_name(
     world: World, kinds: list[str] | None, search: str | None
 ) -> None:
-    """Null and leaving out choose all; an empty list of kinds chooses none."""
-    edges = chosen(world, kinds=kinds, search=search)["packages"]["edges"]
+    """Null or no argument selects all; an empty list of kinds selects none."""
+    edges = filtered(world, kinds=kinds, search=search)["packages"]["edges"]
     named = None if kinds is None else [PackageChangeKind[kind] for kind in kinds]
     changes = compared(world, (0, 5)).packages.select(named, search)
     assert [edge["node"]["name"] for edge in edges] == [change.name for change in changes]
@@ -158,11 +158,11 @@ def test_packages_are_chosen_by_kind_and_name(
 
 @pytest.mark.parametrize("kinds", [None, [], ["REMOVED", "CHANGED"]])
 @pytest.mark.parametrize("conditions", [None, {"compilers": ["gcc"], "targets": ["m1"]}], ids=str)
-def test_specs_are_chosen_by_kind_and_filter(
+def test_specs_are_filtered(
     world: World, kinds: list[str] | None, conditions: dict[str, Any] | None
 ) -> None:
-    """A change is chosen where the spec met the filter before or meets it after."""
-    nodes = chosen(world, specKinds=kinds, filter=conditions)["specs"]["nodes"]
+    """A change is selected if the spec meets the filter before or after it."""
+    nodes = filtered(world, specKinds=kinds, filter=conditions)["specs"]["nodes"]
     named = None if kinds is None else [SpecChangeKind[kind] for kind in kinds]
     of_domain = SpecFilter(compilers=("gcc",), targets=("m1",)) if conditions else None
     changes = compared(world, (0, 5)).specs.select(named, of_domain)
@@ -171,18 +171,18 @@ def test_specs_are_chosen_by_kind_and_filter(
 
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
 @pytest.mark.parametrize("field", ["KIND", "NAME"])
-def test_changes_stand_in_order(world: World, field: str, direction: str) -> None:
-    """Of packages page by page, of specs on one."""
+def test_changes_are_ordered(world: World, field: str, direction: str) -> None:
+    """Packages page by page, specs on one page."""
     comparison, descending = compared(world, (0, 5)), direction == "DESC"
     order = {"field": field, "direction": direction}
     names, after = [], None
-    while edges := chosen(world, order=order, after=after, first=2)["packages"]["edges"]:
+    while edges := filtered(world, order=order, after=after, first=2)["packages"]["edges"]:
         names += [edge["node"]["name"] for edge in edges]
         after = edges[-1]["cursor"]
     packages = comparison.packages.ordered(PackageChangeField[field], descending=descending)
     assert names == [change.name for change in packages]
     field = field.replace("NAME", "PACKAGE")
-    nodes = chosen(world, specOrder={"field": field, "direction": direction})["specs"]["nodes"]
+    nodes = filtered(world, specOrder={"field": field, "direction": direction})["specs"]["nodes"]
     specs = comparison.specs.ordered(SpecChangeField[field], descending=descending)
     assert [node["hash"] for node in nodes] == [change.hash for change in specs]
 
@@ -202,5 +202,5 @@ def test_release_notes(world: World) -> None:
     assert facts["head"]["digest"] == head.info.digest
     assert facts["summary"]["specs_added"] == data["summary"]["specsAdded"]
     for kind, changes in facts["packages"].items():
-        nodes = [it["name"] for it in data["packages"]["nodes"] if it["kind"] == kind.upper()]
+        nodes = [node["name"] for node in data["packages"]["nodes"] if node["kind"] == kind.upper()]
         assert [change["name"] for change in changes] == nodes

@@ -1,4 +1,4 @@
-"""Rules through GraphQL: the results of ``cachelog gate``, within bounds, and faults."""
+"""Rules through GraphQL: the results of ``cachelog gate``, limits, and errors."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ RULES: list[dict[str, Any]] = [
 ]
 
 
-def of_file(rule: dict[str, Any]) -> Rule:
-    """Return the rule that a file has with the same keys and values."""
+def rule_of_file(rule: dict[str, Any]) -> Rule:
+    """Return the equal rule of a rules file."""
     names = {"packages": "package", "forEach": "for-each", "atMost": "at-most"}
     values = {names.get(name, name): value for name, value in rule.items()}
     values["level"] = rule.get("level", "error").lower()
     if "forEach" in rule:
-        values["for-each"] = [it.lower().replace("_", "-") for it in rule["forEach"]]
+        values["for-each"] = [name.lower().replace("_", "-") for name in rule["forEach"]]
     return read_rule(values, lambda _title: ())
 
 
@@ -45,32 +45,32 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def check(world: World, *rules: dict[str, Any]) -> Any:
-    """Return what becomes of rules."""
+    """Return the results of rules."""
     data = world.data(questions.CHECK, **REFS, rules=list(rules))
     return data["compare"]["check"]
 
 
 def fault(world: World, *rules: dict[str, Any]) -> str:
-    """Return the message of the error that rules are."""
+    """Return the error message of invalid rules."""
     error = world.error(questions.CHECK, **REFS, rules=list(rules))
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
     return str(error["message"])
 
 
-def test_rules_are_judged_as_those_of_a_file(world: World) -> None:
+def test_results_equal_those_of_a_file(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
     base, head = map(world.catalog.history.resolve, REFS.values())
-    expected = judge([*map(of_file, RULES)], judged(world.library, base, head))
+    expected = judge([*map(rule_of_file, RULES)], judged(world.library, base, head))
     result = check(world, *RULES)
     assert result["passed"] is expected.passed is False
-    assert [it["passed"] for it in result["rules"]] == [it.passed for it in expected.results]
-    assert {*(it["passed"] for it in result["rules"])} == {True, False}
-    for rule, known in zip(result["rules"], expected.results, strict=True):
-        assert rule["name"] == known.rule.name
-        assert rule["level"] == known.rule.level.name
-        assert rule["message"] == known.message
-        assert rule["numBreaches"] == len(known.breaches)
-        for shown, breach in zip(rule["breaches"], known.breaches, strict=True):
+    assert {*(rule["passed"] for rule in result["rules"])} == {True, False}
+    for rule, judgement in zip(result["rules"], expected.results, strict=True):
+        assert rule["passed"] == judgement.passed
+        assert rule["name"] == judgement.rule.name
+        assert rule["level"] == judgement.rule.level.name
+        assert rule["message"] == judgement.message
+        assert rule["numBreaches"] == len(judgement.breaches)
+        for shown, breach in zip(rule["breaches"], judgement.breaches, strict=True):
             assert (shown["message"], shown["package"]) == (breach.message, breach.package)
             hashes = breach.hashes()
             assert shown["numSpecs"] == len(hashes)
@@ -81,7 +81,7 @@ ENUMS = {"forbid": "forbidden", "limit": "measure"}
 
 
 def with_enums(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return the same rule with enums where it has texts."""
+    """Return the same rule with enums in place of strings."""
     return {
         ENUMS.get(key, key): value.upper().replace("-", "_") if key in ENUMS else value
         for key, value in rule.items()
@@ -89,7 +89,7 @@ def with_enums(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_kinds_are_enums(world: World) -> None:
-    """Judgement and cost are those of the texts; each result has its kind."""
+    """Result and cost equal those of strings; each result has its kind."""
     result = check(world, *map(with_enums, RULES))
     assert result == check(world, *RULES)
     kinds = [rule["kind"] for rule in result["rules"]]
@@ -97,21 +97,24 @@ def test_kinds_are_enums(world: World) -> None:
     for rule in [*RULES, {"name": "a", "forbid": "hole"}, {"name": "a", "limit": "twins"}]:
         assert cost(rule) == cost(with_enums(rule))
     literal = '{ compare(base: "a", head: "b") { check(rules: [{ name: "a", %s }]) { passed } } }'
-    units = [api.cost(literal % it, None, {}).units for it in ('forbid: "hole"', "forbidden: HOLE")]
+    units = [
+        api.cost(literal % rule, None, {}).units for rule in ('forbid: "hole"', "forbidden: HOLE")
+    ]
     assert units[0] == units[1]
 
 
-def test_the_input_has_a_field_for_each_key() -> None:
-    """Those of enums have two."""
+def test_input_and_kinds_are_complete() -> None:
+    """The input has a field for each key (two for enums), and the enum a member for each kind."""
     definition: Any = RuleInput.__strawberry_definition__  # type: ignore[attr-defined]
-    names = {"except" if it.graphql_name else it.python_name for it in definition.fields}
+    names = {"except" if field.graphql_name else field.python_name for field in definition.fields}
     keys = {name.replace("-", "_") for name in KEYS} - {"package"}
     assert names == keys | {"packages", "forbidden", "measure"}
+    assert {kind.value for kind in RuleKind} == KINDS.keys()
 
 
-def test_covering(world: World) -> None:
-    """A spec that is missing is in neither revision."""
-    spec = next(it for it in HEAD.specs.values() if it.name == "app")
+def test_cover(world: World) -> None:
+    """A missing spec is in neither revision."""
+    spec = next(spec for spec in HEAD.specs.values() if spec.name == "app")
     specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
     result = check(
         world,
@@ -120,7 +123,7 @@ def test_covering(world: World) -> None:
         {"name": "one", "cover": specs, "atLeast": "1"},
         {"name": "apps", "cover": specs, "packages": ["app"]},
     )
-    assert [it["passed"] for it in result["rules"]] == [False, True, True, True]
+    assert [rule["passed"] for rule in result["rules"]] == [False, True, True, True]
     (breach,) = result["rules"][0]["breaches"]
     assert (breach["package"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
 
@@ -146,21 +149,21 @@ def test_covering(world: World) -> None:
         ({"forbid": "spec-removed", "matching": "apq"}, "rule 'b', matching: no package 'apq'"),
     ],
 )
-def test_faults_name_rule_and_key(world: World, rule: dict[str, Any], message: str) -> None:
-    """They are errors of the field."""
+def test_errors_name_rule_and_key(world: World, rule: dict[str, Any], message: str) -> None:
+    """As errors of the field."""
     good = {"name": "a", "forbid": "spec-removed"}
     assert message in fault(world, good, {"name": "b", **rule})
 
 
-def test_rules_are_bounded(world: World) -> None:
-    """In each request."""
+def test_number_of_rules_is_limited(world: World) -> None:
+    """Per request."""
     rule = {"name": "a", "forbid": "spec-removed"}
     assert len(check(world, *[rule] * MOST_RULES)["rules"]) == MOST_RULES
     assert fault(world, *[rule] * (MOST_RULES + 1)) == "rules: there are 51; there may be 50"
 
 
-def test_breaches_are_bounded(world: World) -> None:
-    """Of each rule."""
+def test_number_of_breaches_is_limited(world: World) -> None:
+    """Per rule."""
     query = """query($base: String!, $head: String!, $first: Int!) {
       compare(base: $base, head: $head) { check(rules: [{name: "a", forbid: "spec-removed"}]) {
         rules { numBreaches breaches(first: $first) { message } } } } }"""
@@ -173,21 +176,21 @@ def test_breaches_are_bounded(world: World) -> None:
 
 
 def cost(*rules: dict[str, Any]) -> int:
-    """Return the units of judging by rules."""
+    """Return the cost of judging by rules, in units."""
     return api.cost(questions.CHECK, None, {**REFS, "rules": list(rules)}).units
 
 
-def test_each_part_of_a_rule_is_paid_for() -> None:
-    """A request of 20 rules as people write them is allowed; hundreds of dear parts are not."""
+def test_each_part_of_a_rule_has_a_cost() -> None:
+    """Twenty typical rules are allowed; hundreds of expensive parts are not."""
     plain = {"name": "a", "forbid": "spec-removed"}
     base = cost(plain)
-    for dearer in (
+    for expensive in (
         {"stack": "e4s"},
         {"except": ["a*"]},
         {"matching": "%gcc"},
         {"forbid": "coverage-lost"},
     ):
-        assert cost(plain | dearer) > base + 10_000, dearer
+        assert cost(plain | expensive) > base + 10_000, expensive
     assert cost(plain | {"matching": "%gcc ^zlib"}) > cost(plain | {"matching": "%gcc"}) + 9_000
     assert cost(plain, plain) > base
     covering = {"name": "a", "cover": [{"hash": hash_of("a"), "name": "a"}] * 100}
@@ -200,12 +203,13 @@ def test_each_part_of_a_rule_is_paid_for() -> None:
     )
     assert cost(*twenty) < Limits().max_cost
     assert MOST_RULES <= MOST_WEIGHED
-    assert cost(*(plain | {"matching": f"^a ^b ^c{it}"} for it in range(20))) > Limits().max_cost
+    queries = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
+    assert cost(*queries) > Limits().max_cost
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
 
 
-def test_the_answer_about_digests_is_permanent(world: World) -> None:
-    """Until a rule asks what packages other revisions have."""
+def test_response_for_digests_is_permanent(world: World) -> None:
+    """Unless a rule looks up the packages of other revisions."""
     base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
 
     def is_permanent(*rules: dict[str, Any]) -> bool:
@@ -216,8 +220,3 @@ def test_the_answer_about_digests_is_permanent(world: World) -> None:
 
     assert is_permanent(*RULES)
     assert not is_permanent({"name": "a", "require": "apq"})
-
-
-def test_each_kind_of_rule_is_in_the_api() -> None:
-    """A report names the kind of each rule."""
-    assert {kind.value for kind in RuleKind} == KINDS.keys()

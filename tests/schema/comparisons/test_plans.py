@@ -1,4 +1,4 @@
-"""Plans through GraphQL: what has to be built for specs, and why."""
+"""Plans through GraphQL: the specs to build, and why."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ FACTS = ("hash", "name", "version", "platform", "operating_system", "target", "p
 
 
 def as_input(spec: Any, stack: str | None, **facts: Any) -> dict[str, Any]:
-    """Return a spec as the API takes it."""
+    """Return a spec as an input of the API."""
     values = {name: getattr(spec, name) for name in FACTS}
     edges = [
         {
@@ -31,18 +31,18 @@ def as_input(spec: Any, stack: str | None, **facts: Any) -> dict[str, Any]:
 
 
 def planned(world: World, base: State, specs: list[dict[str, Any]], **more: Any) -> Any:
-    """Return the plan of specs against a state."""
+    """Return the plan for specs against a state."""
     ref = f"{base.info.tag}@{base.info.taken_at:%Y-%m-%dT%H:%M:%S.%fZ}"
     return world.data(PLAN, base=ref, planned=specs, **more)["plan"]
 
 
 def stacks_of(state: State) -> list[str]:
-    """Return the stacks of a state but root."""
+    """Return the stacks of a state except root."""
     return sorted({stack for spec in state.specs for stack in spec.stacks} - {"root"})
 
 
-def test_what_has_to_be_built(world: World) -> None:
-    """Every hash that base lacks, stack by stack."""
+def test_specs_to_build(world: World) -> None:
+    """Every hash that base lacks, per stack."""
     for base in world.states[::2]:
         there = {spec.hash for spec in base.specs}
         stacks = stacks_of(world.newest)[:2]
@@ -71,8 +71,8 @@ def test_what_has_to_be_built(world: World) -> None:
 
 
 @pytest.mark.parametrize("stacks", [None, ["e4s", "hep"]])
-def test_a_lock_file_without_specs(world: World, stacks: list[str] | None) -> None:
-    """All that its stacks have is gone; without a stack, all of the revision is."""
+def test_lock_file_without_specs(world: World, stacks: list[str] | None) -> None:
+    """All specs of its stacks are removed; without a stack, all of the revision."""
     document = """query($stacks: [String!]) { plan(base: "develop", specs: [], stacks: $stacks) {
       numSpecs unknownStacks comparison { summary { specsRemoved } } } }"""
     specs = world.newest.specs
@@ -82,15 +82,15 @@ def test_a_lock_file_without_specs(world: World, stacks: list[str] | None) -> No
     assert plan == {"numSpecs": 0, "unknownStacks": [], "comparison": summary}
 
 
-def test_stacks_that_specs_do_not_name(world: World) -> None:
-    """They count beside those that specs name; what cannot be a name is refused."""
+def test_stacks_without_specs(world: World) -> None:
+    """They count beside those that specs name; an invalid name is refused."""
     plan = planned(world, world.newest, [GOOD | {"stack": "e4s"}], planned_stacks=["none", "e4s"])
     assert plan["unknownStacks"] == ["none"]
     error = world.error(PLAN, base="develop", planned=[], planned_stacks=["e4s", "a b"])
     assert "stacks[1]: 'a b' is not a name" in error["message"]
 
 
-def test_what_is_external_is_counted_apart(world: World) -> None:
+def test_external_specs_are_counted_separately(world: World) -> None:
     """External specs are not built."""
     specs = [
         {"name": "gcc", "hash": hash_of("gcc"), "version": "13", "external": True, "stack": "e4s"},
@@ -105,8 +105,8 @@ def test_what_is_external_is_counted_apart(world: World) -> None:
     )
 
 
-def test_patches_as_a_lock_file_has_them(world: World) -> None:
-    """A lock file has the whole checksum of a patch, and the catalog how it begins."""
+def test_patches_of_a_lock_file(world: World) -> None:
+    """A lock file has the complete checksum of a patch, the catalog a prefix."""
     old = next(
         spec
         for spec in world.newest.specs
@@ -117,12 +117,12 @@ def test_patches_as_a_lock_file_has_them(world: World) -> None:
         f"{variant.replace(',', f'{rest},')}{rest}" if variant.startswith("patches=") else variant
         for variant in old.variants
     ]
-    new = as_input(old, None, hash=hash_of("patched anew"), variants=variants)
+    new = as_input(old, None, hash=hash_of("other patches"), variants=variants)
     (built,) = planned(world, world.newest, [new])["toBuild"]["nodes"]
     assert "patches" not in built["cause"]["title"]
 
 
-def test_what_it_takes(world: World) -> None:
+def test_costs(world: World) -> None:
     """Beside the number of builds."""
     specs = [{"name": "new", "hash": hash_of("new"), "version": "1", "stack": "e4s"}]
     assert planned(world, world.newest, specs)["seconds"] is None
@@ -152,21 +152,21 @@ EDGE = {"name": "a", "hash": hash_of("a")}
     ],
 )
 def test_bad_specs(world: World, spec: dict[str, Any], message: str) -> None:
-    """The place and the reason are named."""
+    """The error names the position and the reason."""
     specs = [GOOD | {"hash": hash_of("other")}, GOOD | spec]
     error = world.error(PLAN, base="develop", planned=specs)
     assert message in error["message"]
 
 
-def test_the_id_of_a_plan_leads_nowhere(world: World) -> None:
+def test_id_of_a_plan_is_null(world: World) -> None:
     """A plan is not stored."""
     plan = planned(world, world.newest, [GOOD])
     node = world.data("query($id: ID!) { node(id: $id) { id } }", id=plan["comparison"]["id"])
     assert node == {"node": None}
 
 
-def test_a_plan_is_a_comparison(world: World) -> None:
-    """Its head is not a revision; rules judge it as any other."""
+def test_plan_is_a_comparison(world: World) -> None:
+    """Its head is not a revision; rules apply as to any other."""
     document = """query($specs: [PlannedSpecInput!]!) { plan(base: "develop", specs: $specs) {
       comparison {
         releaseNotes base { tag } head { tag numSpecs }

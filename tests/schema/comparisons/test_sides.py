@@ -1,4 +1,4 @@
-"""Stacks as sides, and comparisons narrowed by stack, package and query, through GraphQL."""
+"""Stacks as sides, and comparisons filtered by stack, package and query, through GraphQL."""
 
 from typing import Any
 
@@ -30,26 +30,27 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("base", "head"), PAIRS, ids=str)
-def test_a_stack_is_a_side(world: World, base: str, head: str) -> None:
-    """Whatever stands on the other: as if it held nothing but the specs of the stack."""
+def test_stack_is_a_side(world: World, base: str, head: str) -> None:
+    """As if the side contained only the specs of the stack."""
     compare = world.data(questions.NARROWED, base=base, head=head)["compare"]
     old, new = map(inside, (base, head))
-    expected = {("ADDED", it) for it in new - old} | {("REMOVED", it) for it in old - new}
-    assert {(it["kind"], it["hash"]) for it in compare["specs"]["nodes"]} == expected
-    replaced = [it for it in compare["specs"]["nodes"] if it["kind"] == "ADDED" if it["cause"]]
-    assert sum(it["numSpecs"] for it in compare["causes"]["nodes"]) == len(replaced)
+    expected = {("ADDED", key) for key in new - old} | {("REMOVED", key) for key in old - new}
+    assert {(node["kind"], node["hash"]) for node in compare["specs"]["nodes"]} == expected
+    added = [node for node in compare["specs"]["nodes"] if node["kind"] == "ADDED"]
+    replaced = [node for node in added if node["cause"]]
+    assert sum(node["numSpecs"] for node in compare["causes"]["nodes"]) == len(replaced)
     assert compare["summary"]["numSpecsAfter"] == len(new)
 
 
 def inside(side: str) -> set[str]:
-    """Return the hashes of a revision, or of a stack of it."""
+    """Return the hashes of a revision, or of one of its stacks."""
     ref, _, stack = side.partition(":")
     specs = STATES[ref].specs.items()
     return {key for key, spec in specs if not stack or stack in spec.stacks}
 
 
-def test_the_sides_are_named(world: World) -> None:
-    """By the whole revision and the stack; the notes of it count the stack alone."""
+def test_sides_are_named(world: World) -> None:
+    """By the complete revision and the stack; the notes count only the stack."""
     question = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
       base { id numSpecs } head { digest } baseStack headStack releaseNotes(format: JSON)
       specs { nodes { before { revision { id numSpecs } package { revision { id numSpecs } } } } }
@@ -70,8 +71,8 @@ def test_the_sides_are_named(world: World) -> None:
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
-def test_ids_of_stacks_and_scopes_are_good(world: World) -> None:
-    """A comparison, a cause and a change in scope come back by their ids."""
+def test_ids_of_scopes_are_valid(world: World) -> None:
+    """A comparison, a cause and a change in scope are returned by their ids."""
     narrowings: list[dict[str, Any]] = [
         {"base": "develop~1:e4s", "head": "develop:e4s"},
         {"base": "develop~1", "head": "develop", "package": "app"},
@@ -81,14 +82,14 @@ def test_ids_of_stacks_and_scopes_are_good(world: World) -> None:
     for names in narrowings:
         compare = world.data(questions.NARROWED, **names)["compare"]
         changes = [*compare["causes"]["nodes"], *compare["changes"]["nodes"]]
-        ids |= {compare["id"], *(it["id"] for it in changes)}
+        ids |= {compare["id"], *(change["id"] for change in changes)}
     assert len(ids) > len(narrowings)
     for text in ids:
         assert world.data(ONE, id=text)["node"]["id"] == text
 
 
-def scope(spec: Spec, only: dict[str, str]) -> bool:
-    """Tell whether a spec is in scope."""
+def is_in_scope(spec: Spec, only: dict[str, str]) -> bool:
+    """Return whether a spec is in scope."""
     return (
         ("stack" not in only or only["stack"] in stacks_of(spec))
         and spec.name == only.get("package", spec.name)
@@ -108,32 +109,35 @@ ONLY: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("only", ONLY, ids=str)
-def test_a_narrowed_comparison(world: World, only: dict[str, str]) -> None:
-    """Specs in scope on either side; counterparts, reasons and main causes are of the whole."""
+def test_narrowed_comparison(world: World, only: dict[str, str]) -> None:
+    """Specs in scope on either side; counterparts and causes are those of the revisions."""
     refs = {"base": "develop~1", "head": "develop"}
     whole = world.data(questions.NARROWED, **refs)["compare"]
     compare = world.data(questions.NARROWED, **refs, **only)["compare"]
-    chosen = {
-        key for state in STATES.values() for key, spec in state.specs.items() if scope(spec, only)
+    in_scope = {
+        key
+        for state in STATES.values()
+        for key, spec in state.specs.items()
+        if is_in_scope(spec, only)
     }
-    specs = [it for it in whole["specs"]["nodes"] if it["hash"] in chosen]
+    specs = [node for node in whole["specs"]["nodes"] if node["hash"] in in_scope]
     assert compare["specs"]["nodes"] == specs
-    added = {it["hash"] for it in specs if it["kind"] == "ADDED" and it["counterpart"]}
+    added = {spec["hash"] for spec in specs if spec["kind"] == "ADDED" and spec["counterpart"]}
     nodes = compare["causes"]["nodes"]
-    assert sum(it["numSpecs"] for it in nodes) == len(added)
-    assert sum(it["numSpecs"] for it in compare["causeKinds"]) == len(added)
-    for it in nodes:
-        own = {spec["hash"] for spec in it["specs"]["nodes"]}
-        assert len(own) == it["numSpecs"]
+    assert sum(node["numSpecs"] for node in nodes) == len(added)
+    assert sum(kind["numSpecs"] for kind in compare["causeKinds"]) == len(added)
+    for cause in nodes:
+        own = {spec["hash"] for spec in cause["specs"]["nodes"]}
+        assert len(own) == cause["numSpecs"]
         assert own <= added
-        assert set(it["packages"]) == {HEAD.specs[key].name for key in own}
+        assert set(cause["packages"]) == {HEAD.specs[key].name for key in own}
     summary = compare["summary"]
     assert summary["specsRebuilt"] + summary["specsReplaced"] == len(added)
 
 
 @pytest.mark.parametrize("only", [ONLY[1], ONLY[2], ONLY[5]], ids=str)
-def test_narrowed_notes_are_those_of_the_command(world: World, only: dict[str, str]) -> None:
-    """And lost and gained cells are those of ``diff --coverage``."""
+def test_narrowed_notes_equal_those_of_the_command(world: World, only: dict[str, str]) -> None:
+    """And the cells equal those of ``diff --coverage``."""
     refs = {"base": "develop~1", "head": "develop"}
     compare = world.data(questions.NARROWED_NOTES, **refs, **only)["compare"]
     options = [text for name, value in only.items() for text in (f"--{name}", value)]
@@ -142,9 +146,10 @@ def test_narrowed_notes_are_those_of_the_command(world: World, only: dict[str, s
     cells = run_in(world, "diff", *refs.values(), *options, "--coverage", "stack,target", "--json")
     compare = world.data(questions.NARROWED_COVERAGE, **refs, **only)["compare"]
     assert compare["commits"] is None
-    assert [
-        (it["kind"].lower(), it["package"], it["values"]) for it in compare["coverage"]["nodes"]
-    ] == [(it["kind"], it["package"], it["values"]) for it in cells.json["coverage"]]
+    nodes = compare["coverage"]["nodes"]
+    assert [(node["kind"].lower(), node["package"], node["values"]) for node in nodes] == [
+        (cell["kind"], cell["package"], cell["values"]) for cell in cells.json["coverage"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +168,8 @@ def test_narrowed_notes_are_those_of_the_command(world: World, only: dict[str, s
         ({"matching": "hdf5@@"}, "at character"),
     ],
 )
-def test_what_names_no_side_or_scope(world: World, names: dict[str, str], message: str) -> None:
-    """The error says which word, and what is near; no file is ever looked at."""
+def test_unknown_side_or_scope(world: World, names: dict[str, str], message: str) -> None:
+    """The error names the argument and the nearest names; no file is read."""
     question = """query($base: String!, $stack: String, $package: String, $matching: String) {
       compare(base: $base, head: "develop", stack: $stack, package: $package, matching: $matching) {
         summary { specsAdded } } }"""

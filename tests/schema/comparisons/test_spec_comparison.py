@@ -1,4 +1,4 @@
-"""Two specs through GraphQL, beside what the domain finds of them."""
+"""Comparisons of two specs through GraphQL, compared with the domain."""
 
 from typing import Any
 
@@ -45,15 +45,15 @@ def spec(state: Any, name: str) -> Spec:
     return first
 
 
-def asked(world: World, before: str, after: str, **refs: str) -> Any:
-    """Return what is answered of two hashes."""
+def compared(world: World, before: str, after: str, **refs: str) -> Any:
+    """Return the comparison of two hashes."""
     document = questions.TWO_SPECS.replace("$hash: String!", "$hash: String!, $other: String!")
     document = document.replace("head: $hash", "head: $other")
     return world.data(document, hash=before, other=after, **refs)["compareSpecs"]
 
 
 def pair_of(world: World, before: Spec, after: Spec) -> SpecPair:
-    """Return what the domain finds."""
+    """Return the domain's comparison."""
     places: list[Any] = []
     for digest, one in zip(
         [revision.digest for revision in world.catalog.history.revisions[::-1]],
@@ -68,9 +68,9 @@ def pair_of(world: World, before: Spec, after: Spec) -> SpecPair:
 
 
 def test_all_fields(world: World) -> None:
-    """What differs of their own, of dependencies, below, and why."""
+    """Their own differences, those of dependencies, further below, and the causes."""
     before, after = spec(BASE, "hdf5"), spec(HEAD, "hdf5")
-    shown, pair = asked(world, before.hash[:9], f"/{after.hash}"), pair_of(world, before, after)
+    shown, pair = compared(world, before.hash[:9], f"/{after.hash}"), pair_of(world, before, after)
     assert [shown[side]["hash"] for side in ("base", "head")] == [before.hash, after.hash]
     digests = [revision.digest for revision in world.catalog.history.revisions[::-1]]
     assert [shown[f"{side}Revision"]["digest"] for side in ("base", "head")] == digests
@@ -80,7 +80,8 @@ def test_all_fields(world: World) -> None:
         ("differences", pair.nested_changes),
     ):
         assert shown[name] == [
-            {"path": it.path, "before": it.before, "after": it.after} for it in changes
+            {"path": change.path, "before": change.before, "after": change.after}
+            for change in changes
         ]
     assert [shown["variantsRemoved"], shown["variantsAdded"]] == [["+mpi"], ["api=v2", "~mpi"]]
     aec, zlib = shown["dependencies"]
@@ -96,7 +97,7 @@ def test_all_fields(world: World) -> None:
     titles = [cause["title"] for cause in shown["causes"]]
     assert titles == ["hdf5 1.14.5 → 1.14.6", "recipe of gettext changed", "zlib 1.3.1 → 1.3.2"]
     assert shown["numCauses"] == 3
-    assert [[step["name"] for step in it["steps"]] for it in shown["paths"]] == [
+    assert [[step["name"] for step in path["steps"]] for path in shown["paths"]] == [
         ["hdf5"],
         ["hdf5", "zlib", "gettext"],
         ["hdf5", "zlib"],
@@ -106,34 +107,34 @@ def test_all_fields(world: World) -> None:
     assert shown["document"] == orjson.loads(orjson.dumps(pair.difference))
 
 
-def test_ids_lead_to_the_causes(world: World) -> None:
-    """Each cause of two specs is found again, and those of revisions are others."""
-    shown = asked(world, spec(BASE, "app").hash, spec(HEAD, "zlib").hash)
+def test_causes_are_found_by_id(world: World) -> None:
+    """Each cause of two specs has an id other than that of the revisions' cause."""
+    shown = compared(world, spec(BASE, "app").hash, spec(HEAD, "zlib").hash)
     ids = [cause["id"] for cause in shown["causes"]]
-    nodes = world.data(NODES, ids=ids)
-    assert [node["id"] for node in nodes["nodes"]] == ids
-    assert [node["title"] for node in nodes["nodes"]] == [it["title"] for it in shown["causes"]]
-    (change,) = nodes["nodes"][0]["specs"]["nodes"]
+    nodes = world.data(NODES, ids=ids)["nodes"]
+    for node, cause in zip(nodes, shown["causes"], strict=True):
+        assert (node["id"], node["title"]) == (cause["id"], cause["title"])
+    (change,) = nodes[0]["specs"]["nodes"]
     assert change["hash"] == spec(HEAD, "zlib").hash
     assert world.data(NODES, ids=[change["id"]])["nodes"] == [{"id": change["id"]}]
-    assert nodes["nodes"][0]["commits"] is None
+    assert nodes[0]["commits"] is None
 
 
-def test_refs_choose_revisions(world: World) -> None:
-    """A spec may be taken from a revision that is not the newest that has it."""
+def test_refs_select_revisions(world: World) -> None:
+    """Also a revision that is not the newest with the spec."""
     digests = [revision.digest for revision in world.catalog.history.revisions[::-1]]
     before = spec(BASE, "hdf5").hash
-    shown = asked(world, before[:10], before, base=digests[0], head=digests[0])
+    shown = compared(world, before[:10], before, base=digests[0], head=digests[0])
     assert shown["baseRevision"]["digest"] == shown["headRevision"]["digest"] == digests[0]
     assert (shown["causes"], shown["facts"], shown["document"]) == ([], [], {})
-    assert asked(world, before, before, base=digests[1]) is None
+    assert compared(world, before, before, base=digests[1]) is None
 
 
-def test_what_is_not_known(world: World) -> None:
-    """No dependencies are told where a source states none; a hash may be nowhere, or several."""
+def test_unknown_values(world: World) -> None:
+    """Dependencies are null if a source lists none; a hash can be unknown or ambiguous."""
     lone = spec(HEAD, "lone")
-    assert asked(world, spec(BASE, "lone").hash, lone.hash)["dependencies"] is None
-    assert asked(world, "zzzzzzz", lone.hash) is None
+    assert compared(world, spec(BASE, "lone").hash, lone.hash)["dependencies"] is None
+    assert compared(world, "zzzzzzz", lone.hash) is None
     one = '{ compareSpecs(base: "%s", head: "%s", baseRef: "develop") { numCauses } }'
     error = world.error(one % ("", lone.hash))
     assert error["extensions"]["code"] == "AMBIGUOUS_HASH"

@@ -1,4 +1,4 @@
-"""The limits before anything is executed: each refuses what is one too many, and nothing else."""
+"""Limits before execution: each refuses one too many, and nothing else."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,19 +13,19 @@ from schema.limits import Limits
 from tests.schema.worlds import World, plain
 
 
-def listed(number: int) -> str:
-    """Return a list of as many values."""
+def list_literal(number: int) -> str:
+    """Return a list of `number` values."""
     return "[" + '"a" ' * number + "]"
 
 
 def deep(depth: int) -> str:
-    """Return selections within each other, of which the last is a value."""
+    """Return nested selections of this depth."""
     inner = (depth - 2) // 2
     return "{ revision { " + "tagInfo { latest { " * inner + "tag" + " } }" * inner + " } }"
 
 
 def aliased(number: int) -> str:
-    """Return a fragment of as many aliases."""
+    """Return a fragment with `number` aliases."""
     return f"fragment F on Query {{ {' '.join(f'a{n}: __typename' for n in range(number))} }}"
 
 
@@ -43,19 +43,19 @@ DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
     ),
     "max_list_length": (
         "Values in a list",
-        lambda size: f"{{ nodes(ids: {listed(size)}) {{ __typename }} }}",
+        lambda size: f"{{ nodes(ids: {list_literal(size)}) {{ __typename }} }}",
     ),
     "max_text_length": ("text", lambda size: f'{{ tag(name: "{"x" * size}") {{ name }} }}'),
     "max_name_length": ("name", lambda size: f"{{ {'a' * size}: __typename }}"),
 }
 SMALL = 12
-"""An even limit to try the rules with."""
+"""An even limit for the tests."""
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_up_to_the_limit_is_executed(world: World, name: str) -> None:
-    """One more of what is counted is refused, with the number found and the number allowed."""
-    said, make = DOCUMENTS[name]
+def test_document_up_to_the_limit_is_executed(world: World, name: str) -> None:
+    """One more is refused, with the number found and the limit."""
+    message, make = DOCUMENTS[name]
     size = 40 if name == "max_document_bytes" else SMALL
     api = API(Limits(**{name: size}))
     assert api.execute(make(size), context=world.context()).executed
@@ -63,7 +63,7 @@ def test_a_document_up_to_the_limit_is_executed(world: World, name: str) -> None
     assert not answer.executed
     (error,) = plain(answer)["errors"]
     assert error["extensions"] == {"code": "LIMIT_EXCEEDED"}
-    assert said in error["message"]
+    assert message in error["message"]
     assert f"{size} are allowed" in error["message"]
 
 
@@ -71,7 +71,7 @@ NAMES = "query($names: [String!]) { revision { packages(filter: {names: $names})
 
 
 def nested(depth: int) -> Any:
-    """Return lists within each other."""
+    """Return nested lists."""
     value: Any = "a"
     for _ in range(depth):
         value = [value]
@@ -87,21 +87,21 @@ VARIABLES: dict[str, tuple[str, Callable[[int], Any]]] = {
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_variables_up_to_the_limit_are_looked_at(world: World, name: str) -> None:
-    """One more of what is counted is refused; what no operation declares does not count."""
-    said, make = VARIABLES[name]
+def test_variables_up_to_the_limit_are_accepted(world: World, name: str) -> None:
+    """One more is refused; variables that the operation does not declare do not count."""
+    message, make = VARIABLES[name]
     size = 30
     api = API(Limits(**{name: size}))
 
     def errors(variables: dict[str, Any]) -> list[dict[str, Any]]:
         answer = plain(api.execute(NAMES, variables, context=world.context()))
-        found: list[dict[str, Any]] = answer.get("errors", [])
-        return [it for it in found if it["extensions"]["code"] == "LIMIT_EXCEEDED"]
+        all_errors: list[dict[str, Any]] = answer.get("errors", [])
+        return [error for error in all_errors if error["extensions"]["code"] == "LIMIT_EXCEEDED"]
 
     assert errors({"names": make(size)}) == []
     assert errors({"names": [], "other": make(size * 2)}) == []
     (error,) = errors({"names": make(size + 1)})
-    assert said in error["message"]
+    assert message in error["message"]
     assert f"{size + 1} found, {size} are allowed" in error["message"]
 
 
@@ -109,11 +109,11 @@ FILTER = "query($f: SpecFilter) { revision { specs(filter: $f) { totalCount } } 
 
 
 @pytest.mark.parametrize(("number", "is_refused"), [(15, False), (16, True)])
-def test_the_values_of_a_filter_are_limited(world: World, number: int, is_refused: bool) -> None:
+def test_values_of_a_filter_are_limited(world: World, number: int, is_refused: bool) -> None:
     """In all of its lists together, in a document and in a variable."""
     api = API(Limits(max_filter_values=30))
     lists = {"stacks": ["a"] * 15, "targets": ["a"] * number}
-    written = f"{{stacks: {listed(15)}, targets: {listed(number)}}}"
+    written = f"{{stacks: {list_literal(15)}, targets: {list_literal(number)}}}"
     literal = f"{{ revision {{ specs(filter: {written}) {{ totalCount }} }} }}"
     for text, variables in ((FILTER, {"f": lists}), (literal, {})):
         answer = plain(api.execute(text, variables, context=world.context()))
@@ -123,8 +123,8 @@ def test_the_values_of_a_filter_are_limited(world: World, number: int, is_refuse
             assert "31 found, 30 are allowed" in answer["errors"][0]["message"]
 
 
-def test_numbers_that_no_program_reads_are_refused(world: World) -> None:
-    """A number of 5,000 digits is the client's fault, wherever it stands."""
+def test_huge_numbers_are_refused(world: World) -> None:
+    """A number of 5,000 digits is a client error at any position."""
     huge = 10**5_000
     text = "query($n: Int) { revisions(first: $n) { totalCount } }"
     for value in (huge, -huge, [huge], {"a": huge}):
@@ -136,8 +136,8 @@ def test_numbers_that_no_program_reads_are_refused(world: World) -> None:
     assert plain(answer)["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
 
 
-def test_fragments_are_measured_where_they_are_spread() -> None:
-    """Each time, and as deep as they stand; each is looked at once, however often it is spread."""
+def test_fragments_are_measured_at_each_spread() -> None:
+    """Each spread counts at its depth; each fragment is traversed once."""
     parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
     text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { a: revision { tag } }"
     assert list(measured(parse(text))) == [Measures(2**60, 2 * 2**60, 2**60, 2)]
@@ -151,8 +151,8 @@ def test_fragments_are_measured_where_they_are_spread() -> None:
         "fragment C on Revision { tag ...A }",
     ],
 )
-def test_fragments_that_spread_themselves_are_invalid(world: World, text: str) -> None:
-    """They are found before anything follows them."""
+def test_recursive_fragments_are_invalid(world: World, text: str) -> None:
+    """They are detected before they are followed."""
     with pytest.raises(FragmentCycle):
         list(measured(parse(text)))
     (error,) = plain(API().execute(text, context=world.context()))["errors"]
@@ -160,15 +160,15 @@ def test_fragments_that_spread_themselves_are_invalid(world: World, text: str) -
     assert "within itself" in error["message"]
 
 
-def test_the_number_found_is_never_too_long_to_say() -> None:
-    """2^2000 fields are said to be many."""
+def test_huge_counts_are_abbreviated() -> None:
+    """2^2000 fields are reported as more than 10^15."""
     refusal = bounds.refuse("Fields", 2**2_000, 5)
     assert refusal is not None
     assert refusal["message"] == "Fields: more than 10^15 found, 5 are allowed."
 
 
 def of_revision(parts: Iterable[str]) -> str:
-    """Return a document that selects parts of a revision."""
+    """Return a document that selects fields of a revision."""
     return f"{{ revision {{ {' '.join(parts)} }} }}"
 
 
@@ -185,18 +185,18 @@ WORST = {
 
 
 @pytest.mark.parametrize("text", WORST.values(), ids=WORST)
-def test_what_takes_long_to_validate_is_refused(text: str) -> None:
-    """Work that grows with the square of the text ends early, and so do errors without end."""
+def test_expensive_validation_is_refused(text: str) -> None:
+    """Work quadratic in the size of the document ends early, as do unlimited errors."""
     document = API().document(text)
     assert 0 < len(document.errors) <= Limits().max_errors
-    assert {it["extensions"]["code"] for it in document.errors} <= {
+    assert {error["extensions"]["code"] for error in document.errors} <= {
         "GRAPHQL_VALIDATION_FAILED",
         "TOO_MANY_ERRORS",
     }
 
 
 def test_fields_may_be_selected_more_than_once() -> None:
-    """As components that state what they need for themselves do it."""
+    """As by components that each select the fields that they need."""
     text = of_revision(["tag tagInfo { name } source { kind } ...F"] * 20)
     document = API().document(text + " fragment F on Revision { tag tagInfo { name series } }")
     assert document.errors == ()

@@ -1,4 +1,4 @@
-"""Reading documents: nothing of it stays, and errors still know their places."""
+"""Parsing of documents: they are freed, and errors have locations."""
 
 import gc
 import weakref
@@ -25,13 +25,13 @@ SCHEMA = api.schema._schema
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """Keep the garbage collector away, so that only what refers to itself stays."""
+    """Disable the garbage collector, so that reference cycles are not freed."""
     gc.disable()
     yield
     gc.enable()
 
 
-def test_a_document_without_tokens_is_the_same_document() -> None:
+def test_document_without_tokens_is_equal() -> None:
     """It selects the same fields."""
     for text in DOCUMENTS:
         node = parse(text)
@@ -40,8 +40,8 @@ def test_a_document_without_tokens_is_the_same_document() -> None:
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_a_document_is_freed_without_the_garbage_collector() -> None:
-    """No part of it refers to itself in a circle."""
+def test_document_is_freed_without_the_garbage_collector() -> None:
+    """It contains no reference cycles."""
     documents = Documents(SCHEMA, Limits(), max_bytes=0)
     for text in DOCUMENTS:
         node = documents.get(text).node
@@ -51,38 +51,36 @@ def test_a_document_is_freed_without_the_garbage_collector() -> None:
         assert freed() is None
 
 
-def test_a_field_knows_its_place() -> None:
-    """Errors at run time say where in the text their field stands."""
+def test_fields_have_locations() -> None:
+    """Errors in execution state the location of their field."""
     node = without_tokens(parse("{\n  a\n  b: c\n}"))
     (operation,) = node.definitions
-    places = [field.loc for field in operation.selection_set.selections]  # type: ignore[attr-defined]
-    assert [(it.start, it.end, it.source.body[it.start : it.end]) for it in places] == [
-        (4, 5, "a"),
-        (8, 12, "b: c"),
-    ]
+    locations = [field.loc for field in operation.selection_set.selections]  # type: ignore[attr-defined]
+    texts = [(loc.start, loc.end, loc.source.body[loc.start : loc.end]) for loc in locations]
+    assert texts == [(4, 5, "a"), (8, 12, "b: c")]
 
 
-def test_equal_names_are_one() -> None:
-    """A document that asks for a field very often keeps its name once."""
+def test_equal_names_are_shared() -> None:
+    """A document with many selections of a field stores its name once."""
     (operation,) = without_tokens(parse("{ a { b } c { b } }")).definitions
     fields: Any = operation.selection_set.selections  # type: ignore[attr-defined]
     first, second = (field.selection_set.selections[0].name for field in fields)
     assert first is second
 
 
-def test_the_objects_of_rules_are_taken_apart() -> None:
-    """What validation has found is there; what found it holds nothing any longer."""
-    made: list[Any] = []
+def test_validation_rules_are_emptied() -> None:
+    """Errors are returned, and the rules refer to nothing any more."""
+    created: list[Any] = []
 
-    def remembered(context: ValidationContext) -> ScalarLeafsRule:
-        made.append(ScalarLeafsRule(context))
-        return made[-1]  # type: ignore[no-any-return]
+    def recording(context: ValidationContext) -> ScalarLeafsRule:
+        created.append(ScalarLeafsRule(context))
+        return created[-1]  # type: ignore[no-any-return]
 
-    rules: list[Any] = [*specified_rules, remembered]
+    rules: list[Any] = [*specified_rules, recording]
     node = parse("{ tags }")
-    found = validated(SCHEMA, node, rules, max_errors=9, hide_suggestions=False)
-    assert [error.message for error in found] == [
+    errors = validated(SCHEMA, node, rules, max_errors=9, hide_suggestions=False)
+    assert [error.message for error in errors] == [
         "Field 'tags' of type '[Tag!]!' must have a selection of subfields. "
         "Did you mean 'tags { ... }'?"
     ] * 2
-    assert [vars(it) for it in made] == [{}]
+    assert [vars(rule) for rule in created] == [{}]

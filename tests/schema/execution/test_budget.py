@@ -1,4 +1,4 @@
-"""What a request may use while it runs: over it, the request ends at once, with a clear error."""
+"""Limits of a running request: beyond a limit, the request ends immediately with an error."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -15,11 +15,11 @@ from schema.revisions.package import Package
 from tests.schema.worlds import World, plain
 
 api = API(row_bytes=0)
-"""The API without kept rows, with which the same request would take less and less."""
+"""The API without cached rows, which would make the same request ever cheaper."""
 
 
 class Clock:
-    """A clock that stands still but for ``step`` seconds each time it is looked at."""
+    """A clock that advances by ``step`` seconds at each call."""
 
     def __init__(self, step: float = 0.0) -> None:
         self.now = 0.0
@@ -35,51 +35,51 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Put a clock in the place of the budget's own."""
+    """Replace the clock of the budget."""
     clock = Clock()
     monkeypatch.setattr(budget, "monotonic", clock)
     return clock
 
 
-def test_time_runs_out(clock: Clock) -> None:
-    """Up to the limit a check passes, then it raises; waiting for others does not count."""
-    used = Budget(Limits(max_seconds=2))
-    with used.waiting():
+def test_time_limit(clock: Clock) -> None:
+    """A check passes up to the limit, then raises; waiting for others does not count."""
+    request_budget = Budget(Limits(max_seconds=2))
+    with request_budget.waiting():
         clock.now += 100
     clock.now += 2
-    used.check()
+    request_budget.check()
     clock.now += 0.1
     with pytest.raises(BudgetExceeded, match="longer than 2 seconds") as raised:
-        used.check()
+        request_budget.check()
     assert raised.value.code == "QUERY_TIMEOUT"
 
 
-def test_another_thread_cancels() -> None:
-    """A request that nobody waits for ends at its next check, also where it waited meanwhile."""
-    used = Budget()
-    with used.waiting():
-        thread = Thread(target=used.cancel)
+def test_request_is_cancelled_by_another_thread() -> None:
+    """It ends at its next check, also if it was waiting."""
+    request_budget = Budget()
+    with request_budget.waiting():
+        thread = Thread(target=request_budget.cancel)
         thread.start()
         thread.join()
     with pytest.raises(BudgetExceeded) as raised:
-        list(used.each([1]))
+        list(request_budget.each([1]))
     assert raised.value.code == "REQUEST_CANCELLED"
 
 
-def test_bytes_run_out() -> None:
-    """As many bytes as are allowed pass; one more does not."""
-    used = Budget(Limits(max_answer_bytes=10))
-    used.spend(4)
-    used.spend(6)
+def test_byte_limit() -> None:
+    """One byte more than allowed is refused."""
+    request_budget = Budget(Limits(max_answer_bytes=10))
+    request_budget.spend(4)
+    request_budget.spend(6)
     with pytest.raises(BudgetExceeded, match="more than 10 bytes") as raised:
-        used.spend(1)
+        request_budget.spend(1)
     assert raised.value.code == "ANSWER_TOO_LARGE"
 
 
-def answered(world: World, text: str, used: Budget) -> Any:
-    """Answer a question within a budget."""
+def answered(world: World, text: str, request_budget: Budget) -> Any:
+    """Answer a query within a budget."""
     context = world.context()
-    context.budget = used
+    context.budget = request_budget
     return plain(api.execute(text, context=context))
 
 
@@ -97,9 +97,9 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)
-def test_time_is_looked_at_all_along(world: World, text: str, clock: Clock) -> None:
-    """Wherever the time runs out on the way, the answer is the one error and no data."""
-    for _ in range(2):  # to load a revision stops the clock, which looks at it, too
+def test_time_is_checked_throughout(world: World, text: str, clock: Clock) -> None:
+    """Whenever the time runs out, the response is a single error without data."""
+    for _ in range(2):  # loading a revision reads the clock, too
         answered(world, text, Budget())
     clock.looks = 0
     assert "errors" not in answered(world, text, Budget())
@@ -114,40 +114,42 @@ def test_time_is_looked_at_all_along(world: World, text: str, clock: Clock) -> N
 
 
 @pytest.mark.parametrize("text", QUESTIONS.values(), ids=QUESTIONS)
-def test_bytes_are_counted_about_right(world: World, text: str) -> None:
-    """What is counted is about the length of the data; one byte fewer is refused."""
-    used = Budget()
-    data = answered(world, text, used)["data"]
-    assert 0.5 < used.num_bytes / len(orjson.dumps(data)) < 1.5
-    assert "errors" not in answered(world, text, Budget(Limits(max_answer_bytes=used.num_bytes)))
-    response = answered(world, text, Budget(Limits(max_answer_bytes=used.num_bytes - 1)))
+def test_counted_bytes_approximate_the_response(world: World, text: str) -> None:
+    """One byte less than the count is refused."""
+    request_budget = Budget()
+    data = answered(world, text, request_budget)["data"]
+    assert 0.5 < request_budget.num_bytes / len(orjson.dumps(data)) < 1.5
+    assert "errors" not in answered(
+        world, text, Budget(Limits(max_answer_bytes=request_budget.num_bytes))
+    )
+    response = answered(world, text, Budget(Limits(max_answer_bytes=request_budget.num_bytes - 1)))
     assert response["errors"][0]["extensions"] == {"code": "ANSWER_TOO_LARGE"}
 
 
-def test_a_field_ends_a_cancelled_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cancelled in the middle of a list, the rest of the list is not asked."""
-    used, made = Budget(), []
+def test_request_cancelled_in_a_list_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the list is not resolved."""
+    request_budget, created = Budget(), []
     init: Callable[..., None] = Package.__init__
 
     def cancelling(self: Package, **facts: Any) -> None:
-        made.append(facts)
-        used.cancel()
+        created.append(facts)
+        request_budget.cancel()
         init(self, **facts)
 
     monkeypatch.setattr(Package, "__init__", cancelling)
     text = (
         '{ revision { packages(first: 9) { nodes { revision { package(name: "x") { name } } } } } }'
     )
-    response = answered(world, text, used)
+    response = answered(world, text, request_budget)
     assert response["errors"][0]["extensions"] == {"code": "REQUEST_CANCELLED"}
-    assert len(made) == 1
+    assert len(created) == 1
 
 
-def test_the_time_is_looked_at_while_notes_are_written(world: World, clock: Clock) -> None:
-    """Between their parts: those of revisions far apart take long."""
+def test_time_is_checked_while_notes_are_written(world: World, clock: Clock) -> None:
+    """Between their parts: notes on distant revisions take long."""
     newest, *_, oldest = world.context().history.digests
     text = f'{{ compare(base: "{oldest}", head: "{newest}") {{ releaseNotes(format: HTML) }} }}'
-    answered(world, text, Budget())  # to explain them stops the clock, which looks at it, too
+    answered(world, text, Budget())  # explaining them reads the clock, too
     clock.looks = 0
     answered(world, text, Budget())
     looks = clock.looks

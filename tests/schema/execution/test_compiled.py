@@ -1,4 +1,4 @@
-"""Operations that come again: compiled, with rows that are rendered once."""
+"""Compiled operations and cached rows."""
 
 import random
 from typing import Any
@@ -22,13 +22,13 @@ SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
 
 @pytest.fixture
 def api() -> API:
-    """Return the API without anything that was asked before."""
+    """Return an API without cached documents."""
     return API()
 
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """Return a list that grows with each operation that is left to the executor."""
+    """Return a list that grows with each operation that the stock executor runs."""
     calls: list[None] = []
     executor = graphql.execute_sync
 
@@ -40,18 +40,18 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     return calls
 
 
-def ask(api: API, world: World, text: str, **variables: Any) -> bytes:
-    """Return the response to a question."""
+def respond(api: API, world: World, text: str, **variables: Any) -> bytes:
+    """Return the response to a query."""
     return orjson.dumps(api.execute(text, variables, context=world.context()).body())
 
 
 def test_operations_are_compiled(api: API, world: World, executed: list[None]) -> None:
-    """Once for each use of their directives; none is left to the executor."""
+    """Once per combination of directives; the stock executor runs none."""
     text = "query($all: Boolean!, $n: Int) { revision { tag specs(first: $n) @include(if: $all) "
     text += "{ totalCount nodes { hash } } } }"
     for is_all in (True, False):
         for size in (3, 4, 5):
-            body = orjson.loads(ask(api, world, text, all=is_all, n=size))
+            body = orjson.loads(respond(api, world, text, all=is_all, n=size))
             specs = body["data"]["revision"].get("specs", {"nodes": []})
             assert len(specs["nodes"]) == size * is_all
     assert not executed
@@ -66,31 +66,33 @@ def test_operations_are_compiled(api: API, world: World, executed: list[None]) -
         ("query($is: Boolean = true) { tags { name @skip(if: $is) } }", {"is": None}),
     ],
 )
-def test_what_is_not_plain_is_left_to_the_executor(
+def test_other_operations_use_the_executor(
     api: API, world: World, executed: list[None], text: str, variables: dict[str, Any]
 ) -> None:
-    """Errors, introspection, and null where a directive takes none: each time the same answer."""
-    assert len({ask(api, world, text, **variables) for _ in range(9)}) == 1
+    """Errors, introspection, and null for a directive: the response is the same each time."""
+    assert len({respond(api, world, text, **variables) for _ in range(9)}) == 1
     assert len(executed) == 9
 
 
-def test_errors_do_not_end_it(api: API, world: World, executed: list[None]) -> None:
-    """After many in a row it is not tried for a while, and then again."""
+def test_compiled_operations_are_used_again_after_errors(
+    api: API, world: World, executed: list[None]
+) -> None:
+    """Many in a row suspend their use for a while."""
     text = "query($ref: String) { revision(ref: $ref) { tag } }"
     for _ in range(9):
-        ask(api, world, text, ref="nope")
+        respond(api, world, text, ref="nope")
     for _ in range(20):
-        ask(api, world, text, ref="develop")
+        respond(api, world, text, ref="develop")
     executed.clear()
-    ask(api, world, text, ref="develop")
+    respond(api, world, text, ref="develop")
     assert not executed
 
 
-def test_an_answer_that_is_too_large_is_refused(world: World) -> None:
-    """Compiled and from kept rows, too."""
+def test_large_response_is_refused(world: World) -> None:
+    """Also if compiled and from cached rows."""
     api = API(Limits(max_answer_bytes=1_000_000))
     for _ in range(4):
-        ask(api, world, SPECS % "")
+        respond(api, world, SPECS % "")
     context = world.context()
     context.budget = type(context.budget)(Limits(max_answer_bytes=1_000))
     (error,) = api.execute(SPECS % "", context=context).errors
@@ -98,21 +100,21 @@ def test_an_answer_that_is_too_large_is_refused(world: World) -> None:
 
 
 def test_rows_are_rendered_once(api: API, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the page and order; below lists, too."""
+    """For any page and order, also below lists."""
     nested = "{ revision { packages%s { nodes { name specs(first: 3) { nodes { hash } } } } } }"
     orders = (SPECS, "(orderBy: {field: SIZE})"), (nested, "(orderBy: {field: NUM_SPECS})")
-    expected = [ask(api, world, text % order) for text, order in orders]
+    expected = [respond(api, world, text % order) for text, order in orders]
     for text, order in orders:
         for arguments in ("", order) * 2:
-            ask(api, world, text % arguments)
+            respond(api, world, text % arguments)
     monkeypatch.setattr(JsonObjects, "add", None)
-    assert [ask(api, world, text % order) for text, order in orders] == expected
+    assert [respond(api, world, text % order) for text, order in orders] == expected
 
 
-def test_kept_rows_stay_within_bytes() -> None:
-    """Every text is right whatever was dropped, and the count is that of what is there."""
+def test_cached_rows_are_bounded() -> None:
+    """Every text is correct whatever was dropped, and the count is that of the cached rows."""
     draw = random.Random(1)
-    kept = KeptRows(40_000)
+    cache = KeptRows(40_000)
     for _ in range(500):
         selection, size = draw.randrange(6), 100
         start = draw.randrange(size)
@@ -123,17 +125,17 @@ def test_kept_rows_stay_within_bytes() -> None:
             chosen = places.rows if numbers is None else places.rows[numbers]
             return [f"{selection}:{row}" + "x" * 200 for row in chosen.tolist()]
 
-        assert kept.texts(selection, places, render) == render(None)
-        assert 0 <= kept.num_bytes <= 40_000
-    assert kept.num_bytes > 10_000
+        assert cache.texts(selection, places, render) == render(None)
+        assert 0 <= cache.num_bytes <= 40_000
+    assert cache.num_bytes > 10_000
     huge = Places(("specs", "digest"), 10**6, np.array([7], np.int32))
-    assert kept.texts("huge", huge, lambda _numbers: ["text"]) == ["text"]
-    assert kept.num_bytes <= 40_000
+    assert cache.texts("huge", huge, lambda _numbers: ["text"]) == ["text"]
+    assert cache.num_bytes <= 40_000
 
 
 def test_compiled_operations_count_with_their_document(api: API, world: World) -> None:
-    """A document that has grown is counted again."""
+    """A document is measured again when it grows."""
     api.document(SPECS % "")
     before = api.num_bytes
-    ask(api, world, SPECS % "")
+    respond(api, world, SPECS % "")
     assert api.num_bytes > before

@@ -1,4 +1,4 @@
-"""Lists that are rendered: the same answers as the stock executor, to the byte, without objects."""
+"""Rendered lists: byte-equal to those of the stock executor, without objects."""
 
 import random
 from typing import Any
@@ -22,7 +22,7 @@ from schema.revisions.spec import SpecType
 from tests.expensive import examples
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, pools_of
+from tests.schema.worlds import World, demo_world, pools_of
 
 SCHEMA = schema._schema
 
@@ -30,24 +30,24 @@ SCHEMA = schema._schema
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"), num_specs=24)
+    return demo_world(tmp_path_factory.mktemp("catalog"), num_specs=24)
 
 
 class Rendering(RenderingExecutor):
-    """The executor that answers where a compiled operation declines."""
+    """The executor for operations that cannot be compiled."""
 
 
 def answered(world: World, question: Question, executor: type[Any]) -> tuple[bytes, bool]:
-    """Return the response's bytes, and whether it is one for ever."""
+    """Return the response, and whether it is permanent."""
     context = world.context()
     answer = api.execute(question.text, question.variables, context=context, executor=executor)
     return orjson.dumps(answer.body()), context.is_permanent
 
 
 def assert_same(world: World, question: Question) -> bytes:
-    """Hold that all ways of execution answer alike, and return the answer.
+    """Assert that all ways of execution agree, and return the response.
 
-    A compiled operation keeps its rows from the second time on.
+    A compiled operation caches its rows from the second time on.
     """
     stock = answered(world, question, StrawberryGraphQLCoreExecutionContext)
     assert answered(world, question, Rendering) == stock
@@ -60,10 +60,8 @@ def assert_same(world: World, question: Question) -> bytes:
 @pytest.mark.untraced
 @settings(examples(100), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(draw=st.randoms(use_true_random=True))
-def test_any_question_is_answered_as_the_stock_executor_does(
-    world: World, draw: random.Random
-) -> None:
-    """Data and errors (messages, paths, codes, places) and their order are the same bytes."""
+def test_any_query_equals_the_stock_executor(world: World, draw: random.Random) -> None:
+    """Data and errors (messages, paths, codes, locations) and their order."""
     body = assert_same(world, Writer(SCHEMA, pools_of(world), draw).question())
     assert VALIDATION_FAILED.encode() not in body
     assert b"INTERNAL_SERVER_ERROR" not in body
@@ -84,7 +82,7 @@ SPECIAL = {
     "names of Python": SPECS % "class: hash self: name __: target",
     "fragments": SPECS % "...S ... on Node { id } ... { target }"
     + "fragment S on Spec { hash ... on Spec @include(if: false) { name } __typename }",
-    "nothing found": '{ revision { specs(filter: {packages: ["nope"]}) '
+    "no matches": '{ revision { specs(filter: {packages: ["nope"]}) '
     "{ nodes { hash package { specs(first: -1) { nodes { hash } } } } edges { cursor } } } }",
     "a bad size below a list": NESTED % "(first: -1)",
     "too large a size below a list": NESTED % "(last: 1001)",
@@ -96,17 +94,17 @@ SPECIAL = {
     "pages below a list": PACKAGES
     % "specs(first: 1) { totalCount edges { cursor node { hash package { specs(last: 1) "
     "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor startIndex } } } } } }",
-    "a field that is asked of each object": SPECS % "hash package { revision { tag } }",
+    "a field resolved for each object": SPECS % "hash package { revision { tag } }",
     "both sides of changes": COMPARE
     % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
     "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
     "stacks { kind name packagesAdded }",
     "counterparts": COMPARE % "specs { nodes { reason counterpart { hash short } } }",
-    "what is not there in head": COMPARE
+    "packages removed from head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
     "revisions": "{ allSeries { revisions(first: 2) { nodes { totalSize digest } "
     "edges { cursor node { tag takenAt } } } } }",
-    "revisions that are asked one by one": "{ revisions { nodes { tag growth { specsAdded "
+    "revisions resolved one by one": "{ revisions { nodes { tag growth { specsAdded "
     "comparison { id } } } } }",
     "facets below a list": PACKAGES
     % "specs { facets { stacks { value numSpecs } } nodes { hash } }",
@@ -114,8 +112,8 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("text", SPECIAL.values(), ids=SPECIAL)
-def test_special_questions_are_answered_as_the_stock_executor_does(world: World, text: str) -> None:
-    """What made-up questions seldom ask: nothing selected, nothing found, errors below lists."""
+def test_special_queries_equal_the_stock_executor(world: World, text: str) -> None:
+    """Cases that generated queries rarely have: empty selections, no matches, nested errors."""
     assert validate(SCHEMA, parse(text)) == []
     assert_same(world, Question(text, {}))
 
@@ -124,7 +122,7 @@ FLAG = "query($v: Boolean = true) "
 NULLED = {
     "a directive": FLAG + PACKAGES % "name @skip(if: $v) specs { nodes { hash } }",
     "a directive below": FLAG + SPECS % "package { name @include(if: $v) }",
-    "a directive where nothing is": FLAG
+    "a directive in an empty list": FLAG
     + "{ revision { specs(filter: {packages: []}) { nodes { hash @include(if: $v) } } } }",
     "a direction": "query($v: OrderDirection = ASC) "
     + NESTED % "(orderBy: {field: HASH, direction: $v})",
@@ -133,14 +131,14 @@ NULLED = {
 
 
 @pytest.mark.parametrize("text", NULLED.values(), ids=NULLED)
-def test_null_in_a_variable_fails_as_with_the_stock_executor(world: World, text: str) -> None:
-    """A variable that may be null can stand where null fails only when the field is executed."""
+def test_null_variables_equal_the_stock_executor(world: World, text: str) -> None:
+    """Null at a position that does not permit it fails only in execution."""
     assert validate(SCHEMA, parse(text)) == []
     assert_same(world, Question(text, {"v": None}))
 
 
-def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of specs, their packages, pages below pages, and changes with their sides."""
+def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of specs, their packages, nested pages, and changes with their sides."""
     lists = """{ revision {
       specs(first: 5) { nodes { id hash name size variants package { id name versions } } }
       packages { edges { cursor node { name specs(first: 2) {
@@ -162,7 +160,7 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
     expected = [answered(world, question, stock) for question in questions]
 
     def refuse(*_args: object, **_facts: object) -> None:
-        raise AssertionError("an object was made")
+        raise AssertionError("an object was created")
 
     for noun in (SpecType, Package, PackageChangeType, SpecChangeType, StackChangeType):
         monkeypatch.setattr(noun, "__init__", refuse)
@@ -172,22 +170,22 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_revisions_are_rendered_together(world: World) -> None:
-    """What their lines of the catalog say is asked of a whole page at once."""
+    """Their fields are read for a complete page at once."""
     text = "{ allSeries { name revisions { nodes { tag takenAt numSpecs totalSize } } } }"
-    asked: list[str] = []
+    types: list[str] = []
 
     class Watched(RenderingExecutor):
         def execute_field(self, parent_type: Any, *arguments: Any) -> Any:
-            asked.append(parent_type.name)
+            types.append(parent_type.name)
             return super().execute_field(parent_type, *arguments)
 
     answered(world, Question(text, {}), Watched)
-    assert "Series" in asked
-    assert "Revision" not in asked
+    assert "Series" in types
+    assert "Revision" not in types
 
 
 def test_objects_are_not_guessed() -> None:
-    """A plain field that leads to an object is for many only where its list has a column for it."""
+    """An object field is rendered for many objects only if the list has a column for it."""
     field = strawberry.field(description="An object.")
     field.python_name = "object"
     values = function_for_many(field, is_leaf=False)

@@ -1,4 +1,4 @@
-"""The JSON of many objects: every field is there, and any part of the list can be joined."""
+"""The JSON of many objects: every field is included, and any part of the list can be joined."""
 
 import numpy as np
 import orjson
@@ -37,7 +37,7 @@ SLICES = {
     ids=", ".join,
 )
 def test_every_field_is_rendered(keys: tuple[str, ...]) -> None:
-    """Columns and texts for all objects, whatever stands beside them, in any part of the list."""
+    """Columns and texts of all objects, in any part of the list."""
     objects = JsonObjects(len(ROWS), Budget())
     for key in keys:
         objects.add(key, SLICES[key].texts() if key in SLICES else "true")

@@ -1,4 +1,4 @@
-"""Relay's connections: a page is the part of a list that its arguments mean."""
+"""Relay's connections: a page is the part of a list that its arguments select."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
 from tests.expensive import examples
 from tests.model import listings
-from tests.schema.worlds import World, known_world
+from tests.schema.worlds import World, demo_world
 
 PAGING = "$first: Int, $after: String, $last: Int, $before: String"
 PAGE = "first: $first, after: $after, last: $last, before: $before"
@@ -18,7 +18,7 @@ INFO = " fragment I on PageInfo { hasNextPage hasPreviousPage startCursor endCur
 
 
 class Listing:
-    """A connection of the schema: where it is, the arguments of its own, what names its items."""
+    """A connection of the schema: its path, its own arguments, and the field that names an item."""
 
     def __init__(self, path: str, arguments: str, declared: str, item: str = "hash") -> None:
         shown = SHOWN.replace("%s", item)
@@ -32,7 +32,7 @@ class Listing:
         self.item = item
 
     def of(self, data: Any) -> dict[str, Any]:
-        """Return the connection out of a response's data."""
+        """Return the connection from the data of a response."""
         for parent in self.parents:
             data = data[parent]
         page: dict[str, Any] = data["page"]
@@ -61,8 +61,8 @@ LISTINGS = {
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose newest revision has what the listings name."""
-    return known_world(tmp_path_factory.mktemp("catalog"), seed=5, num_specs=48)
+    """Return a small catalog whose newest revision has the objects of the listings."""
+    return demo_world(tmp_path_factory.mktemp("catalog"), seed=5, num_specs=48)
 
 
 @st.composite
@@ -80,7 +80,7 @@ def questions(draw: st.DrawFn) -> tuple[Listing, dict[str, Any]]:
 
 
 def names(listing: Listing, page: dict[str, Any]) -> list[str]:
-    """Return the items of a page; nodes and edges show the same ones."""
+    """Return the items of a page, which nodes and edges agree on."""
     shown: list[str] = [node[listing.item] for node in page["nodes"]]
     assert [edge["node"][listing.item] for edge in page["edges"]] == shown
     return shown
@@ -88,18 +88,18 @@ def names(listing: Listing, page: dict[str, Any]) -> list[str]:
 
 @examples(120)
 @given(question=questions(), data=st.data())
-def test_a_page_is_the_part_that_its_arguments_mean(
+def test_page_is_the_part_that_its_arguments_select(
     world: World, question: tuple[Listing, dict[str, Any]], data: st.DataObject
 ) -> None:
-    """Relay's own algorithm: cut after and before, then take from the start, then from the end."""
+    """Relay's algorithm: cut after and before, then take from the start, then from the end."""
     listing, variables = question
     whole = listing.of(world.data(listing.question, **variables, first=PAGE_MAX))
     expected, cursors = names(listing, whole), [edge["cursor"] for edge in whole["edges"]]
     assert len({*expected}) == len({*cursors}) == len(expected) == whole["totalCount"]
     sizes = st.none() | st.integers(0, 12)
     first, last = data.draw(sizes, label="first"), data.draw(sizes, label="last")
-    places = st.none() | st.integers(0, len(expected) - 1) if expected else st.none()
-    after, before = data.draw(places, label="after"), data.draw(places, label="before")
+    positions = st.none() | st.integers(0, len(expected) - 1) if expected else st.none()
+    after, before = data.draw(positions, label="after"), data.draw(positions, label="before")
     arguments = {
         "first": first,
         "last": last,
@@ -131,10 +131,10 @@ def test_a_page_is_the_part_that_its_arguments_mean(
 
 @examples(60)
 @given(data=st.data())
-def test_a_cursor_marks_the_same_spec_in_every_order_and_filter(
+def test_cursor_is_the_same_spec_in_every_order_and_filter(
     world: World, data: st.DataObject
 ) -> None:
-    """A front end can change the order, or narrow the list down, and go on from what it shows."""
+    """A client can change the order or filter and continue from the displayed position."""
     listing = LISTINGS["specs"]
     spec = data.draw(st.sampled_from(world.newest.specs))
     field = data.draw(st.sampled_from(list(listings.ORDERS)))
@@ -145,10 +145,8 @@ def test_a_cursor_marks_the_same_spec_in_every_order_and_filter(
     variables = {"order": {"field": field, "direction": direction}, "filter": {"targets": targets}}
     later = listing.of(world.data(listing.question, **variables, after=spec.hash))
     earlier = listing.of(world.data(listing.question, **variables, before=spec.hash))
-    assert names(listing, later) == [
-        it.hash for it in everything[place + 1 :] if it.target in targets
-    ]
-    assert names(listing, earlier) == [it.hash for it in everything[:place] if it.target in targets]
+    for page, specs in ((later, everything[place + 1 :]), (earlier, everything[:place])):
+        assert names(listing, page) == [spec.hash for spec in specs if spec.target in targets]
 
 
 BAD = {
@@ -156,15 +154,15 @@ BAD = {
     "last: -1": {"last": -1},
     "first: 1001": {"first": 1001},
     "last: 1001": {"last": 1001},
-    "no cursor at all": {"after": "nope"},
+    "an invalid cursor": {"after": "nope"},
     "an empty cursor": {"before": ""},
     "a cursor of another kind": {"after": "a" * 32},
-    "a cursor with odd letters": {"before": "ü\n\"'"},
+    "a cursor with special characters": {"before": "ü\n\"'"},
 }
 
 
 @pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
-def test_invalid_arguments_are_the_clients_fault(world: World, arguments: dict[str, Any]) -> None:
+def test_invalid_arguments_are_client_errors(world: World, arguments: dict[str, Any]) -> None:
     """The message names the argument and its value."""
     ((name, value),) = arguments.items()
     for listing in LISTINGS.values():
@@ -175,8 +173,8 @@ def test_invalid_arguments_are_the_clients_fault(world: World, arguments: dict[s
 
 
 @pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
-def test_a_page_has_fifty_items_by_default(world: World, listing: Listing) -> None:
-    """Where neither first nor last is given, or both are null; the lists here have some items."""
+def test_page_has_fifty_items_by_default(world: World, listing: Listing) -> None:
+    """If neither first nor last is given, or both are null."""
     whole = listing.of(world.data(listing.question, first=PAGE_MAX))
     assert whole["totalCount"] > 1
     for arguments in ({}, {"first": None, "last": None}):

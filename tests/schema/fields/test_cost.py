@@ -1,6 +1,6 @@
-"""What a query costs, before it runs: no field is free, or cheaper than it is.
+"""The cost of a query before execution: no field is free, or cheaper than its work.
 
-The prices are stated beside the fields; ``python -m tests.benchmarks cost`` compares them with
+The costs are stated beside the fields; ``python -m tests.benchmarks cost`` compares them with
 seconds.
 """
 
@@ -36,7 +36,7 @@ def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimat
 
 
 def work(text: str) -> int:
-    """Return the units that a document costs where all is loaded and compared."""
+    """Return the cost of a document if everything is loaded and compared, in units."""
     cost = estimate(text)
     return cost.units - cost.kept_units
 
@@ -45,10 +45,10 @@ SPECS = "{ revision { specs%s { nodes { hash name } } } }"
 NESTED = "{ revision { packages(first: %s) { nodes { specs(first: %s) { nodes { hash } } } } } }"
 SIZED = "query($n: Int) " + SPECS % "(first: $n)"
 IDS = "{ nodes(ids: %s) { id } }"
-ASKED = "query($ids: [ID!]!) " + IDS % "$ids"
+BY_IDS = "query($ids: [ID!]!) " + IDS % "$ids"
 
 EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
-    "no size is the usual size": ((SPECS % "", {}), (SPECS % "(first: 50)", {})),
+    "the default size": ((SPECS % "", {}), (SPECS % "(first: 50)", {})),
     "a variable": ((SIZED, {"n": 7}), (SPECS % "(first: 7)", {})),
     "a default": (
         ("query($n: Int = 8) " + SPECS % "(last: $n)", {}),
@@ -59,13 +59,13 @@ EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
         (SPECS % "", {}),
     ),
     "the smaller of two sizes": ((SPECS % "(first: 9, last: 3)", {}), (SPECS % "(first: 3)", {})),
-    "more than a page may have": (
+    "more than the largest page": (
         (SPECS % "(first: 2000000000)", {}),
         (SPECS % "(first: 1000)", {}),
     ),
-    "less than nothing": ((SPECS % "(first: -2000000000)", {}), (SPECS % "(first: 0)", {})),
+    "a negative size": ((SPECS % "(first: -2000000000)", {}), (SPECS % "(first: 0)", {})),
     "one id alone": ((IDS % '"a"', {}), (IDS % '["a"]', {})),
-    "ids in a variable": ((ASKED, {"ids": ["a"] * 3}), (IDS % '["a", "b", "c"]', {})),
+    "ids in a variable": ((BY_IDS, {"ids": ["a"] * 3}), (IDS % '["a", "b", "c"]', {})),
     "a fragment within a page": (
         (
             "{ revision { specs(first: 7) { ...F } } } "
@@ -86,10 +86,10 @@ EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
 
 
 @pytest.mark.parametrize(("left", "right"), EQUAL.values(), ids=EQUAL)
-def test_what_is_the_same_costs_the_same(
+def test_equal_queries_have_equal_costs(
     left: tuple[str, dict[str, Any]], right: tuple[str, dict[str, Any]]
 ) -> None:
-    """However a size is written; sizes are those that the field allows."""
+    """Regardless of how a size is written; sizes are those that the field permits."""
     assert estimate(left[0], **left[1]) == estimate(right[0], **right[1])
 
 
@@ -128,13 +128,13 @@ GROWING: dict[str, tuple[str, str, float]] = {
 
 
 @pytest.mark.parametrize(("less", "more", "factor"), GROWING.values(), ids=GROWING)
-def test_what_is_more_costs_more(less: str, more: str, factor: float) -> None:
-    """Aliases, lists within lists, values of filters, walks and comparisons all count."""
+def test_more_work_costs_more(less: str, more: str, factor: float) -> None:
+    """Aliases, nested lists, values of filters, walks and comparisons count."""
     assert work(more) > factor * work(less)
 
 
-def test_equal_questions_are_answered_once() -> None:
-    """A query, a load, a comparison and an explanation cost their whole price once in a request."""
+def test_equal_parts_cost_once() -> None:
+    """A query, load, comparison or explanation has its full cost once per request."""
     one, nine = (
         estimate(REVISION % times(count, 'specs(matching: "a") { totalCount }')) for count in (1, 9)
     )
@@ -170,13 +170,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
-def test_what_histories_lead_to_is_not_free(text: str) -> None:
-    """A chart has a thousand points: what they lead to costs a thousand times as much."""
+def test_objects_of_histories_have_a_cost(text: str) -> None:
+    """A chart has a thousand points: their objects cost a thousand times as much."""
     assert estimate(text).units > Limits().max_cost
 
 
-def test_each_hash_costs() -> None:
-    """Of a thousand of them, one list may be asked for in a request."""
+def test_each_hash_has_a_cost() -> None:
+    """A request may select one list for a thousand hashes."""
     text = "query($hashes: [String!]!) { %s }"
     one = text % "revisionsHolding(hashes: $hashes) { totalCount }"
     two = text % times(2, "revisionsHolding(hashes: $hashes) { totalCount }")
@@ -185,19 +185,19 @@ def test_each_hash_costs() -> None:
     assert estimate(two, hashes=["a"] * most).units > Limits().max_cost
     assert estimate(one, hashes=["a"] * 10).units < 100_000
     many = text % times(8, "revisionsHolding(hashes: $hashes) { totalCount }")
-    assert estimate(many, hashes=["a"]).units > Limits().max_cost, "each reads the kept changes"
+    assert estimate(many, hashes=["a"]).units > Limits().max_cost, "each reads the stored changes"
 
 
-def test_ids_pay_for_what_they_load() -> None:
-    """Each may name another revision, up to as many as a request may have loaded."""
+def test_ids_cost_their_revisions() -> None:
+    """Each may be of another revision, up to the limit of revisions per request."""
     most = Limits().max_revisions
     for count, loaded in ((1, 1), (3, 3), (most, most), (most + 1, most), (500, most)):
-        assert estimate(ASKED, ids=["a"] * count).kept_units == loaded * LOADING
+        assert estimate(BY_IDS, ids=["a"] * count).kept_units == loaded * LOADING
     assert estimate('{ node(id: "a") { id } }').kept_units == LOADING
 
 
-def test_an_argument_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However often its fragment is spread: a long list is paid each time, and walked once."""
+def test_argument_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all spreads of its fragment: a long list costs each time, but is traversed once."""
     read: list[Any] = []
 
     def watched(node: Any, variables: Any) -> Any:
@@ -212,8 +212,8 @@ def test_an_argument_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(isinstance(node, ObjectValueNode) for node in read) == 1
 
 
-def test_the_bytes_of_an_answer_are_estimated() -> None:
-    """Long texts count for what they are, under each of their names."""
+def test_size_of_a_response_is_estimated() -> None:
+    """Long texts count with their length, for each alias."""
     short = estimate(REVISION % "specs(first: 1000) { nodes { size } }").num_bytes
     variants = estimate(REVISION % "specs(first: 1000) { nodes { variants } }").num_bytes
     many = estimate(REVISION % (PAGE % times(100, "variants")))
@@ -222,7 +222,7 @@ def test_the_bytes_of_an_answer_are_estimated() -> None:
 
 
 def test_only_the_named_operation_counts() -> None:
-    """A document with several operations costs what the named one does; nothing without a name."""
+    """Without a name, a document with several operations costs nothing."""
     document = "query A { tags { name } } query B { revision { tag } }"
     assert estimate(document, "A").units > estimate(document, "B").units > 0
     assert estimate(document) == estimate(document, "C") == NOTHING
@@ -231,8 +231,8 @@ def test_only_the_named_operation_counts() -> None:
 MANY = NESTED.replace("hash", "hash name version size") % (1000, 1000)
 
 
-def test_a_query_that_costs_too_much_is_refused(world: World) -> None:
-    """The error says what it costs, what is allowed, and what is most of it."""
+def test_expensive_query_is_refused(world: World) -> None:
+    """The error states the cost, the limit, and the most expensive part."""
     answer = api.execute(MANY, context=world.context())
     assert not answer.executed
     (error,) = plain(answer)["errors"]
@@ -244,8 +244,8 @@ def test_a_query_that_costs_too_much_is_refused(world: World) -> None:
     assert "revision.packages.nodes.specs.nodes" in error["message"]
 
 
-def test_an_answer_that_may_be_too_long_is_refused(world: World) -> None:
-    """Where the work is allowed and the bytes are not, the error is about the bytes."""
+def test_large_response_is_refused_in_advance(world: World) -> None:
+    """The error is about bytes if only they exceed the limit."""
     api = API(Limits(max_answer_bytes=100_000))
     text = REVISION % "specs(first: 1000) { nodes { variants } }"
     (error,) = plain(api.execute(text, context=world.context()))["errors"]
@@ -253,8 +253,8 @@ def test_an_answer_that_may_be_too_long_is_refused(world: World) -> None:
     assert "100,000 bytes" in error["message"]
 
 
-def test_the_cost_is_shown_on_request(world: World) -> None:
-    """In ``extensions.cost``, as the error of too much has it; nothing unless it is asked for."""
+def test_cost_is_returned_on_request(world: World) -> None:
+    """In ``extensions.cost``, in the form of the error."""
     text = SPECS % ""
     assert "extensions" not in plain(api.execute(text, context=world.context()))
     cost = plain(api.execute(text, context=world.context(), include_cost=True))["extensions"][
@@ -281,10 +281,8 @@ FREE_OF_COMPARISONS = {"id", "base", "head", "baseStack", "headStack", "leftOut"
 
 
 @pytest.mark.parametrize(("kind", "name", "field"), FIELDS, ids=[f"{k}.{n}" for k, n, _ in FIELDS])
-def test_fields_that_do_more_than_read_a_value_state_their_cost(
-    kind: str, name: str, field: Any
-) -> None:
-    """Lists their length or bytes, connections and facets a weight, arguments what they add."""
+def test_expensive_fields_state_their_cost(kind: str, name: str, field: Any) -> None:
+    """Lists their length or bytes, connections and facets a weight, arguments their share."""
     is_list = is_list_type(get_nullable_type(field.type))
     named = get_named_type(field.type)
     arguments = [*field.args]

@@ -1,11 +1,11 @@
-"""A catalog with a known past, which the tests of this folder only read."""
+"""A catalog with a history, which the tests of this folder only read."""
 
 import pytest
 
-from tests.schema.pasts import LINES, Known, known_past
+from tests.schema.pasts import LINES, History, published_history
 
 
 @pytest.fixture(scope="session")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Known:
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     """Return a catalog of the revisions of LINES."""
-    return known_past(tmp_path_factory.mktemp("catalog"), LINES)
+    return published_history(tmp_path_factory.mktemp("catalog"), LINES)

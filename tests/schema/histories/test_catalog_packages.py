@@ -1,4 +1,4 @@
-"""All packages of a catalog: where each is, or when it went, against the model."""
+"""All packages of a catalog: the series with each, or when it was removed, against the model."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from tests.schema.pasts import Known, known_past
+from tests.schema.pasts import History, published_history
 from tests.schema.worlds import shown
 
 IN_SERIES = (
@@ -26,13 +26,13 @@ ONE = (
 
 
 def series_json(one: PackageInSeries) -> dict[str, Any]:
-    """Return what IN_SERIES is to show."""
+    """Return the expected value of IN_SERIES."""
     facts = "versions num_specs num_revisions first_seen last_seen gone_in"
     return shown(one, facts) | {"series": {"name": one.series}, "isCurrent": one.gone_in is None}
 
 
 def package_json(package: CatalogPackage) -> dict[str, Any]:
-    """Return what PACKAGE is to show."""
+    """Return the expected value of PACKAGE."""
     return {
         "name": package.name,
         "isGone": all(one.gone_in for one in package.in_series),
@@ -41,48 +41,50 @@ def package_json(package: CatalogPackage) -> dict[str, Any]:
     }
 
 
-def test_all_packages(known: Known) -> None:
-    """Every package of any revision by name, page by page; or those that are gone, or match."""
-    expected = [package_json(it) for it in known.past.all_packages().values()]
+def test_all_packages(history: History) -> None:
+    """By name, page by page; or those that are removed, or match a text."""
+    expected = [package_json(package) for package in history.past.all_packages().values()]
 
     def page(**arguments: Any) -> Any:
-        return known.world.data(PACKAGES, **arguments)["packages"]
+        return history.world.data(PACKAGES, **arguments)["packages"]
 
     assert page()["nodes"] == expected
     first = page(first=1)
     assert (first["totalCount"], first["nodes"]) == (len(expected), expected[:1])
     assert page(after=first["pageInfo"]["endCursor"])["nodes"] == expected[1:]
     for gone in (True, False):
-        assert page(gone=gone)["nodes"] == [it for it in expected if it["isGone"] is gone]
+        assert page(gone=gone)["nodes"] == [
+            package for package in expected if package["isGone"] is gone
+        ]
     assert [node["name"] for node in page(search="LI")["nodes"]] == ["zlib"]
 
 
-def test_one_package(known: Known) -> None:
-    """With its history in the best series, or in the one that is named."""
-    for name, package in known.past.all_packages().items():
-        answer = known.world.data(ONE, name=name)["package"]
+def test_one_package(history: History) -> None:
+    """With its history in the best series, or in a given one."""
+    for name, package in history.past.all_packages().items():
+        answer = history.world.data(ONE, name=name)["package"]
         assert answer.pop("history") == {"name": name, "series": {"name": package.best.series}}
         assert answer == package_json(package)
         last = package.in_series[-1].series
-        history = known.world.data(ONE, name=name, series=last)["package"]["history"]
-        assert history["series"]["name"] == last
-        assert known.world.data(ONE, name=name, series="nope")["package"]["history"] is None
+        in_last = history.world.data(ONE, name=name, series=last)["package"]["history"]
+        assert in_last["series"]["name"] == last
+        assert history.world.data(ONE, name=name, series="nope")["package"]["history"] is None
     for name in ("nope", ""):
-        assert known.world.data(ONE, name=name)["package"] is None
+        assert history.world.data(ONE, name=name)["package"] is None
 
 
-def test_many_packages_by_name(known: Known) -> None:
-    """Each as if it were asked for alone; there may be more than histories that are allowed."""
-    packages = known.past.all_packages()
+def test_many_packages_by_name(history: History) -> None:
+    """Each as if requested alone; their number may exceed that of permitted histories."""
+    packages = history.past.all_packages()
     names = [*packages, *(f"nope-{number}" for number in range(40))]
     texts = (f'p{place}: package(name: "{name}") {{ name }}' for place, name in enumerate(names))
-    found = known.world.data(f"{{ {' '.join(texts)} }}").values()
-    assert [*found] == [{"name": name} for name in packages] + [None] * 40
+    answers = history.world.data(f"{{ {' '.join(texts)} }}").values()
+    assert [*answers] == [{"name": name} for name in packages] + [None] * 40
 
 
-def test_an_empty_catalog_has_no_main_series(tmp_path: Path) -> None:
+def test_empty_catalog_has_no_main_series(tmp_path: Path) -> None:
     """And no packages."""
-    assert known_past(tmp_path, []).world.data(
+    assert published_history(tmp_path, []).world.data(
         "{ mainSeries { name } packages { totalCount } }"
     ) == {
         "mainSeries": None,
@@ -101,7 +103,7 @@ def test_an_empty_catalog_has_no_main_series(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_the_package_that_a_query_names(known: Known, query: str, name: str | None) -> None:
-    """Whatever the newest revisions have; null where no package is named, or none can be read."""
-    answer = known.world.data("query($q: String!) { packageOf(query: $q) { name } }", q=query)
+def test_package_of_a_query(history: History, query: str, name: str | None) -> None:
+    """In any revision; null if the query names no package or is invalid."""
+    answer = history.world.data("query($q: String!) { packageOf(query: $q) { name } }", q=query)
     assert answer["packageOf"] == (name and {"name": name})

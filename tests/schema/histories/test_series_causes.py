@@ -1,4 +1,4 @@
-"""What rebuilt most in a series, through GraphQL, beside what the domain sums up."""
+"""The largest causes of rebuilds in a series through GraphQL, compared with the domain."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,7 +19,7 @@ LINK = ("link",)
 
 
 def state(version: str, recipe: str) -> Any:
-    """Return a state of two packages above one."""
+    """Return a state of two packages that depend on a third."""
     return state_of(
         [
             Build("zlib", version, recipe=recipe),
@@ -31,13 +31,13 @@ def state(version: str, recipe: str) -> Any:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of three states, from the first of March on."""
+    """Return a catalog of three states, from March 1 on."""
     states = [state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2")]
     return published(tmp_path_factory.mktemp("catalog"), *states)
 
 
 def test_all_fields(world: World) -> None:
-    """Each cause with its points, oldest first; no commits are known."""
+    """Each cause with its points, oldest first; no commits are available."""
     series = world.data(questions.SERIES_CAUSES, of="develop")["series"]
     history = world.catalog.history
     every = world.library.past.causes(history, "develop")
@@ -56,22 +56,22 @@ def test_all_fields(world: World) -> None:
 
 
 def test_costs(tmp_path: Path) -> None:
-    """Each spec has the median of its package; of those without any nothing is known."""
+    """Each spec has the median of its package; the others are unknown."""
     world = published(tmp_path, state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2"))
-    asked = '{ series(name: "develop") { causes { nodes { package %s } } } }'
-    asked %= "numSpecs seconds cost costBasis { unit numEstimated numUnknown }"
-    before = world.data(asked)["series"]["causes"]["nodes"]
+    fields = "package numSpecs seconds cost costBasis { unit numEstimated numUnknown }"
+    query = f'{{ series(name: "develop") {{ causes {{ nodes {{ {fields} }} }} }} }}'
+    before = world.data(query)["series"]["causes"]["nodes"]
     assert {cause["costBasis"] for cause in before} == {None}
     costs = rows(*((None, name, 60.0, 0.5) for name in ("zlib", "tiff")), unit="eur")
     world.catalog.costs.replace(costs)
     world.catalog.refresh()
-    zlib, tiff = world.data(asked)["series"]["causes"]["nodes"]
-    # zlib twice and tiff once; png, too, of which nothing is known.
+    zlib, tiff = world.data(query)["series"]["causes"]["nodes"]
+    # Two rebuilds of zlib and one of tiff have costs; those of png have none.
     assert (zlib["seconds"], zlib["cost"], tiff["seconds"]) == (180.0, 1.5, 60.0)
     assert zlib["costBasis"] == {"unit": "eur", "numEstimated": 3, "numUnknown": 2}
 
 
-ASKED = """query($since: DateTime, $until: DateTime, $after: String) {
+BY_PACKAGE = """query($since: DateTime, $until: DateTime, $after: String) {
   series(name: "develop") {
     causes(since: $since, until: $until, first: 1, after: $after) {
       totalCount edges { cursor node { package kind numSpecs points(last: 1) { numSpecs } } }
@@ -80,9 +80,9 @@ ASKED = """query($since: DateTime, $until: DateTime, $after: String) {
 }"""
 
 
-def test_times_and_pages(world: World) -> None:
-    """By package unless said otherwise; both moments count; a cursor leads on."""
-    causes = world.data(ASKED)["series"]["causes"]
+def test_intervals_and_pages(world: World) -> None:
+    """By package by default; both times are inclusive; pages continue by cursors."""
+    causes = world.data(BY_PACKAGE)["series"]["causes"]
     (edge,) = causes["edges"]
     assert edge["node"] == {
         "package": "zlib",
@@ -90,13 +90,15 @@ def test_times_and_pages(world: World) -> None:
         "numSpecs": 5,
         "points": [{"numSpecs": 3}],
     }
-    (second,) = world.data(ASKED, after=edge["cursor"])["series"]["causes"]["edges"]
+    (second,) = world.data(BY_PACKAGE, after=edge["cursor"])["series"]["causes"]["edges"]
     assert second["node"]["package"] == "tiff"
     assert causes["totalCount"] == 2
-    later = world.data(ASKED, since="2025-03-03T00:00:00Z")["series"]["causes"]["edges"]
-    assert [it["node"]["numSpecs"] for it in later] == [3]
-    assert world.data(ASKED, until="2025-03-01T00:00:00Z")["series"]["causes"]["totalCount"] == 0
-    error = world.error(ASKED, after="nothing")
+    later = world.data(BY_PACKAGE, since="2025-03-03T00:00:00Z")["series"]["causes"]["edges"]
+    assert [edge["node"]["numSpecs"] for edge in later] == [3]
+    assert (
+        world.data(BY_PACKAGE, until="2025-03-01T00:00:00Z")["series"]["causes"]["totalCount"] == 0
+    )
+    error = world.error(BY_PACKAGE, after="nothing")
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
@@ -119,7 +121,7 @@ def test_main_causes_of_a_package(world: World, name: str) -> None:
     assert (first["comparison"], first["mainCauses"]) == (None, None)
     assert entries
     for entry in entries:
-        pair = {side: it["digest"] for side, it in entry["comparison"].items()}
+        pair = {side: entry["comparison"][side]["digest"] for side in ("base", "head")}
         compared = world.data(CAUSES, name=name, **pair)["compare"]
         titles = [spec["cause"]["title"] for spec in compared["specs"]["nodes"]]
         counts = {cause["title"]: cause["numSpecs"] for cause in entry["mainCauses"]}
@@ -128,7 +130,7 @@ def test_main_causes_of_a_package(world: World, name: str) -> None:
 
 
 def test_main_causes_are_affordable() -> None:
-    """A page of a thousand entries costs less than a request may."""
+    """A page of a thousand entries costs less than the limit."""
     text = "query($name: String!) { package(name: $name) { history { entries(first: 1000) { nodes"
     fields = "{ kind versionsAdded mainCauses { title numSpecs } } } } } }"
     assert api.cost(f"{text} {fields}", None, {"name": "a"}).units < Limits().max_cost

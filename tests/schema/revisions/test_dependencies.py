@@ -1,4 +1,4 @@
-"""Dependencies and queries in Spack's language through GraphQL."""
+"""Dependencies, and queries in Spack's language, through GraphQL."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.snapshots.factories import a_spec, hash_of
 
 
 def spec(name: str, *dependencies: tuple[str, str], **facts: Any) -> Spec:
-    """Return a spec; each dependency is a name and its types, with the virtuals behind a colon."""
+    """Return a spec; dependencies are names with types and, after a colon, virtuals."""
     edges = []
     for other, kinds in dependencies:
         types, _, virtuals = kinds.partition(":")
@@ -25,7 +25,7 @@ def spec(name: str, *dependencies: tuple[str, str], **facts: Any) -> Spec:
 
 SPECS = (
     spec("app", ("gcc", "build:c cxx"), ("lib", "build link"), ("tool", "build"), version="2.0"),
-    # What lib and core depend on leads in a circle.
+    # lib and core form a cycle.
     spec("lib", ("core", "link run:mpi"), ("gcc", "build:c")),
     spec("core", ("lib", "test"), variants=("~shared",), stacks=("hep", "root")),
     spec("tool", compiler=None),
@@ -35,7 +35,7 @@ SPECS = (
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog with a tag that tells dependencies and one, ``bare``, that does not."""
+    """Return a catalog with tags that list dependencies and one, ``bare``, that does not."""
     folder = tmp_path_factory.mktemp("catalog")
     bare = [spec("app", dependencies=None), spec("lib", dependencies=None)]
     mixed = [spec("app", ("lib", "link")), spec("lib", dependencies=None)]
@@ -50,7 +50,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def of_spec(world: World, name: str, selection: str, ref: str = "full", **variables: Any) -> Any:
-    """Return what is selected of a spec."""
+    """Return fields of a spec."""
     head = "".join(f", ${key}: [DependencyType!]" for key in variables)
     query = (
         f"query Q($ref: String!, $hash: String!{head}) "
@@ -65,26 +65,26 @@ def names(connection: dict[str, Any]) -> list[str]:
 
 
 def test_external_dependencies(world: World) -> None:
-    """They have a version and a path where the source states these."""
+    """With a version and path if the source states them."""
     selection = "dependencies { nodes { name version externalPath spec { hash } } }"
     for ref, version, path in (("full", None, None), ("stated", "13.2.0", "/usr")):
-        found = of_spec(world, "app", selection, ref)["dependencies"]["nodes"]
-        assert {"name": "gcc", "version": version, "externalPath": path, "spec": None} in found
-        assert [it["externalPath"] for it in found if it["spec"]] == [None, None]
+        nodes = of_spec(world, "app", selection, ref)["dependencies"]["nodes"]
+        assert {"name": "gcc", "version": version, "externalPath": path, "spec": None} in nodes
+        assert [node["externalPath"] for node in nodes if node["spec"]] == [None, None]
 
 
 def test_transitive_dependencies(world: World) -> None:
-    """All that is needed comes once, nearest first; a circle ends, and has not the spec itself."""
+    """Each once, nearest first; a cycle ends, and does not include the spec itself."""
     selection = "dependencies(transitive: true) { nodes { name } edges { types virtuals } }"
-    found = of_spec(world, "app", selection)["dependencies"]
-    assert names(found) == ["lib", "tool", "gcc", "core"]
-    assert found["edges"][-1] == {"types": ["LINK", "RUN"], "virtuals": ["mpi"]}
+    connection = of_spec(world, "app", selection)["dependencies"]
+    assert names(connection) == ["lib", "tool", "gcc", "core"]
+    assert connection["edges"][-1] == {"types": ["LINK", "RUN"], "virtuals": ["mpi"]}
     assert names(of_spec(world, "lib", selection)["dependencies"]) == ["core", "gcc"]
     assert names(of_spec(world, "tool", selection)["dependencies"]) == []
 
 
-def test_types(world: World) -> None:
-    """Every step on the way has one of the types; an empty list has none, null sets no bounds."""
+def test_types_of_dependencies(world: World) -> None:
+    """Each edge of a path has one of the types; an empty list matches none, null all."""
     selection = """direct: dependencies(types: $types) { nodes { name } }
       transitive: dependencies(types: $types, transitive: true) { nodes { name } }"""
     for types, direct, transitive in (
@@ -92,15 +92,15 @@ def test_types(world: World) -> None:
         ([], [], []),
         (None, ["lib", "tool", "gcc"], ["lib", "tool", "gcc", "core"]),
     ):
-        found = of_spec(world, "app", selection, types=types)
-        assert [names(found["direct"]), names(found["transitive"])] == [direct, transitive]
+        answer = of_spec(world, "app", selection, types=types)
+        assert [names(answer["direct"]), names(answer["transitive"])] == [direct, transitive]
     link = "dependents(types: [LINK]) { nodes { name } }"
     assert names(of_spec(world, "lib", link)["dependents"]) == ["app"]
     assert names(of_spec(world, "tool", link)["dependents"]) == []
 
 
 def test_unknown_dependencies(world: World) -> None:
-    """They are null, not an empty list."""
+    """Null rather than an empty list."""
     selection = "dependencies { totalCount } dependents { totalCount }"
     nothing = {"dependencies": None, "dependents": None}
     assert of_spec(world, "app", selection, ref="bare") == nothing
@@ -147,7 +147,7 @@ def test_bad_cursors(world: World, cursor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("arguments", "expected"),
     [
         ('matching: "app %c=gcc %lib"', ["app"]),
         ('matching: "* ^gcc@13"', ["app", "lib"]),
@@ -159,24 +159,24 @@ def test_bad_cursors(world: World, cursor: str) -> None:
         ("matching: null", ["app", "core", "lib", "tool"]),
     ],
 )
-def test_matching(world: World, arguments: str, found: list[str]) -> None:
-    """A query in Spack's language narrows a list of specs down, together with all else."""
+def test_matching(world: World, arguments: str, expected: list[str]) -> None:
+    """A query in Spack's language combines with all other arguments."""
     query = f'{{ revision(ref: "full") {{ specs({arguments}) {{ nodes {{ name }} }} }} }}'
-    assert names(world.data(query)["revision"]["specs"]) == found
+    assert names(world.data(query)["revision"]["specs"]) == expected
 
 
 def test_matching_in_packages_and_stacks(world: World) -> None:
-    """Packages and stacks take such queries too, in lists as well as one by one."""
-    found = world.data(
+    """In lists as well as in single objects."""
+    revision = world.data(
         """{ revision(ref: "full") {
           package(name: "lib") { specs(matching: "* ^gcc") { totalCount } }
           packages { nodes { name specs(matching: "* ^gcc") { totalCount nodes { name } } } }
           stack(name: "e4s") { specs(matching: "* ^gcc") { nodes { name } } }
         } }"""
     )["revision"]
-    assert found["package"]["specs"]["totalCount"] == 1
-    assert [node["specs"]["totalCount"] for node in found["packages"]["nodes"]] == [1, 0, 1, 0]
-    assert names(found["stack"]["specs"]) == ["app", "lib"]
+    assert revision["package"]["specs"]["totalCount"] == 1
+    assert [node["specs"]["totalCount"] for node in revision["packages"]["nodes"]] == [1, 0, 1, 0]
+    assert names(revision["stack"]["specs"]) == ["app", "lib"]
 
 
 @pytest.mark.parametrize(
@@ -189,16 +189,16 @@ def test_matching_in_packages_and_stacks(world: World) -> None:
 )
 def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
     """Nothing matches a name that no spec has; the nearest names are listed."""
-    found = world.data(
+    revision = world.data(
         'query Q($matching: String) { revision(ref: "full") { '
         "specs(matching: $matching) { totalCount unknownNames { name nearest } } "
         'package(name: "app") { specs(matching: $matching) { unknownNames { name } } } } }',
         matching=query,
     )["revision"]
-    assert found["specs"]["unknownNames"] == unknown
-    assert not unknown or found["specs"]["totalCount"] == 0
-    names = [{"name": it["name"]} for it in unknown]
-    assert found["package"]["specs"]["unknownNames"] == names
+    assert revision["specs"]["unknownNames"] == unknown
+    assert not unknown or revision["specs"]["totalCount"] == 0
+    without_nearest = [{"name": name["name"]} for name in unknown]
+    assert revision["package"]["specs"]["unknownNames"] == without_nearest
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
     ],
 )
 def test_bad_queries(world: World, ref: str, query: str, message: str, position: Any) -> None:
-    """What cannot be answered is an error that says why, and where in the query."""
+    """The error states the reason and the position in the query."""
     error = world.error(
         "query Q($ref: String, $matching: String) "
         "{ revision(ref: $ref) { specs(matching: $matching) { totalCount } } }",
@@ -231,8 +231,8 @@ def test_bad_queries(world: World, ref: str, query: str, message: str, position:
     assert extensions == {"code": "BAD_USER_INPUT"} | place
 
 
-def test_levels_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request walks through so many levels in all, however cheap its document looks."""
+def test_levels_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Per request, however cheap its document appears."""
     lists = "dependencies(transitive: true) { totalCount }"
     text = f'{{ revision(ref: "full") {{ specs(first: 9) {{ nodes {{ {lists} }} }} }} }}'
     assert "errors" not in world.ask(text)

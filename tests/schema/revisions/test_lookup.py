@@ -1,4 +1,4 @@
-"""Lookups of specs in one revision and in all of them."""
+"""Lookups of specs in one revision and in all."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ BEST = (
 
 
 def as_input(spec: Spec, *, is_root: bool = False, **facts: Any) -> dict[str, Any]:
-    """Return a spec as the API takes it; ``facts`` replace those that it has."""
-    known = {name: getattr(spec, name) for name in FACTS} | facts
-    values = {to_camel_case(name): it for name, it in known.items() if it is not None}
-    return values | {"isRoot": is_root}
+    """Return a spec as an input of the API; ``facts`` replace its own."""
+    values = ({name: getattr(spec, name) for name in FACTS} | facts).items()
+    stated = {to_camel_case(name): value for name, value in values if value is not None}
+    return stated | {"isRoot": is_root}
 
 
 def looked_up(world: World, state: State, specs: list[dict[str, Any]], fields: str) -> Any:
@@ -40,12 +40,13 @@ def looked_up(world: World, state: State, specs: list[dict[str, Any]], fields: s
     return world.data(LOOKUP % fields, ref=ref, specs=specs)["revision"]["lookup"]
 
 
-def test_the_specs_of_a_revision(world: World) -> None:
-    """Of the specs of the newest state, in each other: counts, and which are there."""
+def test_lookup_in_a_revision(world: World) -> None:
+    """Specs of the newest revision in others: counts, found and missing specs."""
     inputs = [
         as_input(spec, is_root=number % 3 == 0) for number, spec in enumerate(world.newest.specs)
     ]
-    roots = {it["hash"] for it in inputs if it["isRoot"]}
+    hashes = {spec["hash"] for spec in inputs}
+    roots = {spec["hash"] for spec in inputs if spec["isRoot"]}
     for state in world.states[-2:]:
         answer = looked_up(
             world,
@@ -53,21 +54,16 @@ def test_the_specs_of_a_revision(world: World) -> None:
             inputs,
             COUNTS[:-1] + "revision { digest } found { hash } missing { hash isRoot } }",
         )
-        there = {spec.hash for spec in state.specs}
-        present = {it["hash"] for it in inputs} & there
+        present = hashes & {spec.hash for spec in state.specs}
         assert answer["revision"] == {"digest": state.info.digest}
         assert (answer["numWanted"], answer["numFound"]) == (len(inputs), len(present))
-        assert (answer["numRootsWanted"], answer["numRootsFound"]) == (
-            len(roots),
-            len(roots & present),
-        )
-        assert {it["hash"] for it in answer["found"]} == present
-        assert len(answer["found"]) == len(present)
-        missing = [it["hash"] for it in answer["missing"]]
-        assert set(missing) == {it["hash"] for it in inputs} - there
-        assert [it["isRoot"] for it in answer["missing"]] == sorted(
-            (it in roots for it in missing), reverse=True
-        )
+        num_roots = (len(roots), len(roots & present))
+        assert (answer["numRootsWanted"], answer["numRootsFound"]) == num_roots
+        assert sorted(spec["hash"] for spec in answer["found"]) == sorted(present)
+        missing = [(not spec["isRoot"], spec["hash"]) for spec in answer["missing"]]
+        assert {hash_ for _, hash_ in missing} == hashes - present
+        assert all(is_other == (hash_ not in roots) for is_other, hash_ in missing)
+        assert missing == sorted(missing, key=lambda spec: spec[0]), "roots are first"
 
 
 MISSING = (
@@ -77,41 +73,40 @@ MISSING = (
 
 
 def test_missing_specs(world: World) -> None:
-    """The last revision with each, why it went, the nearest spec and the differences."""
+    """The last revision with each, the reason, the nearest spec and the differences."""
     newest, before = world.states[-1], world.states[-2]
     there = {spec.hash for spec in newest.specs}
     names = {spec.name for spec in newest.specs}
-    gone = [spec for spec in before.specs if spec.hash not in there and spec.name in names]
-    assert gone
-    answer = looked_up(world, newest, [as_input(spec) for spec in gone], MISSING)["missing"]
+    removed = [spec for spec in before.specs if spec.hash not in there and spec.name in names]
+    assert removed
+    answer = looked_up(world, newest, [as_input(spec) for spec in removed], MISSING)["missing"]
     for missing in answer:
         assert missing["lastSeen"]["tag"] == before.info.tag
         assert missing["reason"].endswith(("GONE", "REPLACED"))
         assert missing["goneIn"] == {"digest": newest.info.digest}
-        nearest = next(it for it in newest.specs if it.hash == missing["nearest"]["hash"])
+        nearest = next(spec for spec in newest.specs if spec.hash == missing["nearest"]["hash"])
         assert nearest.name == missing["name"]
-        differing = {it["path"] for it in missing["differences"]}
-        (spec,) = (it for it in gone if it.hash == missing["hash"])
+        differing = {difference["path"] for difference in missing["differences"]}
+        (spec,) = (spec for spec in removed if spec.hash == missing["hash"])
         assert ("version" in differing) == (nearest.version != spec.version)
 
 
-def test_facts_that_are_not_given_are_not_compared(world: World) -> None:
-    """A hash and a name are enough; a hash that was in no revision has no last one."""
+def test_absent_facts_are_not_compared(world: World) -> None:
+    """A hash and a name suffice; an unknown hash has no last revision."""
     inputs = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
     (answer,) = looked_up(world, world.newest, inputs, MISSING)["missing"]
     assert (answer["lastSeen"], answer["goneIn"], answer["differences"]) == (None, None, [])
     assert answer["nearest"] is not None
 
 
-def test_the_best_revisions_come_first(world: World) -> None:
-    """Most specs first, then most roots, then the newer; of a series all revisions."""
+def test_best_revisions_are_first(world: World) -> None:
+    """Most specs, then most roots, then the newer; of a series, all revisions."""
     state = world.states[4]
     inputs = [as_input(spec) for spec in state.specs]
     fields = COUNTS[:-1] + "revision { tag digest } missing(first: 2) { hash } }"
     answer = world.data(BEST % fields, specs=inputs)["bestCovering"]
-    assert [it["revision"]["tag"] for it in answer[1:]] != []
     assert len(answer) == 5
-    counts = [it["numFound"] for it in answer]
+    counts = [revision["numFound"] for revision in answer]
     assert counts == sorted(counts, reverse=True)
     for line in answer:
         assert len(line["missing"]) == min(2, line["numWanted"] - line["numFound"])
@@ -125,7 +120,7 @@ def test_the_best_revisions_come_first(world: World) -> None:
 
 
 def test_counts_need_no_frame(world: World) -> None:
-    """The revisions that hold most are found by hashes alone."""
+    """The best revisions are determined by hashes only."""
     inputs = [as_input(spec) for spec in world.newest.specs]
     context = world.context()
     held = world.library.frames.num_kept
@@ -142,8 +137,8 @@ def test_counts_need_no_frame(world: World) -> None:
         ({"hash": "a" * 32, "name": ""}, "specs[1]: name: "),
     ],
 )
-def test_an_invalid_spec_is_an_error(world: World, spec: Any, message: str) -> None:
-    """The message names its place."""
+def test_invalid_spec_is_an_error(world: World, spec: Any, message: str) -> None:
+    """The message names its position."""
     good = {"hash": "b" * 32, "name": "b"}
     for query in (LOOKUP, BEST):
         variables = {"specs": [good, spec]} | ({"ref": "develop"} if query is LOOKUP else {})
@@ -154,7 +149,7 @@ def test_an_invalid_spec_is_an_error(world: World, spec: Any, message: str) -> N
 
 @pytest.mark.parametrize("first", [-1, 1_001])
 def test_sizes_are_checked(world: World, first: int) -> None:
-    """Revisions are a page; what is listed of one may be as long as what was given."""
+    """Revisions are paged; lists of a lookup may be as long as the input."""
     error = world.error(BEST % COUNTS, specs=[], first=first)
     assert error["message"].startswith(f"first: {first} is not between 0 and 1000")
     fields = f"{{ found(first: {first}) {{ hash }} }}"
@@ -163,8 +158,8 @@ def test_sizes_are_checked(world: World, first: int) -> None:
 
 
 def test_lists_are_rendered_as_by_the_stock_executor(world: World) -> None:
-    """To the byte, with all fields of a lookup."""
-    specs = [as_input(it) for state in world.states[::2] for it in state.specs]
+    """The same bytes, with all fields of a lookup."""
+    specs = [as_input(spec) for state in world.states[::2] for spec in state.specs]
     variables = {"ref": "develop", "specs": specs, "series": None, "first": 50}
     rendered, stock = (
         plain(api.execute(LOOKUPS, variables, context=world.context(), executor=executor))
@@ -175,7 +170,7 @@ def test_lists_are_rendered_as_by_the_stock_executor(world: World) -> None:
 
 
 def test_two_thousand_specs_are_allowed() -> None:
-    """With all fields of a lookup; one more is too many."""
+    """With all fields of a lookup; one more is refused."""
     spec = {"hash": "a" * 32, "name": "py-something-long", "variants": ["build_type=Release"] * 12}
     spec |= {"packageHash": "a" * 52 + "====", "version": "2024.1.17", "namespace": "builtin"}
     query = LOOKUP % (

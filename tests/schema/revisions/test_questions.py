@@ -1,4 +1,4 @@
-"""What a revision lacks, and what a package's change would rebuild, beside the model."""
+"""Holes, impacts and twins of a revision, compared with the model."""
 
 from typing import Any
 
@@ -29,8 +29,8 @@ IMPACT = """query($ref: String!, $name: String!) {
 }"""
 
 
-def made(*places: str) -> State:
-    """Return a tree in which each build needs the two before it; a place for each build."""
+def tree_of(*places: str) -> State:
+    """Return a tree in which each build needs the two before it, with a place for each build."""
     return state_of(
         [
             Build(
@@ -43,12 +43,12 @@ def made(*places: str) -> State:
     )
 
 
-WHOLE = made("cache", "cache", "cache", "cache", "cache")
-NOW = made("named", "stated", "cache", "named", "cache")
+COMPLETE = tree_of("cache", "cache", "cache", "cache", "cache")
+NOW = tree_of("named", "stated", "cache", "named", "cache")
 
 
 def published(state: State, number: int) -> Snapshot:
-    """Return a state as a revision of develop, taken on the day of a number."""
+    """Return a state as a revision of develop, taken on a numbered day."""
     outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
     content = Content.of(state.specs.values(), outside)
     return Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(number))
@@ -56,11 +56,11 @@ def published(state: State, number: int) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of a whole state, one with holes, and one without dependencies."""
+    """Return a catalog of a complete state, one with holes, and one without dependencies."""
     folder = tmp_path_factory.mktemp("catalog")
     Catalog(str(folder)).publish(
         [
-            published(WHOLE, 0),
+            published(COMPLETE, 0),
             published(NOW, 1),
             a_snapshot([a_spec()], "pages", day(0)),
         ]
@@ -74,7 +74,7 @@ def holes_of(world: World, ref: str, **variables: Any) -> Any:
 
 
 def test_holes(world: World) -> None:
-    """Page by page, with what they affect, and the revision that no longer has them."""
+    """Page by page, with the affected specs and the revision that removed each."""
     expected = questions.holes(NOW)
     first = holes_of(world, "develop")
     assert first["totalCount"] == len(expected) == 3
@@ -97,30 +97,30 @@ def test_holes(world: World) -> None:
 
 
 def test_no_holes(world: World) -> None:
-    """A whole revision has none; of one that does not list dependencies it is not known."""
+    """A complete revision has none; null without dependencies."""
     whole = holes_of(world, "develop~1")
     assert whole["totalCount"] == whole["numAffected"] == whole["numUnknown"] == 0
-    assert whole["numWhole"] == len(WHOLE.specs)
+    assert whole["numWhole"] == len(COMPLETE.specs)
     assert holes_of(world, "pages") is None
 
 
 @pytest.mark.parametrize("first", [-1, 1_001])
-def test_too_many_affected_specs(world: World, first: int) -> None:
+def test_number_of_affected_specs_is_limited(world: World, first: int) -> None:
     """A number out of range is refused."""
     error = world.error(HOLES, ref="develop", first=first)
     assert "first" in error["message"]
 
 
 @pytest.mark.parametrize("cursor", ["a" * 32, "", next(iter(NOW.specs))])
-def test_a_cursor_of_no_hole(world: World, cursor: str) -> None:
-    """It is refused, one of another revision's list as well."""
+def test_cursor_of_no_hole_is_refused(world: World, cursor: str) -> None:
+    """Also that of another list of the revision."""
     error = world.error(HOLES, ref="develop", first=1, after=cursor)
     assert "is not a cursor of this list" in error["message"]
 
 
 @pytest.mark.parametrize("name", ["p2", "p4"])
 def test_impact(world: World, name: str) -> None:
-    """All that reaches a spec of the package, itself included."""
+    """All specs that reach a spec of the package, including itself."""
     expected = [NOW.specs[digest] for digest in questions.rebuilt(NOW, {name})]
     (impact,) = world.data(IMPACT, ref="develop", name=name)["revision"]["package"].values()
     assert impact == {
@@ -135,8 +135,8 @@ def test_impact(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize(("back", "num_specs"), [(2, 1), (1, 1), (0, None)])
-def test_the_outcome_of_a_change(changed: World, back: int, num_specs: int | None) -> None:
-    """The first later revision with the change, its causes and their specs; else null."""
+def test_outcome_of_a_change(changed: World, back: int, num_specs: int | None) -> None:
+    """The first later revision with the change, its causes and their specs; otherwise null."""
     answer = changed.data(IMPACT, ref=f"develop~{back}", name="a")
     outcome = answer["revision"]["package"]["impact"]["outcome"]
     if num_specs is None:
@@ -161,8 +161,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> World:
     return opened(folder)
 
 
-def test_an_unknown_impact(world: World) -> None:
-    """Without dependencies there is none."""
+def test_unknown_impact(world: World) -> None:
+    """Null without dependencies."""
     package = world.data(IMPACT, ref="pages", name=a_spec().name)["revision"]["package"]
     assert package == {"impact": None}
 
@@ -208,7 +208,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def test_twins(twice: World) -> None:
-    """Page by page, with the causes, which add up; joining png joins vtk, too."""
+    """Page by page, with causes, whose counts add up; joining png also joins vtk."""
     groups = questions.twins(TWICE)
     first = twins_of(twice)
     second = twins_of(twice, after=first["pageInfo"]["endCursor"])
@@ -260,22 +260,22 @@ SCOPE = """query($stack: String, $package: String) {
 def test_twins_of_a_stack_or_package(
     twice: World, scope: dict[str, str], packages: list[str]
 ) -> None:
-    """Only specs of these count."""
+    """Only their specs count."""
     twins = twice.data(SCOPE, **scope)["revision"]["twins"]
     assert [node["package"] for node in twins["nodes"]] == packages
     assert twins["totalCount"] == len(packages)
 
 
 @pytest.mark.parametrize(("argument", "name"), [("stack", "hop"), ("package", "vtj")])
-def test_twins_of_nothing(twice: World, argument: str, name: str) -> None:
-    """What the revision does not have is refused, as the command does, with the nearest names."""
+def test_twins_of_an_unknown_name(twice: World, argument: str, name: str) -> None:
+    """The error lists the nearest names, as that of the command does."""
     message = twice.error(SCOPE, **{argument: name})["message"]
     nearest = {"hop": "hep", "vtj": "vtk"}[name]
     assert f"{argument}: the revision does not have '{name}'; nearest: {nearest}" in message
 
 
-def test_a_cursor_of_no_group(twice: World) -> None:
-    """It is refused, that of another twin as well."""
+def test_cursor_of_no_group_is_refused(twice: World) -> None:
+    """Also that of another twin."""
     ((_, (other, *_)), *_) = questions.twins(TWICE).items()
     for cursor in ("a" * 32, other):
         error = twice.error(TWINS, ref="twice", after=cursor)

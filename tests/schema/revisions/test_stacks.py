@@ -1,4 +1,4 @@
-"""Stacks that a source states, and null where it states none."""
+"""Stacks that a source lists, and null if it lists none."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tests.schema.worlds import World, opened
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 NAMES = {"stated": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty": []}
-"""The stacks of each tag's only package, as the API tells them."""
+"""The stacks of the only package of each tag, as the API returns them."""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of a revision with stacks, with root alone, with none, and without specs."""
+    """Return a catalog of revisions with stacks, with only root, with none, and without specs."""
     folder = tmp_path_factory.mktemp("catalog")
     stacks = {"stated": ("e4s", "hep", ROOT_STACK), "root": (ROOT_STACK,), "none": ()}
     Catalog(str(folder)).publish(
@@ -34,7 +34,7 @@ def objects(names: list[str] | None) -> list[dict[str, str]] | None:
 
 @pytest.mark.parametrize("tag", NAMES)
 def test_stacks_of_a_revision(world: World, tag: str) -> None:
-    """Null is not none: a revision without specs has no stacks, and that is known."""
+    """A revision without specs has an empty list rather than null."""
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
           numKnownStacks stackNodes { name } growth { numKnownStacks }
@@ -52,13 +52,13 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
         "numKnownStacks": number,
         "stackNodes": objects(names),
         "growth": {"numKnownStacks": number},
-        "packages": {"nodes": [it | {"stackCounts": counts} for it in nodes]},
+        "packages": {"nodes": [node | {"stackCounts": counts} for node in nodes]},
         "specs": {"nodes": nodes},
     }
 
 
-def test_stack_nodes_lead_on(world: World) -> None:
-    """Each is the stack of the revision, of one spec as of many."""
+def test_stack_nodes(world: World) -> None:
+    """Each is the stack of the revision, for one spec and for many."""
     data = world.data(
         """{ revision(ref: "stated") {
           stack(name: "e4s") { id numSpecs }
@@ -74,8 +74,8 @@ def test_stack_nodes_lead_on(world: World) -> None:
     ("base", "head", "added"),
     [("empty", "stated", 2), ("none", "stated", None), ("stated", "root", None)],
 )
-def test_stacks_that_changed(world: World, base: str, head: str, added: int | None) -> None:
-    """They are null if either side does not list stacks."""
+def test_changed_stacks(world: World, base: str, head: str, added: int | None) -> None:
+    """Null if either side states none."""
     compared = world.data(
         """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
           stackChanges { name } summary { numStacksAdded numStacksRemoved }
@@ -106,7 +106,7 @@ FILTERS: list[tuple[dict[str, Any], int]] = [
 def test_packages_are_filtered_by_either_name(
     world: World, conditions: dict[str, Any], count: int
 ) -> None:
-    """``packages`` and what it was called before; both together are all-of, as all conditions."""
+    """``packages`` and its former name; both together are combined with AND."""
     question = """query($filter: PackageFilter) {
       revision(ref: "stated") { packages(filter: $filter) { totalCount } } }"""
     packages = world.data(question, filter=conditions)["revision"]["packages"]

@@ -1,4 +1,4 @@
-"""What somebody may mean who begins to write, with its page."""
+"""Suggestions for the beginning of a text, with their pages."""
 
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ HASH = hash_of("3")
 
 
 def published(folder: Path, *snapshots: Snapshot) -> World:
-    """Return a world of these revisions."""
+    """Return a catalog of these revisions."""
     Catalog(str(folder)).publish(list(snapshots))
     return opened(folder)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return two revisions of develop, and a release that has another package."""
+    """Return two revisions of develop, and a release with another package."""
     specs = [
         a_spec("1", name="hdf5", version="1.12.1", stacks=("e4s",), target="zen4"),
         a_spec("2", name="hdf5", version="1.14.3", stacks=("e4s",), variants=("+mpi",)),
@@ -43,7 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str, str, str]]:
     """Return kind, value, detail and page of each suggestion."""
     answer = world.data(SUGGEST, text=text, **variables)["suggest"]
-    return [tuple(it.values()) for it in answer]
+    return [tuple(suggestion.values()) for suggestion in answer]
 
 
 @pytest.mark.parametrize(
@@ -89,32 +89,32 @@ def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str,
         ("hdfview", []),
     ],
 )
-def test_what_is_suggested(world: World, text: str, expected: list[Any]) -> None:
-    """Of the newest revision of develop: each kind with what there is of it and its page."""
+def test_suggestions(world: World, text: str, expected: list[Any]) -> None:
+    """Of the newest revision of develop: each kind with a detail and its page."""
     assert suggested(world, text) == expected
 
 
-def test_another_revision(world: World) -> None:
-    """Names are those of the revision that is named, and pages are in it."""
-    assert [it[1:] for it in suggested(world, "hdf", ref="develop~1")] == [
+def test_suggestions_of_another_revision(world: World) -> None:
+    """Names are those of the given revision, and pages are in it."""
+    assert [suggestion[1:] for suggestion in suggested(world, "hdf", ref="develop~1")] == [
         ("hdf5", "1.14.3, 2 specs", "/r/develop~1/packages/hdf5")
     ]
     (view,) = suggested(world, "hdfvie", ref="develop-2025-01-01")
     assert view[1:3] == ("hdfview", "3, 1 spec")
 
 
-def test_so_many_of_some_kinds(world: World) -> None:
-    """Only of the given kinds and as many as given; a number out of range is refused."""
+def test_kinds_and_number_of_suggestions(world: World) -> None:
+    """Only of the given kinds and number; a number out of range is refused."""
     assert suggested(world, "hdf", kinds=["STACK", "TARGET"]) == []
-    assert [it[1] for it in suggested(world, "hdf", first=1)] == ["hdf"]
+    assert [suggestion[1] for suggestion in suggested(world, "hdf", first=1)] == ["hdf"]
     assert suggested(world, "hdf", first=0) == []
     for first in (-1, 101):
         answer = world.ask(SUGGEST, text="hdf", first=first)
         assert f"{first} is not between 0 and 100" in answer["errors"][0]["message"]
 
 
-def test_no_revision(world: World, tmp_path: Path) -> None:
-    """There is nothing to suggest names of, which is an error as for revision."""
+def test_suggestions_without_a_revision(world: World, tmp_path: Path) -> None:
+    """An error, as for the field revision."""
     for of_world, ref in ((opened(tmp_path), None), (world, "nope")):
         error = of_world.error(SUGGEST, text="a", ref=ref)
         assert error["extensions"]["code"] == "REVISION_NOT_FOUND"
