@@ -1,4 +1,4 @@
-"""What the API answers, to be compared with what pages show."""
+"""Responses of the API, to compare with pages."""
 
 from typing import Any
 
@@ -25,21 +25,21 @@ LARGE = {
         "packagesRemoved": 100,
     },
 }
-"""A revision as the API tells it, whose numbers take as much room as any."""
+"""A revision as the API returns it, with numbers of the greatest length."""
 
 
-def asked(client: httpx.Client, query: str, **variables: Any) -> Any:
-    """Return the data of an answer without errors."""
+def data_of(client: httpx.Client, query: str, **variables: Any) -> Any:
+    """Return the data of a response without errors."""
     answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
     assert "errors" not in answer, answer["errors"]
     return answer["data"]
 
 
-def answered(client: httpx.Client, page: str, **variables: Any) -> Any:
-    """Return the data that the document of a page is answered with, by the document's name.
+def page_data(client: httpx.Client, page: str, **variables: Any) -> Any:
+    """Return the data of the document of a page, by the document's name.
 
     Variables that it does not declare are left out.
     """
-    asking = document(page)
-    given = {name: value for name, value in variables.items() if name in asking.parameters}
-    return asked(client, asking.text, **given)
+    query = document(page)
+    declared = {name: value for name, value in variables.items() if name in query.parameters}
+    return data_of(client, query.text, **declared)

@@ -1,4 +1,4 @@
-"""A browser that sees pages as their readers do: in their colours, at their width."""
+"""A browser that renders pages in a colour scheme and width."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from selenium import webdriver
 from tests.server.browsers import wait_for
 
 OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
-"""What colours and widths change of a page; the rest is the same however it is seen."""
+"""The rules of axe-core whose result depends on colours or widths."""
 
 _SETTLED = """
 return document.readyState === "complete" && !document.querySelector(".htmx-request")
@@ -28,7 +28,7 @@ axe.run(document, {runOnly, rules: disabled, resultTypes: ["violations"], preloa
 
 
 def seen_as(browser: webdriver.Chrome, scheme: str, width: int, height: int = 900) -> None:
-    """See what follows with these colours preferred and in a window of this size, in CSS pixels."""
+    """Set the preferred colour scheme and the window size in CSS pixels."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     still = {"name": "prefers-reduced-motion", "value": "reduce"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature, still]})
@@ -37,43 +37,43 @@ def seen_as(browser: webdriver.Chrome, scheme: str, width: int, height: int = 90
 
 
 def settle(browser: webdriver.Chrome) -> None:
-    """Wait until a page has loaded with all its parts."""
+    """Wait until a page and all its parts have loaded."""
     wait_for(browser, lambda: browser.execute_script(_SETTLED))
 
 
 def complaints(browser: webdriver.Chrome) -> list[Any]:
-    """Return what the browser's console has, since the last time that somebody asked."""
+    """Return the messages of the browser's console since the last call."""
     logged: list[Any] = browser.get_log("browser")  # type: ignore[no-untyped-call]
     return logged
 
 
 def loaded(browser: webdriver.Chrome) -> list[str]:
-    """Return the addresses of everything that the page has loaded."""
+    """Return the addresses of all resources that the page has loaded."""
     script = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     names: list[str] = browser.execute_script(script)
     return names
 
 
 def sideways(browser: webdriver.Chrome) -> int:
-    """Return by how many pixels the page is wider than its window."""
-    script = "const it = document.documentElement; return it.scrollWidth - it.clientWidth"
+    """Return the number of pixels by which the page is wider than its window."""
+    script = "const root = document.documentElement; return root.scrollWidth - root.clientWidth"
     wider: int = browser.execute_script(script)
     return wider
 
 
 def run_in_every_page(browser: webdriver.Chrome, script: str) -> None:
-    """Run a script in each page that the browser opens from now on, which is faster than in one."""
+    """Run a script in each page that the browser opens from now on."""
     browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
 
 
 def violations(
     browser: webdriver.Chrome, axe: str, *rules: str, without: Sequence[str] = ()
 ) -> list[str]:
-    """Return what axe-core, whose source is given, finds wrong with the page as it is seen.
+    """Return the violations that axe-core, whose source is `axe`, reports for the page.
 
-    By all of its rules for WCAG 2.2 AA and good practice ``without`` some, or by those named only.
+    By default of its rules for WCAG 2.2 AA and best practices except ``without``, or of `rules`.
     """
     if not browser.execute_script("return 'axe' in window"):
         browser.execute_script(axe)
-    found: list[str] = browser.execute_async_script(_AXE, rules, without)
-    return found
+    messages: list[str] = browser.execute_async_script(_AXE, rules, without)
+    return messages

@@ -1,4 +1,4 @@
-"""Catalogs of few records, served for tests of one page."""
+"""Small catalogs, served for tests of one page."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,11 +16,11 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 
 
 def without_sizes(folder: Path) -> str:
-    """Publish series of two revisions and of one, whose sources list no sizes; return the path."""
-    specs = [a_spec(it, name=f"p{it}", size=None) for it in "abc"]
+    """Publish a series of two revisions and one of one, without sizes; return the path."""
+    specs = [a_spec(letter, name=f"p{letter}", size=None) for letter in "abc"]
     contents = [("develop", 0, 1), ("develop", 7, 3), ("alone", 1, 2)]
     Catalog(str(folder)).publish(
-        [a_snapshot(specs[:count], tag, day(taken)) for tag, taken, count in contents]
+        [a_snapshot(specs[:count], tag, day(number)) for tag, number, count in contents]
     )
     return str(folder)
 
@@ -36,7 +36,7 @@ def published(folder: Path, *snapshots: Snapshot, **settings: Any) -> Iterator[h
 def served(
     folder: Path, *states: Iterable[Spec], **others: Sequence[Iterable[Spec]]
 ) -> AbstractContextManager[httpx.Client]:
-    """Serve the states of develop, a day after each other, and those of other tags."""
+    """Serve the states of develop, one day apart, and those of other tags."""
     snapshots = [
         a_snapshot(specs, tag, day(number))
         for tag, of_tag in {"develop": states, **others}.items()

@@ -1,4 +1,4 @@
-"""The demo as `cachelog serve --demo` shows it, but smaller: with a series that has a past."""
+"""A smaller form of the demo that `cachelog serve --demo` shows, with a series with a history."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +17,13 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def addresses(history_client: httpx.Client) -> dict[str, str]:
-    """Return the addresses of all its pages, from its root on, by what they show."""
+    """Return the paths of all its pages, by name."""
     return tour(history_client)
 
 
 @pytest.fixture(scope="session")
 def pages(history_client: httpx.Client, addresses: dict[str, str]) -> dict[str, str]:
-    """Return the same addresses for a browser."""
+    """Return their addresses for a browser, by name."""
     return {name: str(history_client.base_url.join(path)) for name, path in addresses.items()}
 
 
@@ -36,7 +36,7 @@ def profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
 
 @pytest.fixture
 def browser(profile: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Return a browser with scripts and a wide window, whose console stays empty."""
+    """Return a browser with scripts and a wide window, whose console must stay empty."""
     profile.get("about:blank")
     profile.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     seen_as(profile, "light", 1600)

@@ -1,6 +1,6 @@
-"""A catalog whose every text would break out of a page that does not escape it, and what to find.
+"""A catalog whose texts all break out of a page that does not escape them, and their detection.
 
-Whatever gets out is an element or an attribute whose name begins with ``evil``.
+Escaped text is detected as an element or attribute whose name begins with ``evil``.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ BREAKS = (
 )
 LONG = "x<evil-9>" * 1_100
 TAG = "develop"
-"""A tag can have no such characters."""
+"""Tags cannot contain such characters."""
 SOURCE = Source(kind="<evil-10>", location='"><evil-11>', importer="<evil-12>")
 UNSEEN = "\u202e\u2066\u200f"
 
@@ -46,7 +46,7 @@ _LINKS = ("href", "src", "action", "formaction", "hx-get", "hx-post", "data", "p
 
 
 def published(folder: Path) -> str:
-    """Publish two contents of a tag, with a cause of changes between them; return where."""
+    """Publish two contents of a tag, with a cause of changes between them; return the path."""
     snapshots = [
         Snapshot(tag=TAG, content=Content.of(specs(state)), source=SOURCE, taken_at=day(state))
         for state in (0, 1)
@@ -65,14 +65,14 @@ def published(folder: Path) -> str:
 
 
 def specs(state: int) -> Iterator[Spec]:
-    """Yield specs of packages with such names; each needs the first, which is another in time."""
+    """Yield specs of packages with these names, which depend on the first of its state."""
     needed = hash_of(f"needed {state}")
     names = (*BREAKS, LONG)
     yield a_spec(f"needed {state}", name=names[0], version=f'{state}"><evil-13>', dependencies=())
     for number, name in enumerate(names):
-        if number == len(names) - 2 and state:  # one went
+        if number == len(names) - 2 and state:  # one is removed
             continue
-        # The first three stay as they are, but for what they need.
+        # The first ones change only in their dependency.
         changes = state if number > 6 else 0
         yield a_spec(
             f"{number} {state}",
@@ -93,19 +93,19 @@ def specs(state: int) -> Iterator[Spec]:
 
 
 def faults(page: Shown) -> Iterator[str]:
-    """Yield what of a page a browser would take for something other than a text of ours."""
+    """Yield the parts of a page that a browser interprets as markup of the catalog."""
     if page.response.headers["content-security-policy"].encode() != POLICY:
-        yield "the policy is another"
+        yield "the policy differs"
     for mark in UNSEEN:
         if mark in page.response.text:
-            yield f"a mark that is not seen: {mark!r}"
+            yield f"an invisible character: {mark!r}"
     for element in page.dom.iter():
         if not isinstance(element.tag, str):
             if "evil" in str(element.text):
                 yield "a comment with a text of the catalog"
             continue
         if element.tag.startswith("evil"):
-            yield f"an element of the catalog's: {element.tag}"
+            yield f"an element of the catalog: {element.tag}"
         yield from _faulty_attributes(element)
         if element.tag == "style" or (element.tag == "script" and not element.get("src")):
             yield from _faulty_script(element)
@@ -115,9 +115,9 @@ def faults(page: Shown) -> Iterator[str]:
 def _faulty_attributes(element: Any) -> Iterator[str]:
     for name, value in element.attrib.items():
         if name.startswith(_ATTRIBUTES) or name == "style" or name.startswith("hx-on"):
-            yield f"an attribute that is not ours: {name} of {element.tag}"
+            yield f"an attribute of the catalog: {name} of {element.tag}"
         if name in _LINKS and not is_relative(value):
-            yield f"a link that leads away: {name}={value!r}"
+            yield f"an external link: {name}={value!r}"
 
 
 def _faulty_script(element: Any) -> Iterator[str]:
@@ -130,17 +130,17 @@ def _faulty_script(element: Any) -> Iterator[str]:
 
 
 def _faulty_ids(page: Shown) -> Iterator[str]:
-    ids = Counter(it.get("id") for it in page.dom.cssselect("[id]"))
-    yield from (f"an id twice: {name}" for name, count in ids.items() if count > 1)
+    ids = Counter(element.get("id") for element in page.dom.cssselect("[id]"))
+    yield from (f"a duplicate id: {name}" for name, count in ids.items() if count > 1)
     for attribute in ("for", "aria-labelledby", "aria-describedby", "aria-controls", "list"):
         for element in page.dom.cssselect(f"[{attribute}]"):
             for name in element.get(attribute).split():
                 if name not in ids:
-                    yield f"{attribute} names nothing: {name}"
+                    yield f"{attribute} refers to no element: {name}"
 
 
 def is_relative(link: str) -> bool:
-    """Tell whether a link leads to the server that it is from, below the page's own root."""
+    """Return whether a link leads to the same server, below the root of the page."""
     scheme, colon, _ = link.partition(":")
     has_scheme = colon and not set(scheme) & set("/?#")
     return not has_scheme and not link.startswith(("/", "\\"))

@@ -1,4 +1,4 @@
-"""Commits of the recipes for catalogs of made-up revisions, kept without a repository."""
+"""Commits of the recipes for generated catalogs, stored without a repository."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -21,18 +21,18 @@ def keep_recipes(
     repository: str = REPOSITORY,
     spack: SpackChange = SPACK,
 ) -> None:
-    """Keep for each revision a commit of each package, a sweeping one, and one of Spack.
+    """Store for each revision a commit of each package, a sweeping one, and one of Spack.
 
-    The revision was made of a further commit of all packages, which is on a branch of its own: the
-    next revision takes it back. ``subject`` has places for what a commit is of, and its number.
+    Each revision is built from a further commit of all packages on its own branch, which the next
+    revision reverts. ``subject`` has placeholders for a name and a number.
     """
     commits: list[Commit] = []
-    made_of: dict[RevisionInfo, Recipes] = {}
+    recipes: dict[RevisionInfo, Recipes] = {}
     for series in catalog.history.series_names:
         tip = ""
         for revision in reversed(catalog.history.of_series(series)):
             line = [*((name, (name,)) for name in packages), ("all", (*packages, *_OTHERS))]
-            for name, touched in [*line, ("Spack", ()), ("branch", tuple(packages))]:
+            for name, changed_packages in [*line, ("Spack", ()), ("branch", tuple(packages))]:
                 number = len(commits) + 1
                 oid = sha1(f"{number}".encode()).hexdigest()  # noqa: S324 - as git has them
                 commit = Commit(
@@ -40,10 +40,10 @@ def keep_recipes(
                     (tip,) if tip else (),
                     revision.taken_at - timedelta(days=1),
                     subject.format(name, number),
-                    tuple(sorted(touched)),
+                    tuple(sorted(changed_packages)),
                     spack=spack if name == "Spack" else None,
                 )
                 commits.append(commit)
                 tip = tip if name == "branch" else oid
-            made_of[revision] = Recipes(repository, commits[-1].oid, FoundBy.DATE)
-    catalog.recipes.keep(made_of, {next(iter(made_of.values())).source: commits})
+            recipes[revision] = Recipes(repository, commits[-1].oid, FoundBy.DATE)
+    catalog.recipes.keep(recipes, {next(iter(recipes.values())).source: commits})

@@ -1,4 +1,4 @@
-"""The pages of packages over all series: the list, one of them, and those that are gone."""
+"""The pages of packages over all series: the list, a package, and its availability."""
 
 from collections.abc import Iterator
 
@@ -31,10 +31,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_all_packages_are_listed(client: httpx.Client) -> None:
-    """With the newest versions and where; those that are gone say so; each leads to its page."""
+    """With the newest versions and their series; removed packages are marked."""
     page = shown(client, "/packages")
     assert page.text("#count") == "3 packages, 1 of them gone"
-    rows = [it.split() for it in page.texts("tbody tr")]
+    rows = [text.split() for text in page.texts("tbody tr")]
     assert rows[0][:5] == ["gone-away", "7", "gone", "since", "develop"]
     assert rows[1][:3] == ["hdf5", "1.14.3", "develop"]
     assert rows[2][:3] == ["zlib", "1.3", "v1.0"]
@@ -48,11 +48,11 @@ def test_all_packages_are_listed(client: httpx.Client) -> None:
 
 
 def test_one_package_over_all_series(client: httpx.Client) -> None:
-    """Where it is, since when, where it was lost; its history in each series, and the feed."""
+    """The series with it, since when, its removal, its history in each series, and the feed."""
     page = shown(client, "/packages/zlib")
     assert "1.3 is the newest version in v1.0" in page.text(".lead")
     rows = page.texts("table:not(.matrix) tbody tr")
-    assert [it.split()[0] for it in rows] == ["develop", "vX.Y.Z"]
+    assert [row.split()[0] for row in rows] == ["develop", "vX.Y.Z"]
     assert "gone in develop" in rows[0]
     assert rows[1].endswith("still there")
     history = shown(client, "/packages/zlib?series=develop")
@@ -62,15 +62,15 @@ def test_one_package_over_all_series(client: httpx.Client) -> None:
     assert matrix == ["Target", "1.14.3", "zen4"]
 
 
-def test_what_is_gone_is_never_just_not_found(client: httpx.Client) -> None:
-    """The page of the package says since when; that of a revision says when it came and went."""
+def test_removed_package(client: httpx.Client) -> None:
+    """The page of the package states when it was removed, that of a revision its spans."""
     page = shown(client, "/packages/gone-away")
     assert page.text(".lead").startswith("Gone: the newest revision of no series has it.")
     missing = shown(client, "/r/develop/packages/gone-away")
     assert missing.status == 404
-    told = missing.text(".elsewhere")
-    assert told.startswith("develop: came in develop")
-    assert "gone in develop" in told
+    elsewhere = missing.text(".elsewhere")
+    assert elsewhere.startswith("develop: came in develop")
+    assert "gone in develop" in elsewhere
     links = missing.links()
     assert links["All about gone-away"].endswith("/packages/gone-away")
     last = next(link for text, link in links.items() if text.startswith("last in develop"))
@@ -82,15 +82,88 @@ def test_what_is_gone_is_never_just_not_found(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("name", "near"), [("hdff5", "hdf5"), ("zli", "zlib"), ("away", "gone-away")]
 )
-def test_a_package_that_never_was(client: httpx.Client, name: str, near: str) -> None:
-    """The nearest names of the whole catalog lead on."""
+def test_unknown_package(client: httpx.Client, name: str, near: str) -> None:
+    """The nearest names of the catalog are links."""
     page = shown(client, f"/packages/{name}")
     assert (page.status, page.text(".problem")) == (404, "There is no such package.")
     assert page.links(".nearest a")[near].endswith(f"/packages/{near}")
 
 
-def test_a_series_that_never_had_it(client: httpx.Client) -> None:
-    """Says so, and stays the page of the package."""
+def test_series_without_the_package(client: httpx.Client) -> None:
+    """The page says so, and remains that of the package."""
     page = shown(client, "/packages/gone-away?series=vX.Y.Z")
     assert page.status == 200
     assert "vX.Y.Z never had gone-away" in page.text("main")
+
+
+ARM = a_spec("1", target="neoverse_v1", stacks=("e4s-arm", "root"))
+X86, NEWER = a_spec("2"), a_spec("3", version="2.0.0")
+OTHER = a_spec("4", name="zlib")
+
+
+@pytest.fixture(scope="module")
+def availability_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Serve a catalog in which develop lost specs that a release has, and lost a package."""
+    with published(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([ARM, X86, OTHER], "develop", day(1)),
+        a_snapshot([ARM, X86], "develop", day(2)),
+        a_snapshot([NEWER], "develop", day(3)),
+        a_snapshot([X86], "v1.0", day(1)),
+    ) as availability_client:
+        yield availability_client
+
+
+def test_availability_of_removed_specs(availability_client: httpx.Client) -> None:
+    """Spans, the reason of the removal, its comparison, and the nearest spec."""
+    page = shown(availability_client, "/packages/hdf5/availability?target=neoverse_v1")
+    assert page.text("h1") == "Availability of hdf5 for neoverse_v1"
+    assert page.text(".lead").startswith("Gone: no newest revision has it. develop has none since")
+    (row,) = page.texts("[aria-label='When it was there'] tbody tr")
+    assert row.split()[:2] == ["develop", "develop"]
+    assert row.endswith(": 1 stack gone")
+    assert page.text("#nearest + p").startswith("In develop ")
+    (near,) = page.texts("[aria-label='Nearest specs'] tbody tr")
+    assert near.split()[1:3] == ["2.0.0", "x86_64_v3"]
+
+
+def test_availability_in_another_series(availability_client: httpx.Client) -> None:
+    """The newest revision of each series counts."""
+    page = shown(availability_client, "/packages/hdf5/availability?target=x86_64_v3&version=1.14.5")
+    assert page.text(".lead").startswith("Still there in vX.Y.Z since v1.0")
+    rows = page.texts("[aria-label='When it was there'] tbody tr")
+    assert rows[0].endswith(": 1 replaced because of hdf5 1.14.5 → 2.0.0")
+    assert rows[1].endswith("still there")
+    assert page.text("#nearest") == "What there is now"
+    assert page.text("#nearest + p").startswith("1 of 1 spec in v1.0 ")
+
+
+def test_availability_without_matches(availability_client: httpx.Client) -> None:
+    """Never present, or removed from all series; an unknown package leads to the nearest."""
+    never = shown(availability_client, "/packages/hdf5/availability?stack=nowhere")
+    assert never.text(".lead") == "Never there: no revision of the catalog had it."
+    assert never.text("option[selected]") == "nowhere"
+    arm = never.links("[aria-label=Target] a")["neoverse_v1"]
+    assert (
+        shown(availability_client, arm).text("h1")
+        == "Availability of hdf5 for neoverse_v1 in nowhere"
+    )
+    assert never.texts("[aria-label='Nearest specs'] tbody tr")
+    gone = shown(availability_client, "/packages/zlib/availability")
+    assert gone.text(".lead").startswith("Gone")
+    assert "is gone from all series" in gone.text(".empty")
+    missing = shown(availability_client, "/packages/hdff5/availability?target=a")
+    assert missing.status == 404
+    near = missing.links(".nearest a")["hdf5"]
+    assert shown(availability_client, near).text("h1") == "Availability of hdf5 for a"
+
+
+@pytest.mark.parametrize("address", ["/packages/hdf5", "/r/develop~1/packages/hdf5?by=STACK"])
+def test_links_to_availability(availability_client: httpx.Client, address: str) -> None:
+    """Each empty cell of a matrix is a link, as on the page of a removed package."""
+    page = shown(availability_client, address)
+    links = page.links("td.gap a")
+    if links:
+        assert shown(availability_client, links["none"]).text("h1").startswith("Availability of ")
+    missing = shown(availability_client, "/r/develop/packages/zlib").links()["availability"]
+    assert shown(availability_client, missing).text("h1") == "Availability of zlib"

@@ -1,4 +1,4 @@
-"""Checking lock files on a page."""
+"""The page that checks lock files."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from server.pages.check import RESULT, address_of
 from server.pages.filters import MOST_MISSING, missing_groups
 from server.pages.renderer import MINUS, Renderer
 from snapshots.models import Spec
-from tests.server.pages.api_answers import answered
+from tests.server.pages.api_answers import page_data
 from tests.server.pages.catalogs import published
 from tests.server.pages.page_reader import Shown, shown
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -32,7 +32,7 @@ def built(label: str, **facts: Any) -> Spec:
 
 
 def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
-    """Return a spec of a lock file that is the same as ``built``."""
+    """Return a spec of a lock file that equals that of ``built``."""
     facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
     return node(name, hash_of(label), version, **facts | more)
 
@@ -49,7 +49,7 @@ LOCK = as_bytes(
         [hash_of("new"), hash_of("old")],
     )
 )
-"""Of the newest develop it has new and zlib; old is gone, and never was never there."""
+"""The newest develop has new and zlib; old was removed, and never is unknown."""
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,20 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def checked(client: httpx.Client, content: bytes, ref: str = "", **more: Any) -> Shown:
-    """Send the form with a file, as a browser does."""
+    """Submit the form with a file, as a browser does."""
     files = {"file": ("spack.lock", content, "application/octet-stream")}
     return Shown(client.post("/check", data={"text": "", "ref": ref, **more}, files=files))
 
 
 def rows(page: Shown) -> dict[str, str]:
-    """Return the lines of what is missing, by what each is about."""
+    """Return the lines of missing specs, by their labels."""
     path = "section[aria-labelledby=missing] tbody tr"
-    names = [it.split()[1] for it in page.texts(f"{path} th")]
+    names = [text.split()[1] for text in page.texts(f"{path} th")]
     return dict(zip(names, page.texts(path), strict=True))
 
 
-def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
-    """Numbers of roots, dependencies and all; since when and why, and the nearest there is."""
+def test_present_and_missing_specs(client: httpx.Client) -> None:
+    """Counts of roots, dependencies and all; since when and why specs are missing."""
     page = checked(client, LOCK, "develop")
     assert page.status == 200
     assert page.response.headers["cache-control"] == "no-store"
@@ -99,13 +99,13 @@ def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
     assert "no other spec of the package is there" in missing["nothing-like-it@1.0"]
     for link in {*page.links("main a").values()}:
         assert client.get(link).status_code == 200, link
-    replaced, never = page.texts(".causes summary .what")  # what explains most is first
+    replaced, never = page.texts(".causes summary .what")  # the largest first
     assert replaced == f"hdf5 1.14.5 → 2.0 develop of {day(3):%Y-%m-%d}"
     assert never == "never seen in this catalog"
 
 
-def test_what_is_missing_as_csv(client: httpx.Client) -> None:
-    """By the form, and by the address to share: a line for each spec, with its cause."""
+def test_missing_specs_as_csv(client: httpx.Client) -> None:
+    """By the form and by the shared address: one line per spec, with its cause."""
     files = {"file": ("spack.lock", LOCK, "application/octet-stream")}
     answer = client.post("/check", data={"ref": "develop", "as": "csv"}, files=files)
     assert answer.headers["content-type"].startswith("text/csv")
@@ -119,27 +119,28 @@ def test_what_is_missing_as_csv(client: httpx.Client) -> None:
         hash_of("new"),
     )
     assert (never["cause"], never["nearest"]) == ("", "")
-    (link,) = [it for it in checked(client, LOCK, "develop").links().values() if "as=csv" in it]
+    links = checked(client, LOCK, "develop").links().values()
+    (link,) = [link for link in links if "as=csv" in link]
     shared_old, shared_never = csv.DictReader(io.StringIO(client.get(link).text))
     assert (shared_old["hash"], shared_never["hash"]) == (old["hash"], never["hash"])
 
 
-def test_a_table_of_many_is_whole(client: httpx.Client) -> None:
-    """More than a request may ask for at once; roots stand first."""
+def test_long_table_is_complete(client: httpx.Client) -> None:
+    """Longer than a request permits; roots are first."""
     locks = [locked(str(number), f"p{number}") for number in range(510)]
     roots = [hash_of(str(number)) for number in range(500, 510)]
     files = {"file": ("spack.lock", as_bytes(lock_file(locks, roots)), "application/octet-stream")}
     answer = client.post("/check", data={"ref": "develop", "as": "csv"}, files=files)
     lines = list(csv.DictReader(io.StringIO(answer.text)))
-    assert len({it["hash"] for it in lines}) == len(lines) == 510
-    assert {it["isRoot"] for it in lines[:10]} == {"true"}
+    assert len({line["hash"] for line in lines}) == len(lines) == 510
+    assert {line["isRoot"] for line in lines[:10]} == {"true"}
     page = checked(client, as_bytes(lock_file(locks, roots)), "develop")
     assert "The first 500 are looked at" in page.text("section[aria-labelledby=missing]")
     assert len(page.response.content) <= 100_000
 
 
-def test_an_address_to_share(client: httpx.Client) -> None:
-    """It has names and hashes alone, and the same is there and missing."""
+def test_shared_address(client: httpx.Client) -> None:
+    """It contains only names and hashes, and shows the same result."""
     page = checked(client, LOCK, "develop")
     link = page.links()["An address of this check to share"]
     assert httpx.URL(link).params["roots"].split() == [
@@ -157,8 +158,8 @@ def test_an_address_to_share(client: httpx.Client) -> None:
         assert "is not NAME-HASH" in refused.text(".problem")
 
 
-def test_a_long_file_has_an_address_of_what_is_missing() -> None:
-    """As long as that fits; none is longer than an address may be."""
+def test_shared_address_of_a_long_file() -> None:
+    """With only the missing specs, if these fit into an address."""
     specs = [{"name": "hdf5", "hash": hash_of(str(number))} for number in range(220)]
     assert address_of(specs) is None
     parameters = address_of(specs[:205])
@@ -167,19 +168,19 @@ def test_a_long_file_has_an_address_of_what_is_missing() -> None:
     assert parameters.keys() == {"specs"}
 
 
-def test_groups_share_the_room_of_the_page() -> None:
-    """The largest has the first of it; each says how many specs there are."""
+def test_groups_share_the_limit_of_specs() -> None:
+    """The largest first; each states its number of specs."""
     seen = {"lastSeen": {"digest": "a"}, "goneIn": {"digest": "b"}, "reason": "PACKAGE_GONE"}
     never = {"lastSeen": None, "goneIn": None, "reason": None}
     groups = missing_groups([never] * 2 + [seen] * MOST_MISSING)
-    assert [(it.title, it.num_specs, len(it.specs)) for it in groups] == [
+    assert [(group.title, group.num_specs, len(group.specs)) for group in groups] == [
         ("package gone", MOST_MISSING, MOST_MISSING),
         ("", 2, 0),
     ]
 
 
-def test_who_wrote_it_and_groups_of_roots(client: httpx.Client) -> None:
-    """The Spack that wrote the file is named, and of each missing root the groups it is in."""
+def test_writer_and_groups_of_roots(client: httpx.Client) -> None:
+    """The Spack that wrote the file, and the groups of each missing root."""
     writer = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}
     lock = lock_file([locked("new", version="2.0"), locked("old")], [], 8, spack=writer)
     lock["roots"] = [
@@ -191,37 +192,37 @@ def test_who_wrote_it_and_groups_of_roots(client: httpx.Client) -> None:
     assert "root of apps, <b>tools" in rows(page)["hdf5@1.14.5"]
 
 
-def test_a_tag_that_has_nothing_is_not_praised(client: httpx.Client) -> None:
-    """Where no tag has any of a lock file, none has most of it."""
+def test_no_tag_has_any_spec(client: httpx.Client) -> None:
+    """Then none is shown as the best."""
     nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))
     page = checked(client, nothing)
     assert page.text("h1") == "0.0 % of spack.lock"
     assert page.text("hgroup").endswith("; no tag has any of it")
 
 
-def test_a_question_that_is_cut_short_says_so(client: httpx.Client) -> None:
-    """The link to GraphiQL has room for few specs: who follows it knows that there were more."""
+def test_truncated_query_says_so(client: httpx.Client) -> None:
+    """The link to GraphiQL has capacity for few specs, and states their number."""
     assert "the first 3 specs of the lock file" in checked(client, LOCK).text("footer")
     few = as_bytes(lock_file([locked("old")], [hash_of("old")]))
     assert "lock file" not in checked(client, few).text("footer")
 
 
-def test_the_tag_that_has_most_is_found(client: httpx.Client) -> None:
-    """Where none is named; all are listed with what they have."""
+def test_best_tag_is_selected(client: httpx.Client) -> None:
+    """If none is given; all are listed with their counts."""
     page = checked(client, LOCK)
     assert "which has most of it" in page.text("hgroup")
     tags = page.texts("section[aria-labelledby=covering] tbody tr")
-    assert {it.split()[0] for it in tags} == {"develop", "v0.22.0"}
-    assert all("2 of 4 1 of 2" in it for it in tags)
+    assert {tag.split()[0] for tag in tags} == {"develop", "v0.22.0"}
+    assert all("2 of 4 1 of 2" in tag for tag in tags)
 
 
-def test_a_text_can_be_asked_again_elsewhere(client: httpx.Client) -> None:
-    """A short one stands in the form again, with buttons for the other tags."""
+def test_text_can_be_checked_against_other_tags(client: httpx.Client) -> None:
+    """A short text is in the form again, with buttons for the other tags."""
     sent = {"text": LOCK.decode(), "ref": "develop"}
     page = Shown(client.post("/check", data=sent))  # without files, in the other coding
     assert page.text("h1") == "50.0 % of the text"
-    kept = page.dom.cssselect("textarea")[0].text
-    assert kept.removeprefix("\n") == LOCK.decode()
+    text = page.dom.cssselect("textarea")[0].text
+    assert text.removeprefix("\n") == LOCK.decode()
     (button,) = page.dom.cssselect("button[name=in]")
     assert button.get("value") == "v0.22.0"
     page = Shown(client.post("/check", data={**sent, "in": "v0.22.0"}))
@@ -229,15 +230,15 @@ def test_a_text_can_be_asked_again_elsewhere(client: httpx.Client) -> None:
     assert [*rows(page)] == ["hdf5@2.0", "nothing-like-it@1.0"]
 
 
-def test_a_tag_has_an_end(client: httpx.Client) -> None:
-    """One of millions of characters is not sent back, as what can be mended is."""
+def test_long_ref_is_refused(client: httpx.Client) -> None:
+    """It is not sent back, unlike other invalid input."""
     page = checked(client, LOCK, "x" * 100_000)
     assert (page.status, len(page.response.content) < 10_000) == (400, True)
     assert "more than 1,000 characters" in page.text(".problem")
 
 
 @pytest.mark.parametrize(
-    ("content", "ref", "said"),
+    ("content", "ref", "message"),
     [
         (b"", "develop", "Paste a lock file, or choose one."),
         (b"{nonsense", "develop", "spack.lock"),
@@ -246,19 +247,19 @@ def test_a_tag_has_an_end(client: httpx.Client) -> None:
         (LOCK, "devlop", "nearest: develop"),
     ],
 )
-def test_what_is_wrong_is_said_on_the_form(
-    client: httpx.Client, content: bytes, ref: str, said: str
+def test_invalid_input_is_in_the_form(
+    client: httpx.Client, content: bytes, ref: str, message: str
 ) -> None:
-    """With its place and reason; what was sent stands in the form, to be mended."""
+    """With the position and reason; the input is in the form again."""
     page = checked(client, content, ref)
     assert page.status == 400
-    assert said in page.text(".problem")
+    assert message in page.text(".problem")
     assert (page.dom.cssselect("textarea")[0].text or "").strip() == content.decode()
     assert page.dom.cssselect("option[selected]")[0].get("value") == ref
 
 
-def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
-    """A lock file may have eight times the bytes of other bodies, and no more."""
+def test_long_lock_file_is_refused(client: httpx.Client) -> None:
+    """A lock file may have eight times the bytes of other bodies."""
     long = b" " * (2 * MAX_BODY) + LOCK
     assert checked(client, long, "develop").status == 200
     page = checked(client, b" " * (8 * MAX_BODY), "develop")
@@ -266,34 +267,26 @@ def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
     assert "bytes" in page.text("main")
 
 
-def test_reading_is_paid_for(tmp_path: Path) -> None:
-    """Where clients may spend so much a minute, long files cost what reading them takes."""
+def test_parsing_has_a_cost(tmp_path: Path) -> None:
+    """With an allowance of cost per minute, long files are charged for parsing."""
     with published(tmp_path, a_snapshot([built("new")]), cost_per_minute=500_000) as client:
         assert checked(client, LOCK, "develop").status == 200
         statuses = [checked(client, b" " * (4 * MAX_BODY), "develop").status for _ in range(2)]
     assert statuses == [400, 429]
 
 
-def test_only_a_form_is_answered(client: httpx.Client) -> None:
-    """Other bodies and methods are refused, as a page."""
+def test_only_forms_are_accepted(client: httpx.Client) -> None:
+    """Other bodies and methods are refused, by a page."""
     answer = client.post("/check", content=LOCK, headers={"content-type": "application/json"})
     assert answer.status_code == 415
     assert "form" in Shown(answer).text("main")
     assert client.put("/check").status_code == 405
 
 
-def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
-    """A link can name where to look: a tag of the list, or any other ref."""
-    for ref in ("v0.22.0", "develop~1"):
-        page = shown(client, f"/check?ref={ref}")
-        assert page.status == 200
-        assert page.dom.cssselect("option[selected]")[0].get("value") == ref
-
-
-def test_a_past_that_cannot_be_told_is_said(client: httpx.Client) -> None:
-    """What is missing and what is nearest is shown all the same."""
+def test_incomplete_history_is_stated(client: httpx.Client) -> None:
+    """Missing and nearest specs are shown nevertheless."""
     never = {"hash": hash_of("never"), "name": "nothing-like-it"}
-    answer = answered(client, "check", ref="develop", specs=[never], first=1)
+    answer = page_data(client, "check", ref="develop", specs=[never], first=1)
     shown_beside = {"covering": [], "left_out": (), "text": "", "name": "the text", "groups": ()}
     nothing = dict.fromkeys(("tags", "writer", "shared", "shared_missing"))
     body = Renderer().page(

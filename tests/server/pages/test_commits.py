@@ -1,4 +1,4 @@
-"""The commits of the recipes on pages: a tab of comparisons, a page a commit, and links to both."""
+"""The commits of the recipes on pages: a tab of comparisons, a page per commit, and links."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import FoundBy, Recipes, SpackChange
-from tests.server.pages.api_answers import answered
+from tests.server.pages.api_answers import page_data
 from tests.server.pages.demo_comparison import PAIR, links, rows
 from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.recipes import SPACK, keep_recipes
@@ -22,16 +22,17 @@ WEEK = "/compare/develop~1...develop"
 
 
 def link_to(page: Shown, text: str, selector: str = "main a") -> str:
-    """Return where the only link leads whose text has ``text`` in it."""
+    """Return the target of the only link whose text contains ``text``."""
     (link,) = {link for words, link in page.links(selector).items() if text in words}
     return link
 
 
-def test_the_tab_has_the_commits_of_the_week(history_client: httpx.Client) -> None:
-    """Each with its specs, its stacks and its causes; the subject leads on, so does the number."""
+def test_tab_lists_the_commits(history_client: httpx.Client) -> None:
+    """Each with its specs, stacks and causes; the subject and the pull request are links."""
     page = shown(history_client, f"{WEEK}/commits")
-    known = answered(history_client, "compare_commits", base="develop~1", head="develop", first=50)
-    nodes, leading = known["compare"]["commits"]["nodes"], links(page, "tbody th a")
+    sides = {"base": "develop~1", "head": "develop", "first": 50}
+    data = page_data(history_client, "compare_commits", **sides)["compare"]
+    nodes, targets = data["commits"]["nodes"], links(page, "tbody th a")
     assert len(nodes) > 5
     for row, node in zip(rows(page), nodes, strict=True):
         commit, pull = node["commit"], node["commit"]["pullRequest"]
@@ -40,13 +41,13 @@ def test_the_tab_has_the_commits_of_the_week(history_client: httpx.Client) -> No
         assert row[1:3] == [f"{node[count]:,}" for count in ("numSpecs", "numInvolved")]
         assert row[3].startswith(", ".join(node["stacks"][:3]))
         assert all(cause["package"] in row[4] for cause in node["causes"][:2])
-        assert f"commits/{commit['oid']}" in "".join(leading)
+        assert f"commits/{commit['oid']}" in "".join(targets)
         assert page.links()[f"#{pull['number']}"] == pull["url"]
     assert page.text("nav.tabs [aria-current]") == "Commits"
 
 
-def test_the_tab_is_narrowed(history_client: httpx.Client) -> None:
-    """By how closely commits explain, and by the package that is the cause."""
+def test_commits_are_filtered(history_client: httpx.Client) -> None:
+    """By level, and by the package of the cause."""
     page = shown(history_client, f"{WEEK}/commits")
     closely = shown(history_client, link_to(page, "another Spack", ".choices a"))
     assert [row[0].split(":")[0] for row in rows(closely)] == ["Spack"]
@@ -59,8 +60,8 @@ def test_the_tab_is_narrowed(history_client: httpx.Client) -> None:
     assert nothing.text("#results").startswith("No commit matches.")
 
 
-def test_a_commit_has_a_page(history_client: httpx.Client) -> None:
-    """What it touched, what it rebuilt, where and when; also by how its hash begins."""
+def test_page_of_a_commit(history_client: httpx.Client) -> None:
+    """Changed packages, rebuilt specs, series and revisions; also by a prefix of the hash."""
     tab = shown(history_client, f"{WEEK}/commits")
     subject, address = next(iter(tab.links("tbody th a").items()))
     page = shown(history_client, address)
@@ -79,15 +80,15 @@ def test_a_commit_has_a_page(history_client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("oid", ["f" * 40, "abc", "<b>", "a" * 5_000])
-def test_a_commit_that_is_not_known_has_none(history_client: httpx.Client, oid: str) -> None:
-    """The page says so, and leads on."""
+def test_unknown_commit(history_client: httpx.Client, oid: str) -> None:
+    """The page says so."""
     page = shown(history_client, f"/commits/{oid}")
     assert page.status in (404, 400)
     assert page.texts(".problem")
 
 
-def test_pages_lead_to_the_commits(history_client: httpx.Client, addresses: dict[str, str]) -> None:
-    """Those of a cause, of a package, of a spec and of a hash."""
+def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str, str]) -> None:
+    """Those of a cause, a package, a spec and a hash."""
     subjects = shown(history_client, f"{WEEK}/commits").links("tbody th a").keys()
     cause = shown(history_client, addresses["cause"])
     assert subjects & cause.links("#cause ul.commits a").keys()
@@ -104,15 +105,15 @@ def test_pages_lead_to_the_commits(history_client: httpx.Client, addresses: dict
         assert len(rebuilt.texts(".names li")) == 1
 
 
-def test_a_cause_says_how_closely_its_commits_explain_it(history_client: httpx.Client) -> None:
-    """Where none of them touched the recipe that it is about."""
+def test_level_of_commits_of_a_cause(history_client: httpx.Client) -> None:
+    """If none of them changed the recipe of the cause."""
     tab = shown(history_client, f"{WEEK}/commits?levels=SPACK")
     cause = shown(history_client, next(iter(tab.links("td:last-child a").values())))
     assert "perhaps by another Spack" in cause.text("ul.commits")
 
 
-def test_what_explains_little_stands_last(history_client: httpx.Client) -> None:
-    """What was taken back, then what is sweeping, each marked; a bump of Spack has both commits."""
+def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
+    """Reverted commits, then sweeping ones, each marked; a change of Spack has both commits."""
     commits = [row[0] for row in rows(shown(history_client, f"{WEEK}/commits"))]
     marks = [2 if "sweeping" in text else 1 if "taken back" in text else 0 for text in commits]
     assert marks == sorted(marks)
@@ -124,8 +125,8 @@ def test_what_explains_little_stands_last(history_client: httpx.Client) -> None:
     assert link_to(page, "compare", "th a") == link
 
 
-def test_nothing_is_shown_where_nothing_is_known(client: httpx.Client) -> None:
-    """But on the tab, which says how it becomes known."""
+def test_pages_without_recipes(client: httpx.Client) -> None:
+    """Only the tab mentions commits, and how to import recipes."""
     page = shown(client, f"{PAIR}/commits")
     assert page.status == 200
     assert "cachelog history fill --recipes REPO" in page.text("#tab .empty")
@@ -141,8 +142,8 @@ def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
     catalog = Catalog(str(tmp_path))
     catalog.publish(list(develop_history(revisions=2, packages=2, specs=4)))
     revisions: Mapping[RevisionInfo, Recipes] = {
-        revision: Recipes(f"/{place}", "a" * 40, FoundBy.REF)
-        for place, revision in enumerate(catalog.history.revisions)
+        revision: Recipes(f"/{number}", "a" * 40, FoundBy.REF)
+        for number, revision in enumerate(catalog.history.revisions)
     }
     catalog.recipes.keep(revisions, {})
     with application(Settings(catalog=str(tmp_path))) as client:
@@ -156,10 +157,10 @@ def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
         ("", SpackChange(None, "b" * 40), f"Spack: unknown → {'b' * 12}", None),
     ],
 )
-def test_where_two_commits_of_spack_are_compared(
+def test_link_to_the_comparison_of_spack(
     tmp_path: Path, setting: str, spack: SpackChange, text: str, link: str | None
 ) -> None:
-    """As the setting says, where both are known."""
+    """According to the setting, if both commits are available."""
     catalog = Catalog(str(tmp_path))
     catalog.publish(list(develop_history(revisions=3, packages=4, specs=12)))
     keep_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)

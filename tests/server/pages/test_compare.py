@@ -1,4 +1,4 @@
-"""Comparisons: what is compared, what changed in all, and why."""
+"""Comparisons: the sides, the totals and the causes."""
 
 import re
 from urllib.parse import parse_qsl, urlsplit
@@ -11,18 +11,18 @@ from tests.server.pages.demo_comparison import (
     HEAD,
     PAIR,
     TABS,
+    comparison_data,
     figures_of,
     links,
     numbers,
     rows,
-    told,
 )
 from tests.server.pages.page_reader import shown
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_a_tab_has_an_address_of_its_own(client: httpx.Client, tab: str) -> None:
-    """It says what is compared, leads to its question and to the other tabs, and stays the same."""
+def test_tabs_have_addresses(client: httpx.Client, tab: str) -> None:
+    """Each names the sides, links to its query and the other tabs, and has a permanent address."""
     page = shown(client, PAIR + tab)
     assert page.status == 200
     assert BASE in page.text("h1")
@@ -45,13 +45,15 @@ def test_a_tab_has_an_address_of_its_own(client: httpx.Client, tab: str) -> None
         "/search?q=hdf5&in=develop&targets=x86_64_v3",
     ],
 )
-def test_the_permanent_address_is_of_the_same_view(client: httpx.Client, view: str) -> None:
-    """Filters and orders are in it, under digests; search engines are told the same address."""
+def test_permanent_address_shows_the_same(client: httpx.Client, view: str) -> None:
+    """With filters and orders, under digests; it is the canonical address."""
     page = shown(client, view)
     permanent = page.links("footer a")["Permanent address"]
-    given = parse_qsl(urlsplit(view).query)
-    kept = parse_qsl(urlsplit(permanent).query)
-    assert [it for it in kept if it[0] != "in"] == [it for it in given if it[0] != "in"]
+    before, after = (
+        [pair for pair in parse_qsl(urlsplit(address).query) if pair[0] != "in"]
+        for address in (view, permanent)
+    )
+    assert after == before
     assert re.search("[0-9a-f]{64}", permanent)
     again = shown(client, permanent)
     assert again.status == 200
@@ -61,49 +63,49 @@ def test_the_permanent_address_is_of_the_same_view(client: httpx.Client, view: s
 
 
 def test_totals(client: httpx.Client) -> None:
-    """The head says what the summary says."""
-    page, summary = shown(client, PAIR), told(client, "compare")["summary"]
+    """They are those of the summary."""
+    page, summary = shown(client, PAIR), comparison_data(client, "compare")["summary"]
     figures = figures_of(page)
     for name, counts in {
         "Specs": ("specsAdded", "specsRemoved", "specsRebuilt", "specsReplaced"),
         "Packages": ("packagesAdded", "packagesRemoved", "packagesUpgraded"),
         "Coverage": ("coverageGained", "coverageLost"),
     }.items():
-        said = {int(it.replace(",", "")) for it in re.findall(r"\d[\d,]*", figures[name])}
-        assert {summary[count] for count in counts if summary[count]} <= said
+        texts = re.findall(r"\d[\d,]*", figures[name])
+        expected = {summary[count] for count in counts if summary[count]}
+        assert expected <= {int(text.replace(",", "")) for text in texts}
     assert page.dom.cssselect("meta[name=description]")[0].get("content").startswith("From ")
 
 
 def test_bars_add_up(client: httpx.Client) -> None:
-    """Causes, what is on other pages and what is not explained make up all that was built anew."""
+    """Causes, those on other pages and unexplained ones add up to all rebuilt specs."""
     for query in ("", "?kinds=VERSION", "?kinds=UNKNOWN&kinds=RECIPE"):
         page = shown(client, PAIR + query)
-        summary = told(client, "compare")["summary"]
-        took = summary["specsRebuilt"] + summary["specsReplaced"]
+        summary = comparison_data(client, "compare")["summary"]
+        num_rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
         *parts, whole = page.texts(".causes span.specs")
-        assert sum(numbers(parts)) == took == numbers([whole])[0]
-        shares = [it.removesuffix(" %") for it in page.texts(".causes span.share")]
+        assert sum(numbers(parts)) == num_rebuilt == numbers([whole])[0]
+        shares = [text.removesuffix(" %") for text in page.texts(".causes span.share")]
         assert shares.pop() == "100"
-        assert sum(round(10 * float(it)) for it in shares if it != "<0.1") == 1_000
-        widths = [float(it.get("width")) for it in page.dom.cssselect(".causes rect")]
+        assert sum(round(10 * float(share)) for share in shares if share != "<0.1") == 1_000
+        widths = [float(bar.get("width")) for bar in page.dom.cssselect(".causes rect")]
         assert sum(widths) == pytest.approx(100, abs=0.005 * len(widths))
 
 
-def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
-    """Each has a page that names the specs and the ways to it, also where nothing is a script."""
-    page, causes = shown(client, PAIR), told(client, "compare")["causes"]["nodes"]
-    assert page.texts(".causes summary .what") == [
-        it["title"] + (f" together with {it['numTogether']} others" if it["numTogether"] else "")
-        for it in causes
-    ]
+def test_page_of_a_cause(client: httpx.Client) -> None:
+    """It lists the specs and their paths, without scripts."""
+    page, causes = shown(client, PAIR), comparison_data(client, "compare")["causes"]["nodes"]
+    for text, cause in zip(page.texts(".causes summary .what"), causes, strict=True):
+        others = f" together with {cause['numTogether']} others" if cause["numTogether"] else ""
+        assert text == cause["title"] + others
     largest = causes[0]
     one = shown(client, links(page, ".unfolded a")[0])
     sides = {"from": largest["before"], "to": largest["after"]}
     names = {"cause": largest["package"], "kind": largest["kind"]}
-    known = told(client, "compare_cause", **names, **sides)
+    answer = comparison_data(client, "compare_cause", **names, **sides)
     assert one.text("#tab h2") == largest["title"]
     table = rows(one)
-    specs = known["cause"]["specs"]["nodes"]
+    specs = answer["cause"]["specs"]["nodes"]
     assert len(table) == len(specs) == min(50, largest["numSpecs"])
     for row, spec in zip(table, specs, strict=True):
         assert row[0] == f"{spec['name']}@{spec['after']['version']}"
@@ -118,22 +120,22 @@ def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
 
 
 def test_forms_lead_to_comparisons(client: httpx.Client) -> None:
-    """What somebody fills in becomes the address; without one of both the page asks for it."""
+    """The form redirects to the address; without one of the sides, the page asks for it."""
     answer = client.get("/compare", params={"base": BASE, "head": HEAD})
     assert answer.status_code == 303
     assert str(answer.url.join(answer.headers["location"])).endswith(PAIR)
     page = shown(client, "/compare?base=no-such-tag")
     assert "no-such-tag" in page.text("[role=alert]")
     assert page.dom.cssselect("input[name=base]")[0].get("value") == "no-such-tag"
-    options = [it.get("value") for it in page.dom.cssselect("datalist option")]
+    options = [option.get("value") for option in page.dom.cssselect("datalist option")]
     assert {BASE, HEAD} <= {*options}
     (swapped,) = links(shown(client, f"{PAIR}/specs"), ".pickers a")
     assert swapped.endswith(f"/compare/{HEAD}...{BASE}")
     assert shown(client, "/compare/no-such...develop").status == 404
 
 
-def test_one_content_on_both_sides(client: httpx.Client) -> None:
-    """It is said that nothing changed, on every tab."""
+def test_equal_sides(client: httpx.Client) -> None:
+    """Every tab states that nothing changed."""
     for tab in TABS:
         page = shown(client, f"/compare/{HEAD}...{HEAD}{tab}")
         assert page.status == 200

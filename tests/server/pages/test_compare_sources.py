@@ -1,4 +1,4 @@
-"""Comparisons of what sources do not tell."""
+"""Comparisons of revisions whose sources lack data."""
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ AFTER = (Build("zlib", "1.3.2"), BEFORE[1], Build("new", "3.0"))
 
 
 def specs_of(builds: Sequence[Build]) -> Collection[Spec]:
-    """Return the specs that builds result in."""
+    """Return the specs of builds."""
     return state_of(builds).specs.values()
 
 
@@ -32,32 +32,32 @@ def specs_of(builds: Sequence[Build]) -> Collection[Spec]:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a server of tags with two states each."""
     before, after = specs_of(BEFORE), specs_of(AFTER)
-    untold = [
+    unlisted = [
         as_pages_tell(state_of([build._replace(stacks=()) for build in builds])).specs.values()
         for builds in (BEFORE, AFTER)
     ]
-    raised = [specs_of([Build("zlib", version)]) for version in ("1", "2")]
+    upgraded = [specs_of([Build("zlib", version)]) for version in ("1", "2")]
     stackless = [before, [replace(spec, stacks=()) for spec in before]]
     with served(
         tmp_path_factory.mktemp("sources"),
         replaced=[before, after],
-        untold=untold,
-        raised=raised,
+        unlisted=unlisted,
+        upgraded=upgraded,
         stackless=stackless,
     ) as client:
         yield client
 
 
-def test_one_that_replaces_another(client: httpx.Client) -> None:
-    """One spec stands in the singular."""
+def test_single_replacement(client: httpx.Client) -> None:
+    """A single spec is in the singular."""
     figures = shown(client, "/compare/replaced~1...replaced").text(".totals")
     assert "1 rebuilt, 1 replaces another" in figures
     assert "replace others" not in figures
 
 
-def test_what_a_source_does_not_tell_is_said(client: httpx.Client) -> None:
-    """Sizes, dependencies, stacks: that they are not known, not that they are none."""
-    pair = "/compare/untold~1...untold"
+def test_data_that_a_source_lacks_is_unknown(client: httpx.Client) -> None:
+    """Sizes, dependencies and stacks are unknown rather than zero."""
+    pair = "/compare/unlisted~1...unlisted"
     why = shown(client, pair)
     figures = figures_of(why)
     assert "unknown" in figures["Size"]
@@ -75,16 +75,16 @@ def test_what_a_source_does_not_tell_is_said(client: httpx.Client) -> None:
     assert "unknown" in {row[2].split()[-1] for row in rows(specs)}
 
 
-def test_what_only_changed_is_not_the_same(client: httpx.Client) -> None:
-    """A package that went up was neither added nor removed, and is told of all the same."""
-    figures = figures_of(shown(client, "/compare/raised~1...raised"))
+def test_upgrade_is_not_no_change(client: httpx.Client) -> None:
+    """An upgraded package is neither added nor removed, but is reported."""
+    figures = figures_of(shown(client, "/compare/upgraded~1...upgraded"))
     assert figures["Specs"].startswith(f"Specs +1 {MINUS}1 ")
     assert figures["Packages"].startswith("Packages ±0 ")
     assert figures["Stacks"].startswith("Stacks the same")
 
 
-def test_stacks_that_one_source_does_not_tell(client: httpx.Client) -> None:
-    """Where one source tells stacks and the other none, no stack is said to have come or gone."""
+def test_stacks_that_one_source_lacks(client: httpx.Client) -> None:
+    """If only one source lists stacks, none is added or removed."""
     pair = "/compare/stackless~1...stackless"
     why = shown(client, pair)
     assert "Nothing changed that counts as a change" in why.text(".verdict")
@@ -96,10 +96,10 @@ def test_stacks_that_one_source_does_not_tell(client: httpx.Client) -> None:
         assert "does not list stacks" in shown(client, f"{pair}/{tab}").text("#tab")
     notes = shown(client, f"{pair}/notes")
     assert "No spec was added, removed or rebuilt." in notes.text()
-    assert "Stacks" not in [it.text_content() for it in notes.dom.cssselect(".notes th")]
+    assert "Stacks" not in notes.texts(".notes th")
 
 
-def test_a_catalog_with_nothing_to_compare(tmp_path: Path) -> None:
-    """The page that asks for two revisions says so."""
+def test_empty_catalog_has_nothing_to_compare(tmp_path: Path) -> None:
+    """The page for selecting two revisions says so."""
     with served(tmp_path) as client:
         assert "nothing to compare" in shown(client, "/compare").text()

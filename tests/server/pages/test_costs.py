@@ -1,4 +1,4 @@
-"""What building specs takes, on the pages that count them."""
+"""Build costs on the pages that count specs."""
 
 import re
 import shutil
@@ -15,11 +15,11 @@ from tests.server.servers import application
 from tests.snapshots.costs import rows
 
 BUILD_TIME = re.compile(r"[\d.,]+ (?:hours?|minutes), [\d.,]+ EUR \([\d,]+ estimated")
-COUNTING = ("compare", "cause", "compare-commits", "commit", "package", "series-causes")
+PAGES_WITH_COSTS = ("compare", "cause", "compare-commits", "commit", "package", "series-causes")
 
 
 @pytest.fixture(scope="module")
-def counting(
+def client_with_costs(
     history_catalog: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """Return a client of a server of the same catalog with costs."""
@@ -34,31 +34,34 @@ def counting(
         yield client
 
 
-@pytest.mark.parametrize("name", COUNTING)
-def test_build_times_stand_beside_counts(
-    counting: httpx.Client, history_client: httpx.Client, addresses: dict[str, str], name: str
+@pytest.mark.parametrize("name", PAGES_WITH_COSTS)
+def test_build_times_are_beside_counts(
+    client_with_costs: httpx.Client,
+    history_client: httpx.Client,
+    addresses: dict[str, str],
+    name: str,
 ) -> None:
-    """So many hours, what they cost, and of how many specs that is an estimate; else nothing."""
-    assert BUILD_TIME.search(shown(counting, addresses[name]).text("main"))
+    """With the estimated hours, costs and number of specs; absent without costs."""
+    assert BUILD_TIME.search(shown(client_with_costs, addresses[name]).text("main"))
     without = shown(history_client, addresses[name]).text("main")
     assert "EUR" not in without
     assert "estimated" not in without
 
 
-def test_nothing_with_costs_is_permanent(
-    counting: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
+def test_pages_with_costs_are_not_permanent(
+    client_with_costs: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
 ) -> None:
-    """Other costs can be imported; what has none stays the same under digests."""
+    """Other costs can be imported; without costs, pages under digests are permanent."""
     permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent address"]
     path = httpx.URL(permanent).raw_path.decode()
     assert "immutable" in history_client.get(path).headers["cache-control"]
-    assert "immutable" not in counting.get(path).headers["cache-control"]
-    assert BUILD_TIME.search(shown(counting, path).text("main"))
+    assert "immutable" not in client_with_costs.get(path).headers["cache-control"]
+    assert BUILD_TIME.search(shown(client_with_costs, path).text("main"))
     assert not history_client.get(f"{path}?hasCosts=true").text.count("EUR")
 
 
-def test_a_cause_has_the_same_everywhere(counting: httpx.Client, addresses: dict[str, str]) -> None:
-    """On the page of a comparison as on its own."""
-    (listed, *_) = shown(counting, addresses["compare"]).texts(".causes details summary")
+def test_build_time_of_a_cause(client_with_costs: httpx.Client, addresses: dict[str, str]) -> None:
+    """Equal on the page of the comparison and its own."""
+    (listed, *_) = shown(client_with_costs, addresses["compare"]).texts(".causes details summary")
     (build_time,) = BUILD_TIME.findall(listed)
-    assert build_time in shown(counting, addresses["cause"]).text("#cause")
+    assert build_time in shown(client_with_costs, addresses["cause"]).text("#cause")

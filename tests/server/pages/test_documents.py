@@ -1,4 +1,4 @@
-"""The documents of pages, and what an address makes of their variables."""
+"""The documents and paths of pages, and the variables in an address."""
 
 from importlib.resources import files
 from typing import Any
@@ -7,13 +7,14 @@ import pytest
 
 from schema.api import API
 from schema.limits import Limits
+from server.pages.addresses import path_filled
 from server.pages.documents import PAGE_LENGTH, PageDocument, document
 
 
 def _names_in(folder: str) -> list[str]:
-    """Return the names of the documents, or of the fragments, that pages have."""
-    names = [it.name for it in (files("server.pages") / folder).iterdir()]
-    return [it.removesuffix(".graphql") for it in names if it.endswith(".graphql")]
+    """Return the names of the documents or fragments of pages."""
+    names = [file.name for file in (files("server.pages") / folder).iterdir()]
+    return [name.removesuffix(".graphql") for name in names if name.endswith(".graphql")]
 
 
 _API = API()
@@ -25,29 +26,28 @@ TEXT = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_document_is_valid_and_says_what_it_asks(name: str) -> None:
-    """It fits the schema and what a request may cost."""
+def test_document_is_valid(name: str) -> None:
+    """It begins with a comment, and its cost is allowed."""
     page = document(name)
     assert _API.document(page.text).errors == ()
     assert page.text.startswith("# ")
-    given = {it: ["1"] for it in page.parameters}
-    variables = page.variables(page.known(given))
+    variables = page.variables(page.known({name: ["1"] for name in page.parameters}))
     assert _API.cost(page.text, None, variables).units <= Limits.max_cost
 
 
 @pytest.mark.parametrize("name", FRAGMENTS)
-def test_a_fragment_is_kept_once_for_several_places(name: str) -> None:
-    """It stands under its name, says what it is for, and follows each document that spreads it."""
+def test_fragment_is_shared(name: str) -> None:
+    """It has its file's name, begins with a comment, and follows each document that spreads it."""
     text = (files("server.pages") / f"fragments/{name}.graphql").read_text("utf-8")
     assert text.startswith("# ")
-    spreading = [it for it in NAMES if f"...{name}" in document(it).text]
-    assert sum(document(it).text.count(f"...{name}") for it in spreading) > 1
-    assert all(document(it).text.count(f"fragment {name} on ") == 1 for it in spreading)
-    assert all(text in document(it).text for it in spreading)
+    texts = [document(page).text for page in NAMES]
+    users = [page for page in texts if f"...{name}" in page]
+    assert sum(page.count(f"...{name}") for page in users) > 1
+    assert all(page.count(f"fragment {name} on ") == 1 and text in page for page in users)
 
 
 @pytest.mark.parametrize(
-    ("given", "variables"),
+    ("parameters", "variables"),
     [
         ({"ref": ["a", "b"]}, {"ref": "b", "first": PAGE_LENGTH}),
         ({"n": ["12"], "on": ["true"]}, {"n": 12, "on": True, "first": PAGE_LENGTH}),
@@ -56,9 +56,32 @@ def test_a_fragment_is_kept_once_for_several_places(name: str) -> None:
         ({"ref": [""], "unknown": ["x"], "first": ["9999"]}, {"first": PAGE_LENGTH}),
     ],
 )
-def test_variables_are_what_an_address_gives(
-    given: dict[str, list[str]], variables: dict[str, Any]
+def test_variables_in_an_address(
+    parameters: dict[str, list[str]], variables: dict[str, Any]
 ) -> None:
-    """As their types have it; what the document does not ask for is ignored."""
+    """By the types of the document, ignoring others."""
     page = PageDocument("q", TEXT)
-    assert page.variables(page.known(given)) == variables
+    assert page.variables(page.known(parameters)) == variables
+
+
+COMPARE = "/compare/{base}...{head}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "values", "path"),
+    [
+        ("/hash/{hash}", {"hash": ["abc"]}, "/hash/abc"),
+        ("/hash/{hash}", {"hash": ["x", " /abc\r\n"]}, "/hash/abc"),
+        ("/hash/{hash}", {"hash": ["a/b?c#d"]}, "/hash/a%2Fb%3Fc%23d"),
+        (COMPARE, {"base": ["v1"], "head": ["develop~1"]}, "/compare/v1...develop~1"),
+        (COMPARE, {"base": ["{head}"], "head": ["b"]}, "/compare/%7Bhead%7D...b"),
+        (COMPARE, {"base": ["v1"], "head": [""]}, None),
+        (COMPARE, {"base": ["v1"]}, None),
+        ("/hash/{hash}", {"hash": [" / "]}, None),
+    ],
+)
+def test_path_is_filled_from_a_form(
+    pattern: str, values: dict[str, list[str]], path: str | None
+) -> None:
+    """With escaped values; None if a value is missing."""
+    assert path_filled(pattern, values) == path

@@ -1,37 +1,42 @@
-"""How pages are sent: by which methods and under which addresses, kept, and refused."""
+"""Responses with pages: methods, addresses, links, caching, limits and refusals."""
 
 import asyncio
 import re
 import socket
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from msgspec.structs import replace
+from starlette.routing import compile_path
 
 from server.app import create_app
 from server.pages.addresses import Address
 from server.pages.documents import Answered
 from server.pages.error_pages import ErrorPages, Nearest
 from server.pages.renderer import POLICY, Renderer
+from server.pages.routes import PAGES, TABS
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import Shown, shown
 from tests.server.servers import application
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
 
-def test_a_page_is_kept_as_answers_are(client: httpx.Client) -> None:
-    """An ETag and 304; for ever under digests, to be asked for again under tags. HEAD as GET."""
-    asked = {"query": "{ revisions(first: 2) { nodes { tag digest } } }"}
-    head, base = client.post("/graphql", json=asked).json()["data"]["revisions"]["nodes"]
-    for name, kept in (("tag", "no-cache"), ("digest", "immutable")):
+def test_page_is_cached(client: httpx.Client) -> None:
+    """By ETag and 304; immutable under digests, revalidated under tags. HEAD as GET."""
+    revisions = data_of(client, "{ revisions(first: 2) { nodes { tag digest } } }")["revisions"]
+    head, base = revisions["nodes"]
+    for name, lifetime in (("tag", "no-cache"), ("digest", "immutable")):
         address = f"/compare/{base[name]}...{head[name]}"
         page = client.get(address, headers=BROWSER)
         assert page.status_code == 200
-        assert kept in page.headers["cache-control"]
+        assert lifetime in page.headers["cache-control"]
         assert page.headers["content-security-policy"].encode() == POLICY
         again = client.get(address, headers={"If-None-Match": page.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
@@ -41,7 +46,7 @@ def test_a_page_is_kept_as_answers_are(client: httpx.Client) -> None:
 
 
 def test_other_methods_are_refused(client: httpx.Client) -> None:
-    """With the methods that there are."""
+    """The Allow header lists the allowed ones."""
     page = Shown(client.post("/", content=b"x"))
     assert page.status == 405
     assert page.response.headers["allow"] == "GET, HEAD"
@@ -49,43 +54,43 @@ def test_other_methods_are_refused(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("address", ["/?q=" + "x" * 9_000, "/r/" + "x" * 9_000])
-def test_an_address_has_an_end(client: httpx.Client, address: str) -> None:
-    """414, in a page."""
+def test_long_address_is_refused(client: httpx.Client, address: str) -> None:
+    """With 414, by a page."""
     page = shown(client, address)
     assert (page.status, page.text("h1")) == (414, "Too long an address")
 
 
-def test_a_slash_at_the_end_is_one_too_many(client: httpx.Client) -> None:
-    """It leads to the address without, by a link that holds below any prefix."""
-    led = client.get("/r/develop/?search=a%20b")
-    assert (led.status_code, led.headers["location"]) == (308, "../develop?search=a%20b")
+def test_trailing_slash_redirects(client: httpx.Client) -> None:
+    """By a relative location, which works below any prefix."""
+    redirect = client.get("/r/develop/?search=a%20b")
+    assert (redirect.status_code, redirect.headers["location"]) == (308, "../develop?search=a%20b")
     assert client.get("/r/develop/", follow_redirects=True).status_code == 200
     assert client.get("/r//").status_code == 404
 
 
-def test_a_name_may_have_a_slash(client: httpx.Client) -> None:
-    """Links write it as %2F, and it parts no names."""
+def test_name_with_a_slash(client: httpx.Client) -> None:
+    """Links escape it as %2F."""
     page = shown(client, "/r/a%2Fb")
     assert page.status == 404
     assert "'a/b'" in page.text(".problem")
     assert page.links()["All series"] == str(client.base_url.join("/"))
 
 
-def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
-    """And a line for programs, as it is for what no page could be at."""
+def test_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
+    """And a plain text for other clients and methods."""
     page = shown(client, "/nope/<b>")
     assert (page.status, page.text("h1")) == (404, "Not found")
     assert page.links()["All series"] == str(client.base_url.join("/"))
     for answer in (client.get("/nope"), client.post("/nope", headers=BROWSER)):
         assert (answer.status_code, answer.text) == (404, "Not Found")
         assert answer.headers["cache-control"] == "no-store"
-        # Which of the two forms it is depends on this header, which caches have to know.
+        # The form depends on this header, which caches have to respect.
         assert "accept" in answer.headers["vary"]
     assert "accept" in page.response.headers["vary"]
 
 
-def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
-    """HTTP has a target that is not a path, the asterisk of OPTIONS; anybody may GET it."""
+def test_request_without_a_path(client: httpx.Client) -> None:
+    """An asterisk as target, as in OPTIONS, is not found."""
     sent = b"GET * HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as connection:
         connection.sendall(sent)
@@ -94,16 +99,16 @@ def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the place of a catalog with a small history, which tests only read."""
+    """Return the location of a catalog with a small history, which tests only read."""
     folder = str(tmp_path_factory.mktemp("small"))
     Catalog(folder).publish(list(history(revisions=2, packages=4, specs=12)))
     return folder
 
 
-def test_what_nobody_expected_is_a_page(
+def test_unexpected_error_is_a_page(
     small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It names the line of the log that says more, and nothing else."""
+    """It contains the id of the log line, and no details."""
 
     def fails(*_arguments: Any, **_options: Any) -> bytes:
         raise RuntimeError("a secret")
@@ -113,12 +118,12 @@ def test_what_nobody_expected_is_a_page(
         page = shown(client, "/")
     assert (page.status, page.text("h1")) == (500, "Something went wrong")
     assert "secret" not in page.response.text
-    (logged,) = [it.getMessage() for it in caplog.records if "a secret" in it.getMessage()]
-    assert logged.split()[1].rstrip(":") in page.text(".problem")
+    (message,) = [message for message in caplog.messages if "a secret" in message]
+    assert message.split()[1].rstrip(":") in page.text(".problem")
 
 
-def test_clients_may_ask_for_so_many_pages(small: str) -> None:
-    """As for answers: 429 with Retry-After, and a link to try again."""
+def test_pages_count_as_requests(small: str) -> None:
+    """Beyond the allowance: 429 with Retry-After, and a link to try again."""
     with application(Settings(catalog=small, requests_per_minute=2)) as client:
         assert [shown(client, path).status for path in ("/", "/r/develop")] == [200, 200]
         page = shown(client, "/?after=x")
@@ -127,31 +132,31 @@ def test_clients_may_ask_for_so_many_pages(small: str) -> None:
         assert page.links()["Try again"] == str(page.response.url)
 
 
-def test_pages_are_counted_in_every_coding(small: str) -> None:
-    """One that was compressed for a client takes more bytes from then on."""
+def test_size_of_cached_pages_includes_codings(small: str) -> None:
+    """A page compressed for a client takes more bytes from then on."""
 
-    def kept(client: httpx.Client) -> int:
-        found = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
-        assert found
-        return int(float(found[1]))
+    def cached_bytes(client: httpx.Client) -> int:
+        match = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
+        assert match
+        return int(float(match[1]))
 
     with application(Settings(catalog=small)) as client:
         client.get("/r/develop", headers={"accept-encoding": "identity"})
-        plain = kept(client)
-        packed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
-        assert kept(client) == plain + int(packed.headers["content-length"])
+        plain = cached_bytes(client)
+        compressed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
+        assert cached_bytes(client) == plain + int(compressed.headers["content-length"])
 
 
-def test_what_pages_cost_counts(small: str) -> None:
-    """What is made is charged as its document is; what is kept is free."""
+def test_pages_have_a_cost(small: str) -> None:
+    """A new page is charged with the cost of its document; a cached one is free."""
     with application(Settings(catalog=small, cost_per_minute=10)) as client:
         statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
         assert statuses == [200, 200, 429, 200]
 
 
 @pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])
-def test_limits_that_no_page_keeps_are_told(small: str, limit: Settings) -> None:
-    """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
+def test_pages_beyond_the_limits(small: str, limit: Settings) -> None:
+    """With limits too low for any page, every page and form explains the error."""
     settings = replace(limit, catalog=small)
     with application(settings) as client:
         pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
@@ -161,45 +166,45 @@ def test_limits_that_no_page_keeps_are_told(small: str, limit: Settings) -> None
         assert "allowed" in page.text(".problem")
 
 
-def test_a_history_that_is_not_filled_says_when() -> None:
+def test_incomplete_history_is_retried() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
-    answered = Answered({}, [error], is_good=False, is_permanent=False)
-    page = ErrorPages(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
+    response = Answered({}, [error], is_good=False, is_permanent=False)
+    page = ErrorPages(Renderer()).missing(Address("/r/a", {}), "revision", response, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body
     assert b'<a href="">Try again</a>' in page.body
 
 
-def test_a_page_is_made_once_for_all_who_ask(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many ask at the same time; the next ones get what is kept."""
-    made = []
+def test_concurrent_requests_share_a_page(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later requests get the cached page."""
+    renderings = []
     render = Renderer.page
 
     def counted(*arguments: Any, **options: Any) -> bytes:
-        made.append(arguments)
+        renderings.append(arguments)
         return render(*arguments, **options)
 
     monkeypatch.setattr(Renderer, "page", counted)
 
-    async def asking() -> None:
-        # A look at the catalog in between could find what a page of the moment is kept for anew.
+    async def requests() -> None:
+        # A refresh of the catalog in between could invalidate the cached page.
         app = create_app(Settings(catalog=small, refresh=3_000))
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
                 answers = await asyncio.gather(*(client.get("/r/develop") for _ in range(20)))
-                assert {it.status_code for it in answers} == {200}
-                assert len({it.headers["etag"] for it in answers}) == 1
+                assert {answer.status_code for answer in answers} == {200}
+                assert len({answer.headers["etag"] for answer in answers}) == 1
                 await client.get("/r/develop")
 
-    asyncio.run(asking())
-    assert len(made) == 1
+    asyncio.run(requests())
+    assert len(renderings) == 1
 
 
 def scope_of(path: str, query: str = "") -> dict[str, Any]:
-    """Return what an ASGI server says of a browser's request."""
+    """Return the ASGI scope of a browser's request."""
     return {
         "type": "http",
         "method": "GET",
@@ -210,11 +215,11 @@ def scope_of(path: str, query: str = "") -> dict[str, Any]:
     }
 
 
-def test_who_has_left_is_sent_nothing(small: str) -> None:
+def test_disconnected_client_is_sent_nothing(small: str) -> None:
     """The log has a status; there is no page."""
     messages: list[Any] = []
 
-    async def leave() -> dict[str, str]:
+    async def disconnect() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -223,31 +228,33 @@ def test_who_has_left_is_sent_nothing(small: str) -> None:
     async def answer() -> None:
         app = create_app(Settings(catalog=small))
         async with app.router.lifespan_context(app):
-            await app(scope_of("/r/develop"), leave, send)
+            await app(scope_of("/r/develop"), disconnect, send)
 
     asyncio.run(answer())
     assert messages[0]["status"] == 499
     assert not any(message.get("body") for message in messages)
 
 
-def test_what_slow_readers_hold_is_bounded(small: str) -> None:
-    """Another large page is refused while one is on its way, with a page that is small."""
+def test_pages_for_slow_readers_are_bounded(small: str) -> None:
+    """While a large page is in transit, another is refused by a small one."""
     many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
 
-    async def asking() -> list[int]:
+    async def requests() -> list[int]:
         app = create_app(Settings(catalog=small, sending_bytes=1))
         async with app.router.lifespan_context(app):
             is_read = asyncio.Event()
-            first = asyncio.create_task(asked(app, "/r/develop", many, is_read))
+            first = asyncio.create_task(respond(app, "/r/develop", many, is_read))
             while not statuses:
                 await asyncio.sleep(0.01)
-            await asked(app, "/r/develop", f"search=a&{many}")
+            await respond(app, "/r/develop", f"search=a&{many}")
             is_read.set()
             await first
-            await asked(app, "/r/develop", f"search=a&{many}")
+            await respond(app, "/r/develop", f"search=a&{many}")
         return statuses
 
-    async def asked(app: Any, path: str, query: str, is_read: asyncio.Event | None = None) -> None:
+    async def respond(
+        app: Any, path: str, query: str, is_read: asyncio.Event | None = None
+    ) -> None:
         async def send(message: Any) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
@@ -257,11 +264,75 @@ def test_what_slow_readers_hold_is_bounded(small: str) -> None:
         await app(scope_of(path, query), asyncio.Event().wait, send)
 
     statuses: list[int] = []
-    assert asyncio.run(asking()) == [200, 503, 200]
+    assert asyncio.run(requests()) == [200, 503, 200]
 
 
-def test_links_go_back_no_further_than_any_page_is_deep(client: httpx.Client) -> None:
-    """However many slashes somebody sends: a page that says so is not made of them."""
+def test_depth_of_relative_links_is_bounded(client: httpx.Client) -> None:
+    """The page for an address with thousands of slashes is small."""
     page = shown(client, "/x" * 3_000)
     assert page.status == 404
     assert len(page.response.content) < 20_000
+
+
+def test_links_are_valid(history_client: httpx.Client, addresses: dict[str, str]) -> None:
+    """One of each kind: to a page with parameters of the same names, from any page."""
+    links = {
+        _kind(httpx.URL(link)): link
+        for address in addresses.values()
+        for link in shown(history_client, address).links("a").values()
+        if link.startswith(str(history_client.base_url))
+    }
+    assert len(links) > 50
+    answers = (
+        history_client.get(link, headers={"Accept": "text/html,*/*"}, follow_redirects=True)
+        for link in links.values()
+    )
+    assert [answer.url for answer in answers if answer.status_code != 200] == []
+
+
+def _kind(url: httpx.URL) -> tuple[str, frozenset[str]]:
+    routes = (page.path for page in PAGES if compile_path(page.path)[0].match(url.path))
+    return next(routes, url.path), frozenset(url.params)
+
+
+_FACTS = """
+{
+  revisions(first: 2) { nodes { digest } }
+  revision { stacks { name } specs(first: 1) { nodes { hash name } } }
+}
+"""
+
+
+def test_immutable_pages_never_change(tmp_path: Path) -> None:
+    """Not even when other tags of the same contents, and new neighbours, are published."""
+    earlier, later, newest = history(revisions=3, packages=8, specs=30)
+    catalog = Catalog(str(tmp_path))
+    catalog.publish([earlier, later])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        facts = data_of(client, _FACTS)
+        head, base = (node["digest"] for node in facts["revisions"]["nodes"])
+        revision = facts["revision"]
+        (spec,) = revision["specs"]["nodes"]
+        of_head = ("", f"/stacks/{revision['stacks'][0]['name']}", f"/packages/{spec['name']}")
+        pair = f"/compare/{base}...{head}"
+        addresses = [pair + tab for tab in TABS]
+        addresses += [f"{pair}:{revision['stacks'][0]['name']}{tab}" for tab in ("", "/coverage")]
+        addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
+        addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
+        pages = {address: client.get(address) for address in addresses}
+    catalog.publish(
+        [
+            replace(later, tag="later", taken_at=datetime(2035, 1, 1, tzinfo=UTC)),
+            replace(earlier, tag="earlier", taken_at=datetime(2015, 1, 1, tzinfo=UTC)),
+            replace(later, taken_at=datetime(2036, 1, 1, tzinfo=UTC)),
+            newest,
+        ]
+    )
+    with application(Settings(catalog=str(tmp_path))) as client:
+        now = {address: client.get(address).text for address in addresses}
+    headers = {address: page.headers["cache-control"] for address, page in pages.items()}
+    immutable = {address for address in addresses if "immutable" in headers[address]}
+    assert {pair + tab for tab in ("", "/packages", "/stacks", "/coverage")} <= immutable
+    changed = {address for address in addresses if pages[address].text != now[address]}
+    assert changed
+    assert not changed & immutable

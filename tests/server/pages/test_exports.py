@@ -1,4 +1,4 @@
-"""Tables whole: as CSV and as JSON lines, of one content, and never half of one unnoticed."""
+"""Complete tables as CSV and JSON lines: of one content, and never truncated unnoticed."""
 
 import asyncio
 import csv
@@ -33,6 +33,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import shown
 from tests.server.servers import PATIENCE, application
 
@@ -46,21 +47,21 @@ def api() -> API:
 
 
 @pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
-def test_every_page_with_a_table_can_leave_it_alone(page: Any, api: API) -> None:
-    """The page's own document has a variable for it; an export costs less than the page."""
+def test_document_can_select_only_the_table(page: Any, api: API) -> None:
+    """By a variable of the page's document; an export costs less than the page."""
     document = page.document
-    named = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
-    asked = document.variables(document.known(named))
-    costs = {
-        is_page: api.cost(document.text, None, asked | {IS_PAGE: is_page}).units
-        for is_page in (True, False)
-    }
-    assert costs[False] < costs[True] <= Limits.max_cost
+    parameters = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
+    variables = document.variables(document.known(parameters))
+    export, entire = (
+        api.cost(document.text, None, variables | {IS_PAGE: is_page}).units
+        for is_page in (False, True)
+    )
+    assert export < entire <= Limits.max_cost
     assert table_of(page.query, page.table).columns
 
 
-def test_an_address_cannot_leave_the_table_alone() -> None:
-    """The variable is the program's."""
+def test_address_cannot_set_that_variable() -> None:
+    """It is internal."""
     assert [page.path for page in PAGES if page.document.known({IS_PAGE: ["false"]})] == []
 
 
@@ -89,8 +90,8 @@ ROW = {
         ("spec.nope", ""),
     ],
 )
-def test_a_cell_is_what_a_spreadsheet_may_show(path: str, text: str) -> None:
-    """Lists are joined, what is not known is empty, and nothing is calculated."""
+def test_cells(path: str, text: str) -> None:
+    """Lists are joined, unknown values are empty, and formulas are escaped."""
     assert cell(ROW, tuple(path.split("."))) == text
 
 
@@ -113,23 +114,23 @@ def test_a_cell_is_what_a_spreadsheet_may_show(path: str, text: str) -> None:
         ("-1.5", "-1.5"),
     ],
 )
-def test_no_cell_is_a_formula(text: str, safe: str) -> None:
-    """By OWASP's list, nor a part of one where a spreadsheet parts lines by other than commas."""
+def test_formulas_are_escaped(text: str, safe: str) -> None:
+    """Those of OWASP's list, also in a part of a cell that other separators delimit."""
     assert cell({"a": text}, ("a",)) == safe
 
 
-def test_lines_are_read_as_they_were_written() -> None:
-    """By any reader of RFC 4180, and of JSON: there exactly as they were."""
+def test_lines_round_trip() -> None:
+    """By readers of RFC 4180 and of JSON, which has the exact values."""
     columns = (("name",), ("spec", "hash"), ("spec", "lines"))
     text = (csv_head(columns) + csv_body([ROW, ROW], columns)).decode()
     assert text.startswith("name,spec.hash,spec.lines\r\n")
     rows = [*csv.reader(io.StringIO(text, newline=""))]
     assert rows[1:] == [["'=1+1", 'a"b', "x\r\ny"]] * 2
-    assert [json.loads(it) for it in json_lines([ROW, ROW], columns).splitlines()] == [ROW] * 2
+    assert [json.loads(line) for line in json_lines([ROW, ROW], columns).splitlines()] == [ROW] * 2
 
 
-def test_a_file_has_a_telling_name() -> None:
-    """And one that is a name on every system, whatever stands in the address."""
+def test_file_names() -> None:
+    """Valid on every system, whatever the address contains."""
     table = table_of("revision", "revision.packages")
     digests = ["ab12cd34" + "0" * 56]
     assert file_name(table, {"ref": "develop"}, digests, "csv") == "packages-develop-ab12cd34.csv"
@@ -137,28 +138,24 @@ def test_a_file_has_a_telling_name() -> None:
     assert len(file_name(table, {"ref": "x" * 999, "name": "y" * 999}, digests, "jsonl")) < 255
 
 
-def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
-    """With the filters and the order of the address; CSV and JSON say the same."""
+def test_table_has_every_row_of_its_page(client: httpx.Client) -> None:
+    """With the filters and order of the address; CSV and JSON agree."""
     address = "/r/develop/packages/hdf5"
-    asked = {
-        "query": '{ revision(ref: "develop") { digest package(name: "hdf5") '
-        "{ specs(first: 1000, orderBy: {field: VERSION}) { nodes { hash version } } } } }"
-    }
-    revision = client.post("/graphql", json=asked).json()["data"]["revision"]
-    known = revision["package"]["specs"]["nodes"]
+    query = """{ revision(ref: "develop") { digest package(name: "hdf5") {
+      specs(first: 1000, orderBy: {field: VERSION}) { nodes { hash version } } } } }"""
+    revision = data_of(client, query)["revision"]
+    specs = [(spec["hash"], spec["version"]) for spec in revision["package"]["specs"]["nodes"]]
     lines = client.get(f"{address}?as=jsonl&order=VERSION")
     assert lines.headers["content-type"].startswith("application/jsonl")
     rows = [json.loads(line) for line in lines.text.splitlines()]
-    assert [it["hash"] for it in rows] == [it["hash"] for it in known]
+    assert [(row["hash"], row["version"]) for row in rows] == specs
     table = client.get(f"{address}?as=csv&order=VERSION")
     assert table.headers["content-type"].startswith("text/csv")
     digest = revision["digest"][:8]
     name = f'attachment; filename="specs-develop-hdf5-{digest}.csv"'
     assert table.headers["content-disposition"] == name
     cells = [*csv.DictReader(io.StringIO(table.text, newline=""))]
-    assert [(it["hash"], it["version"]) for it in cells] == [
-        (it["hash"], it["version"]) for it in known
-    ]
+    assert [(cell["hash"], cell["version"]) for cell in cells] == specs
     target = cells[0]["target"]
     fewer = client.get(f"{address}?as=jsonl&targets={target}").text.splitlines()
     assert 0 < len(fewer) < len(rows)
@@ -166,8 +163,8 @@ def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
     assert client.head(f"{address}?as=csv").headers["content-disposition"] == name
 
 
-def test_every_table_can_be_had(history_client: httpx.Client, addresses: dict[str, str]) -> None:
-    """Each page of those that have one gives it, with the fields of its rows."""
+def test_every_table_is_exported(history_client: httpx.Client, addresses: dict[str, str]) -> None:
+    """Each page with a table exports it, with the fields of its rows."""
     routes = [(compile_path(page.path)[0], page) for page in PAGES]
     seen = set()
     for address in addresses.values():
@@ -179,7 +176,7 @@ def test_every_table_can_be_had(history_client: httpx.Client, addresses: dict[st
         assert answer.status_code == 200, (address, answer.text)
         names = {path[0] for path in table_of(page.query, page.table).columns}
         rows = [json.loads(line) for line in answer.text.splitlines()]
-        # A leaf is needed by nothing, and the demo lacks nothing.
+        # A leaf has no dependents, and the demo has no holes.
         assert rows or "/specs/" in path or path.endswith("/holes"), address
         for row in rows:
             assert set(row) <= names
@@ -197,8 +194,8 @@ def test_every_table_can_be_had(history_client: httpx.Client, addresses: dict[st
         ("/r/develop?as=csv&stacks=&order=nope", 400),
     ],
 )
-def test_what_is_no_table_is_a_page(client: httpx.Client, address: str, status: int) -> None:
-    """It says why there is none."""
+def test_failed_export_is_a_page(client: httpx.Client, address: str, status: int) -> None:
+    """It explains the error."""
     page = shown(client, address)
     assert page.status == status
     assert page.texts(".problem")
@@ -213,7 +210,7 @@ def small(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return the variables of each piece of a table, as the test goes on."""
+    """Return a list of the variables of each piece of a table."""
     pieces: list[dict[str, Any]] = []
     variables_after = Export._variables_after
 
@@ -228,23 +225,23 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_all_rows_are_of_one_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
-    """Though a tag comes to name another one while the table is sent."""
+    """Although the tag may name another while the table is sent."""
     catalog = small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 7)
     digest = catalog.history.resolve("develop").digest
     with application(Settings(catalog=str(tmp_path))) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
-    whole = len({json.loads(row)["hash"] for row in rows})
-    assert whole == len(rows) > 14
+    num_rows = len({json.loads(row)["hash"] for row in rows})
+    assert num_rows == len(rows) > 14
     further = [piece for piece in pieces if piece["after"]]
-    assert len(further) == (whole - 1) // 7
+    assert len(further) == (num_rows - 1) // 7
     assert {piece["in"] for piece in further} == {digest}
 
 
-def test_a_table_that_breaks_off_is_no_whole_one(
+def test_interrupted_table_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its client notices, and the log says why."""
+    """The client notices, and the log has the reason."""
     small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 3)
     monkeypatch.setattr(exports, "_PATIENCE", 0.0)
@@ -256,10 +253,8 @@ def test_a_table_that_breaks_off_is_no_whole_one(
     assert "broke off" in caplog.text
 
 
-def test_rows_are_asked_in_pieces_that_a_request_may_cost(
-    tmp_path: Path, pieces: list[dict[str, Any]]
-) -> None:
-    """Fewer at a time where each costs much."""
+def test_pieces_have_an_allowed_cost(tmp_path: Path, pieces: list[dict[str, Any]]) -> None:
+    """They are smaller if rows are expensive."""
     small(tmp_path)
     with application(Settings(catalog=str(tmp_path), max_cost=50_000)) as client:
         answer = client.get("/r/develop?as=jsonl")
@@ -269,10 +264,10 @@ def test_rows_are_asked_in_pieces_that_a_request_may_cost(
     assert pieces[-1]["first"] < 1_000
 
 
-def test_who_goes_away_ends_the_work(
+def test_disconnect_ends_an_export(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
-    """Nothing more is asked for a client that hung up."""
+    """No further piece is queried."""
     small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 1)
     answered, send, has_ended = Export._answered, Export.send_rows, threading.Event()
@@ -297,29 +292,29 @@ def test_who_goes_away_ends_the_work(
 
 
 class Endless:
-    """Answers with a list that has no end, and counts how often."""
+    """Answers with an endless list, and counts the pieces."""
 
     def __init__(self) -> None:
-        self.num_asked = 0
+        self.num_pieces = 0
 
     async def is_affordable(self, _text: str, _variables: Any) -> bool:
-        """Every piece is."""
+        """Return True."""
         return True
 
     async def weighed(self, _text: str, variables: Any, _scope: Any) -> Any:
-        """Return what is asked."""
+        """Return the variables."""
         return variables
 
     async def answered(self, variables: Any) -> Answered:
-        """Return as many rows as are asked for."""
-        self.num_asked += 1
+        """Return as many rows as requested."""
+        self.num_pieces += 1
         rows = [{"tag": "x" * 500}] * variables["first"]
         info = {"hasNextPage": True, "endCursor": "c"}
         return Answered({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
 
 
-def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
-    """The next one is asked for when it was read; what is under way counts as answers do."""
+def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
+    """The next is queried when it was read; a piece in transit counts as a large response."""
 
     async def reading() -> None:
         asker, outgoing = Endless(), Outgoing(1 << 30)
@@ -330,7 +325,7 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
             sent.append(len(message["body"]))
             if sum(sent) > 1_500_000:
                 enough.set()
-                await asyncio.Future()  # nothing is read any more
+                await asyncio.Future()  # the client stops reading
 
         table = table_of("compare_pickers", "revisions")
         export = Export(table, "jsonl", {}, {}, cast("Asker", asker), lanes.light, outgoing)
@@ -338,7 +333,7 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
         sending = asyncio.create_task(export.send_rows(send))
         await enough.wait()
         await asyncio.sleep(0.05)
-        assert asker.num_asked == 3
+        assert asker.num_pieces == 3
         assert 500_000 < outgoing.num_bytes < 600_000
         assert export.first.rows == []
         sending.cancel()

@@ -1,6 +1,6 @@
-"""Pages of a catalog whose names, versions, stacks, tags and places are all markup.
+"""Pages of a catalog whose names, versions, stacks and locations are all markup.
 
-What scripts make of them is looked at in a real browser.
+The effects of scripts are tested in a real browser.
 """
 
 from collections.abc import Iterator
@@ -25,13 +25,13 @@ from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
 _MOST = 240
-"""How many pages are looked at: all kinds, and a few of each."""
+"""Maximum number of pages: all kinds, and a few of each."""
 
 _A_KIND = 2 if IS_QUICK else 9
 _BEGINNINGS = ("/", "/search?q=evil", "/hash", "/check", "/compare", f"/r/{quote(TAG)}", "/nope")
 _STATUS = (200, 303)
 _REFUSED = (400, 404, 414)
-"""What a name of ten thousand characters is answered with, which is longer than a text may be."""
+"""Statuses of pages of a name of ten thousand characters, which exceeds the limit of texts."""
 
 
 @pytest.fixture(scope="module")
@@ -42,29 +42,29 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_no_page_takes_a_text_for_markup(client: httpx.Client) -> None:
-    """Every kind of page, reached by the links of others: all links hold and none leads away."""
+def test_no_text_becomes_markup(client: httpx.Client) -> None:
+    """On any kind of page, reached by links: all links work and none is external."""
     kinds = {page.path: compile_path(page.path)[0] for page in PAGES} | {"/check": None}
-    waiting, seen, looked_at = [*_BEGINNINGS], set[str](), dict.fromkeys(kinds, 0)
-    found = []
+    waiting, seen, counts_by_kind = [*_BEGINNINGS], set[str](), dict.fromkeys(kinds, 0)
+    all_faults = []
     while waiting and len(seen) < _MOST:
         address = waiting.pop(0)
         path = address.partition("?")[0]
-        kind = next((it for it, route in kinds.items() if route and route.match(path)), path)
-        if address in seen or looked_at.get(kind, 0) >= _A_KIND:
+        kind = next((name for name, route in kinds.items() if route and route.match(path)), path)
+        if address in seen or counts_by_kind.get(kind, 0) >= _A_KIND:
             continue
         seen.add(address)
         page = shown(client, address)
         is_long = len(address) > 2_000
         if page.status not in (*_STATUS, *(_REFUSED if is_long or path == "/nope" else ())):
-            found.append(f"{address[:200]}: {page.status} {page.texts('.problem')}")
+            all_faults.append(f"{address[:200]}: {page.status} {page.texts('.problem')}")
         if page.status == 200:
-            looked_at[kind] = looked_at.get(kind, 0) + 1
+            counts_by_kind[kind] = counts_by_kind.get(kind, 0) + 1
         if page.response.headers["content-type"].startswith("text/html"):
-            found += [f"{address[:200]}: {it[:300]}" for it in faults(page)]
-        waiting += [it for it in _leading_on(page) if it not in seen]
-    assert found == []
-    assert [kind for kind, count in looked_at.items() if not count] == []
+            all_faults += [f"{address[:200]}: {fault[:300]}" for fault in faults(page)]
+        waiting += [link for link in _links_to_pages(page) if link not in seen]
+    assert all_faults == []
+    assert [kind for kind, count in counts_by_kind.items() if not count] == []
 
 
 _TEXT = f"{''.join(BREAKS)}\u202e"
@@ -82,10 +82,10 @@ _LOCK = lock_file(
     "content", [_LOCK, {_TEXT: _TEXT}, _TEXT], ids=["lock file", "other JSON", "text"]
 )
 @pytest.mark.parametrize("ref", [TAG, _TEXT], ids=["tag", "no tag"])
-def test_what_is_sent_is_no_markup_either(
+def test_no_input_becomes_markup(
     client: httpx.Client, path: str, content: object, ref: str
 ) -> None:
-    """What cannot be read stands in the form again, with what is wrong; the rest is a result."""
+    """Invalid input is in the form again with an error; other input has a result."""
     sent = content.encode() if isinstance(content, str) else as_bytes(content)
     files = {"file": (f"{_TEXT}.lock", sent)}
     page = Shown(client.post(path, data={"ref": ref, "stack": _TEXT}, files=files))
@@ -93,14 +93,14 @@ def test_what_is_sent_is_no_markup_either(
     assert [*faults(page)] == []
 
 
-def _leading_on(page: Shown) -> list[str]:
-    """Return the addresses of further pages that a page leads to."""
-    links = [it.get("href") for it in page.dom.cssselect("main a[href], nav a[href]")]
+def _links_to_pages(page: Shown) -> list[str]:
+    """Return the addresses of further pages that a page links to."""
+    links = [link.get("href") for link in page.dom.cssselect("main a[href], nav a[href]")]
     base = page.response.url
     urls = [base.join(link) for link in links if is_relative(link)]
-    paths = [it.raw_path.decode() for it in urls]
+    paths = [url.raw_path.decode() for url in urls]
     beyond = ("/graphql", "/feeds/", "/static/", "/schema.graphql")
-    return [it for it in paths if not it.startswith(beyond) and "as=" not in it]
+    return [path for path in paths if not path.startswith(beyond) and "as=" not in path]
 
 
 _FAULTS = """
@@ -119,11 +119,11 @@ all.forEach((it) => { it.open = true; });
 """
 _HAS_LOADED = "return !document.querySelector('.htmx-request')"
 _SCRIPTED = ("series", "spec", "compare", "compare-specs", "compare-notes", "cause")
-"""Pages whose parts scripts load, unfold, narrow down or copy."""
+"""Pages with parts that scripts load, unfold, filter or copy."""
 
 
-def test_scripts_make_no_markup_of_texts(browser: webdriver.Chrome, client: httpx.Client) -> None:
-    """Where parts are loaded, buttons are added, and lists follow what somebody writes."""
+def test_scripts_create_no_markup(browser: webdriver.Chrome, client: httpx.Client) -> None:
+    """When they load parts, add buttons, and filter lists while the user types."""
     addresses = tour(client)
     search = str(httpx.URL("/search", params={"q": BREAKS[1]}))
     for address in (*(addresses[name] for name in _SCRIPTED), search):

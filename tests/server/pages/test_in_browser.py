@@ -13,7 +13,7 @@ from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from tests.expensive import IS_QUICK
 from tests.server.browsers import wait_for
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import (
     OF_LOOKS,
     complaints,
@@ -208,7 +208,7 @@ def test_the_tree_unfolds(browser: webdriver.Chrome, history_client: httpx.Clien
     """What a dependency needs is loaded when it is opened, once, and leads on."""
     digest, below, count = next(
         (spec["hash"], needed["spec"]["hash"], needed["spec"]["dependencies"]["totalCount"])
-        for spec in asked(history_client, _DEEP)["revision"]["specs"]["nodes"]
+        for spec in data_of(history_client, _DEEP)["revision"]["specs"]["nodes"]
         for needed in spec["dependencies"]["nodes"]
         if needed["spec"] is not None and needed["spec"]["dependencies"]["totalCount"] > 1
     )
@@ -242,7 +242,7 @@ def test_charts_tell_what_is_pointed_at(
     plots = browser.find_elements(By.CSS_SELECTOR, ".plot .u-over")
     assert len(plots) == 4
     height = _height(browser)
-    first = asked(history_client, _GROWTH)["series"]["growth"][0]
+    first = data_of(history_client, _GROWTH)["series"]["growth"][0]
     left = -plots[0].size["width"] // 2 + 2
     ActionChains(browser).move_to_element_with_offset(plots[0], left, 0).perform()
     texts = [element.text for element in browser.find_elements(By.CSS_SELECTOR, ".chart .at")]

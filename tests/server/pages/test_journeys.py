@@ -14,7 +14,7 @@ from selenium.webdriver.support.select import Select
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import paste, wait_for
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -175,7 +175,7 @@ def weeks(browser: webdriver.Chrome, pages: dict[str, str]) -> Visit:
 
 def test_two_weeks_and_the_largest_cause(weeks: Visit, history_client: httpx.Client) -> None:
     """From a series, by two of its revisions, to a spec that the largest cause rebuilt."""
-    (cause,) = asked(history_client, _FACTS)["compare"]["causes"]["nodes"]
+    (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
     weeks.click("main h2 a")
     weeks.click("form.choosing [type=submit]")
     weeks.click(".causes summary", cause["title"])
@@ -186,7 +186,7 @@ def test_two_weeks_and_the_largest_cause(weeks: Visit, history_client: httpx.Cli
 
 def test_why_a_package_was_rebuilt(weeks: Visit, history_client: httpx.Client) -> None:
     """Two actions: write its name, open it and read its history."""
-    (spec,) = asked(history_client, _FACTS)["compare"]["specs"]["nodes"]
+    (spec,) = data_of(history_client, _FACTS)["compare"]["specs"]["nodes"]
     weeks.write("main [name=q]", spec["name"])
     weeks.click(".suggestions [role=option]", spec["name"])
     assert weeks.seen("h1", spec["name"])
@@ -195,7 +195,7 @@ def test_why_a_package_was_rebuilt(weeks: Visit, history_client: httpx.Client) -
 
 def test_since_when_a_package_is_gone(weeks: Visit, history_client: httpx.Client) -> None:
     """Three actions: the list of packages, those that are gone, the one that is meant."""
-    (package,) = asked(history_client, _FACTS)["packages"]["nodes"]
+    (package,) = data_of(history_client, _FACTS)["packages"]["nodes"]
     weeks.click("header nav a[href$=packages]")
     weeks.click("main a", "gone")
     weeks.click("main tbody th a", package["name"])
@@ -215,7 +215,7 @@ def test_a_cause_is_followed_without_scripts(
     scriptless: Visit, history_client: httpx.Client
 ) -> None:
     """What unfolds with scripts is a page of its own, that a link leads to."""
-    (cause,) = asked(history_client, _FACTS)["compare"]["causes"]["nodes"]
+    (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
     scriptless.click("main h2 a")
     scriptless.click("form.choosing [type=submit]")
     scriptless.click(".causes summary", cause["title"])

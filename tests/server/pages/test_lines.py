@@ -1,4 +1,4 @@
-"""Lines and bars that are drawn without a script."""
+"""Charts that are drawn without a script."""
 
 import re
 from collections.abc import Sequence
@@ -12,24 +12,24 @@ from server.pages.charts import MOST_POINTS, Line, bars, line
 COUNTS = st.integers(0, 10**7)
 
 
-def box(values: Sequence[int | None], times: tuple[int, ...] = ()) -> Line | None:
+def line_in_a_box(values: Sequence[int | None], times: tuple[int, ...] = ()) -> Line | None:
     """Return the line through values in a box of 100 by 50."""
     return line(values, width=100, height=50, times=times)
 
 
-def places(path: str) -> list[list[tuple[int, int]]]:
-    """Return the points of each piece of a path, as a browser goes through them."""
-    found: list[list[tuple[int, int]]] = []
+def points_of(path: str) -> list[list[tuple[int, int]]]:
+    """Return the points of each piece of a path."""
+    pieces: list[list[tuple[int, int]]] = []
     for letter, numbers in re.findall(r"([Ml])([-\d ]+)", path):
-        flat = [int(it) for it in re.findall(r"-?\d+", numbers)]
+        flat = [int(number) for number in re.findall(r"-?\d+", numbers)]
         pairs = list(zip(flat[::2], flat[1::2], strict=True))
         if letter == "M":
-            found.append(pairs)
+            pieces.append(pairs)
         else:
             for right, down in pairs:
-                x, y = found[-1][-1]
-                found[-1].append((x + right, y + down))
-    return found
+                x, y = pieces[-1][-1]
+                pieces[-1].append((x + right, y + down))
+    return pieces
 
 
 @pytest.mark.parametrize(
@@ -45,36 +45,36 @@ def places(path: str) -> list[list[tuple[int, int]]]:
         ([1, 2], (7, 7), [[(0, 49), (0, 1)]]),
     ],
 )
-def test_a_line_goes_through_what_is_known(
+def test_lines(
     values: list[int | None], times: tuple[int, ...], expected: list[list[tuple[int, int]]]
 ) -> None:
-    """From left to right, the largest at the top, with gaps where nothing is known."""
-    drawn = box(values, times)
+    """From left to right, the largest value at the top, with gaps for unknown values."""
+    drawn = line_in_a_box(values, times)
     assert drawn
-    assert places(drawn.path) == expected
+    assert points_of(drawn.path) == expected
 
 
 @given(st.lists(st.none() | COUNTS, max_size=700))
-def test_a_line_stays_in_its_box(values: list[int | None]) -> None:
-    """However many values there are; its ends and extremes are those of the values."""
-    known = [it for it in values if it is not None]
-    drawn = box(values)
-    if len(known) < 2:
+def test_line_stays_in_its_box(values: list[int | None]) -> None:
+    """For any number of values; its ends and extremes are those of the values."""
+    present = [value for value in values if value is not None]
+    drawn = line_in_a_box(values)
+    if len(present) < 2:
         assert drawn is None
         return
     assert drawn
-    assert (drawn.first, drawn.last) == (known[0], known[-1])
-    assert (drawn.lowest, drawn.highest) == (min(known), max(known))
-    every = [place for piece in places(drawn.path) for place in piece]
-    assert len(every) <= 2 * MOST_POINTS
-    assert all(0 <= x <= 101 and 0 <= y <= 50 for x, y in every)
+    assert (drawn.first, drawn.last) == (present[0], present[-1])
+    assert (drawn.lowest, drawn.highest) == (min(present), max(present))
+    points = [point for piece in points_of(drawn.path) for point in piece]
+    assert len(points) <= 2 * MOST_POINTS
+    assert all(0 <= x <= 101 and 0 <= y <= 50 for x, y in points)
 
 
-def test_a_long_line_ends_where_its_values_end() -> None:
-    """What is left out is between others."""
-    drawn = box([0] * 998 + [1, 9])
+def test_last_value_of_a_long_line() -> None:
+    """Only values between others are omitted."""
+    drawn = line_in_a_box([0] * 998 + [1, 9])
     assert drawn
-    assert places(drawn.path)[0][-1] == (100, 1)
+    assert points_of(drawn.path)[0][-1] == (100, 1)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_a_long_line_ends_where_its_values_end() -> None:
         ([], [], None),
         ([0, 0], [0, 0], None),
     ],
-    ids=["on the middle", "little is seen too", "no bars", "nothing changed"],
+    ids=["on the axis", "small values", "no bars", "no changes"],
 )
 def test_bars(up: list[int], down: list[int], expected: tuple[str, str, int, int] | None) -> None:
-    """What came is above the middle and what went below it, by one scale; no bar for nothing."""
+    """Increases above the axis and decreases below it, by one scale; no bar for zero."""
     drawn = bars(up, down, width=102, height=50)
     assert (drawn and (drawn.up, drawn.down, drawn.most_up, drawn.most_down)) == expected
 
 
-def test_the_largest_bar_is_there() -> None:
-    """Where not all can be told apart, the largest of neighbours represents them."""
+def test_largest_bar_is_drawn() -> None:
+    """If there are too many bars, the largest of neighbours represents them."""
     drawn = bars([1] * 500 + [9] + [1] * 200, [0] * 701, width=102, height=50)
     assert drawn
     assert "v-25" in drawn.up

@@ -1,4 +1,4 @@
-"""What pages of errors lead on to: the nearest there is to what was looked for."""
+"""Links of error pages to the nearest names."""
 
 import httpx
 import pytest
@@ -18,10 +18,8 @@ from tests.server.pages.page_reader import shown
         ("/search?q=hdf5&in=develo", "develop", "/search?q=hdf5&in=develop"),
     ],
 )
-def test_the_nearest_names_lead_on(
-    client: httpx.Client, address: str, near: str, link: str
-) -> None:
-    """By links that hold, to the same view of theirs; the box to search in has what was meant."""
+def test_nearest_names_are_links(client: httpx.Client, address: str, near: str, link: str) -> None:
+    """To the same view of these names; the search box contains the unknown name."""
     page = shown(client, address)
     assert (page.status, page.text("h1")) == (404, "Not found")
     assert page.response.headers["cache-control"] == "no-store"
@@ -31,16 +29,16 @@ def test_the_nearest_names_lead_on(
     assert box.get("value")
 
 
-def test_a_spec_that_is_gone_leads_to_its_past(client: httpx.Client) -> None:
-    """Where and when its hash was."""
+def test_unknown_spec_leads_to_its_hash(client: httpx.Client) -> None:
+    """To the page of the hash's history."""
     page = shown(client, f"/r/develop/specs/{'a' * 32}")
     assert page.status == 404
     link = page.links()["Where and when this hash was"]
     assert link == str(client.base_url.join(f"/hash/{'a' * 32}"))
 
 
-def test_how_a_hash_begins_leads_to_specs_of_the_same_revision(client: httpx.Client) -> None:
-    """Though it begins several in the catalog, the page is about one revision, and stays there."""
+def test_prefix_leads_to_specs_of_the_same_revision(client: httpx.Client) -> None:
+    """Although the catalog has other hashes with the prefix."""
     page = shown(client, "/r/v0.22.0/specs/a")
     assert page.status == 404
     assert page.text(".problem").startswith("'a' begins")
@@ -51,27 +49,25 @@ def test_how_a_hash_begins_leads_to_specs_of_the_same_revision(client: httpx.Cli
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("/r/develop?order=WEIGHT", "Order cannot be 'WEIGHT'."),
         ("/r/develop?after=x", "After/before: 'x' is not a cursor of this list"),
         ("/compare/develop~1...develop/causes/zlib", "The address does not say kind."),
     ],
 )
-def test_what_an_address_cannot_ask_is_said_plainly(
-    client: httpx.Client, address: str, said: str
-) -> None:
-    """Without the words of the language that pages are asked in; the page leads on."""
+def test_invalid_parameters(client: httpx.Client, address: str, message: str) -> None:
+    """The error does not use terms of GraphQL; the page has links."""
     page = shown(client, address)
     assert page.status == 400
-    assert page.text(".problem").startswith(said)
-    ways_on = {it.text: it.get("href") for it in page.dom.cssselect(".ways-on a")}
+    assert page.text(".problem").startswith(message)
+    links = {link.text: link.get("href") for link in page.dom.cssselect(".ways-on a")}
     if "?" in address:
-        assert ways_on["This page without filters"] == "?"
+        assert links["This page without filters"] == "?"
 
 
-def test_nothing_near_is_no_list(client: httpx.Client) -> None:
-    """The page says what was looked for, and leads to a search for it."""
+def test_no_nearest_name(client: httpx.Client) -> None:
+    """The page states the name, and links to a search for it."""
     page = shown(client, "/r/develop/packages/%3Cqqqq%3E")
     assert page.status == 404
     assert page.texts(".nearest") == []

@@ -1,14 +1,16 @@
-"""The page of a package: coverage as a matrix, its specs, who needs it, its past."""
+"""The page of a package: coverage, specs, dependents and history; and its badges."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from lxml import etree
 
+from server.pages.documents import document
 from server.pages.renderer import MINUS
 from snapshots.models import Dependency
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.catalogs import served
 from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec, day, hash_of
@@ -34,18 +36,17 @@ SPECS = [
 
 
 def test_coverage_is_a_matrix_whose_cells_are_filters(client: httpx.Client) -> None:
-    """By targets and by stacks: each number is the API's, and leads to as many specs."""
-    name = asked(client, LARGEST)["revision"]["packages"]["nodes"][0]["name"]
-    told = asked(client, PACKAGE, name=name)["revision"]["package"]
+    """By targets and by stacks: each number is that of the API, and links to these specs."""
+    name = data_of(client, LARGEST)["revision"]["packages"]["nodes"][0]["name"]
+    package = data_of(client, PACKAGE, name=name)["revision"]["package"]
     for by, field in (("TARGET", "byTarget"), ("STACK", "byStack")):
         page = shown(client, f"/r/develop/packages/{name}?by={by}")
         versions = page.texts("table.matrix thead th")[1:]
-        assert versions == told["versions"]
-        cells = {tuple(it["values"]): it["numSpecs"] for it in told[field]}
+        assert versions == package["versions"]
+        cells = {tuple(cell["values"]): f"{cell['numSpecs']:,}" for cell in package[field]}
         for row in page.dom.cssselect("table.matrix tbody tr"):
-            value, *numbers = [it.text_content().strip() for it in row]
-            expected = [cells.pop((version, value), None) for version in versions]
-            assert numbers == ["none" if it is None else f"{it:,}" for it in expected]
+            value, *numbers = [cell.text_content().strip() for cell in row]
+            assert numbers == [cells.pop((version, value), "none") for version in versions]
         assert not cells
         (number, link), *_ = page.links("table.matrix tbody td a").items()
         narrowed = shown(client, link)
@@ -61,18 +62,18 @@ def of_specs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]
 
 
 def test_versions_gaps_and_dependents(of_specs: httpx.Client) -> None:
-    """Versions stand in Spack's order, a gap is said to be one, and who needs it is named."""
+    """Versions are in Spack's order, gaps are marked, and dependents are listed."""
     page = shown(of_specs, "/r/develop/packages/hdf5")
     cells = page.texts("table.matrix th, table.matrix td")
     assert cells == ["Target", "1.10", "1.9", "m1", "none", "1", "zen4", "1", "1"]
     assert page.texts("#dependents + ul li") == ["app 1 spec"]
     assert page.links("#dependents + ul a")["app"].endswith("/r/develop/packages/app")
-    nobody = shown(of_specs, "/r/develop/packages/app")
-    assert "No spec of this revision depends on app itself" in nobody.text("main")
+    without_dependents = shown(of_specs, "/r/develop/packages/app")
+    assert "No spec of this revision depends on app itself" in without_dependents.text("main")
 
 
-def test_what_specs_have_in_common_is_said_once(of_specs: httpx.Client) -> None:
-    """Each row has the variants that tell it apart; hashes are whole on hover, and lead on."""
+def test_common_variants_are_stated_once(of_specs: httpx.Client) -> None:
+    """Each row has the variants that distinguish it; complete hashes are on hover, and link on."""
     page = shown(of_specs, "/r/develop/packages/hdf5?order=HASH")
     assert page.text(".common code") == "+mpi"
     hashes = sorted(map(hash_of, "123"))
@@ -93,8 +94,8 @@ def test_what_specs_have_in_common_is_said_once(of_specs: httpx.Client) -> None:
     assert "No spec of hdf5 is like this" in nothing.text(".empty")
 
 
-def test_the_past_of_a_package(tmp_path: Path) -> None:
-    """Since when it is there, and each revision that touched it, with the way to why."""
+def test_history_of_a_package(tmp_path: Path) -> None:
+    """Since when it exists, and each revision that changed it, with a link to the causes."""
     states = [SPECS[1:2], SPECS[1:2], SPECS[:3]]
     with served(tmp_path, *states) as client:
         page = shown(client, "/r/develop/packages/hdf5")
@@ -110,10 +111,10 @@ def test_the_past_of_a_package(tmp_path: Path) -> None:
         assert client.get(f"/{feed.get('href').lstrip('./')}").status_code == 200
 
 
-def test_titles_tell_revisions_apart(tmp_path: Path) -> None:
-    """Of two revisions of one tag the one that is not its newest is told by its day."""
+def test_titles_distinguish_revisions(tmp_path: Path) -> None:
+    """A revision that is not the newest of its tag is identified by its date."""
     with served(tmp_path, [a_spec("1")], [a_spec("2")]) as client:
-        digest = asked(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
+        digest = data_of(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
         for path in ("packages/hdf5", f"specs/{hash_of('1')}"):
             for ref in (digest, "develop~1"):
                 page = shown(client, f"/r/{ref}/{path}")
@@ -124,8 +125,8 @@ def test_titles_tell_revisions_apart(tmp_path: Path) -> None:
         assert title == "hdf5 · develop · cachelog"
 
 
-def test_the_history_names_why_specs_were_rebuilt(tmp_path: Path) -> None:
-    """The main cause beside each rebuild, in the package's page of a revision and of all series."""
+def test_history_names_causes(tmp_path: Path) -> None:
+    """The main cause of each rebuild, on the page of a revision and of all series."""
     states = [
         [
             a_spec(zlib, name="zlib", version=version, dependencies=()),
@@ -138,3 +139,46 @@ def test_the_history_names_why_specs_were_rebuilt(tmp_path: Path) -> None:
             newest, first = shown(client, address).texts("ol.log li")
             assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
             assert "why" not in first
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def newest(client: httpx.Client) -> str:
+    """Return the newest version of hdf5 in develop."""
+    data = data_of(client, document("badge").text, ref="develop", name="hdf5")
+    version: str = data["revision"]["package"]["versions"][0]
+    return version
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hdf5", "{newest} in develop"),
+        ("nope", "not in develop"),
+        ('"><script>', "not in develop"),
+    ],
+)
+def test_badges_agree(name: str, message: str, client: httpx.Client, newest: str) -> None:
+    """The newest version, or that there is none."""
+    message = message.format(newest=newest)
+    shields = client.get(f"/badge/develop/{name}.json")
+    assert shields.headers["content-type"] == "application/json"
+    assert shields.json() | {"color": ""} == {
+        "schemaVersion": 1,
+        "label": name,
+        "message": message,
+        "color": "",
+    }
+    picture = client.get(f"/badge/develop/{name}.svg")
+    assert picture.headers["content-type"] == "image/svg+xml"
+    svg = etree.fromstring(picture.content)
+    assert svg.get("aria-label") == f"{name}: {message}"
+    assert [text.text for text in svg.iter(f"{SVG}text")] == [name, message]
+    assert shields.json()["color"] in picture.text
+
+
+def test_badge_of_an_unknown_revision(client: httpx.Client) -> None:
+    """Not found."""
+    assert client.get("/badge/develp/hdf5.svg").status_code == 404

@@ -1,4 +1,4 @@
-"""Planning lock files on a page."""
+"""The page that plans lock files."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,25 +32,26 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def planned(client: httpx.Client, content: bytes, ref: str = "develop", stack: str = "") -> Shown:
-    """Send the form with a file, as a browser does."""
+    """Submit the form with a file, as a browser does."""
     files = {"file": ("spack.lock", content, "application/octet-stream")}
     data = {"text": "", "ref": ref, "stack": stack}
     return Shown(client.post("/check/plan", data=data, files=files))
 
 
-def test_the_tabs_lead_to_each_other(client: httpx.Client) -> None:
-    """With the revision that is asked for; the one that is open is marked."""
+@pytest.mark.parametrize("ref", ["v0.22.0", "develop~1"])
+def test_tabs_link_to_each_other(client: httpx.Client, ref: str) -> None:
+    """With the given revision, a listed tag or any other ref; the current tab is marked."""
     for path, other in (("/check", "/check/plan"), ("/check/plan", "/check")):
-        page = shown(client, f"{path}?ref=v0.22.0")
+        page = shown(client, f"{path}?ref={ref}")
         (current,) = page.dom.cssselect("nav.tabs a[aria-current]")
         assert page.response.url.join(current.get("href", "")).path == path
         links = page.links("nav.tabs a").values()
-        assert any(link.endswith(f"{other}?ref=v0.22.0") for link in links)
-        assert page.dom.cssselect("option[selected]")[0].get("value") == "v0.22.0"
+        assert any(link.endswith(f"{other}?ref={ref}") for link in links)
+        assert page.dom.cssselect("option[selected]")[0].get("value") == ref
 
 
-def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
-    """Numbers, and each spec with its counterpart; what another stack has is reused."""
+def test_specs_to_build(client: httpx.Client) -> None:
+    """Counts, and each spec with its counterpart; specs of other stacks are reused."""
     page = planned(client, LOCK, stack="e4s")
     assert page.status == 200
     assert page.response.headers["cache-control"] == "no-store"
@@ -72,8 +73,8 @@ def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
         assert client.get(link).status_code == 200, link
 
 
-def test_what_took_the_place_of_what(client: httpx.Client) -> None:
-    """With its cause, and a link to what it replaced."""
+def test_replacement(client: httpx.Client) -> None:
+    """With its cause, and a link to the replaced spec."""
     lock = as_bytes(lock_file([locked("new", version="2.0")], [hash_of("new")]))
     page = planned(client, lock, stack="e4s")
     (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
@@ -84,8 +85,8 @@ def test_what_took_the_place_of_what(client: httpx.Client) -> None:
     assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
 
 
-def test_what_is_gone(client: httpx.Client) -> None:
-    """What the stack loses without a successor; nothing is said where no stack is named."""
+def test_removed_specs(client: httpx.Client) -> None:
+    """Those that the stack loses without a replacement; only if a stack is given."""
     lock = as_bytes(lock_file([locked("new", name="nothing-like-it")], [hash_of("new")]))
     page = planned(client, lock, stack="e4s")
     assert "Gone from the stack e4s" in page.text("section[aria-labelledby=gone]")
@@ -96,7 +97,7 @@ def test_what_is_gone(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "ref", "stack", "title", "said"),
+    ("content", "ref", "stack", "title", "message"),
     [
         (lock_file([], []), "develop", "e4s", "0 of 0 specs", "Gone from the stack e4s"),
         (
@@ -111,16 +112,16 @@ def test_what_is_gone(client: httpx.Client) -> None:
     ids=["no spec", "nothing to build", "a stack that is not there"],
 )
 def test_little_to_build(
-    client: httpx.Client, content: Any, ref: str, stack: str, title: str, said: str
+    client: httpx.Client, content: Any, ref: str, stack: str, title: str, message: str
 ) -> None:
-    """What there is to say is said, also with the usual revision."""
+    """The page states it, also for the default revision."""
     page = planned(client, as_bytes(content), ref, stack)
     assert page.text("h1") == f"{title} to build"
-    assert said in page.text("main")
+    assert message in page.text("main")
 
 
-def test_a_text_can_be_planned_again(client: httpx.Client) -> None:
-    """It stands in the form, with its revision and stack."""
+def test_text_can_be_planned_again(client: httpx.Client) -> None:
+    """It is in the form, with its revision and stack."""
     data = {"text": LOCK.decode(), "ref": "v0.22.0", "stack": "e4s"}
     page = Shown(client.post("/check/plan", data=data))
     assert (page.dom.cssselect("textarea")[0].text or "").strip() == LOCK.decode()
@@ -140,18 +141,18 @@ CIRCLE = as_bytes(
 
 
 @pytest.mark.parametrize(
-    ("content", "ref", "stack", "said"),
+    ("content", "ref", "stack", "message"),
     [
         (LOCK, "devlop", "e4s", "nearest: develop"),
         (LOCK, "develop", "e 4 s", "'e 4 s' cannot name a stack."),
         (CIRCLE, "develop", "e4s", "depends on itself"),
     ],
 )
-def test_what_is_wrong_is_said_on_the_form(
-    client: httpx.Client, content: bytes, ref: str, stack: str, said: str
+def test_invalid_input_is_in_the_form(
+    client: httpx.Client, content: bytes, ref: str, stack: str, message: str
 ) -> None:
-    """With its place and reason."""
+    """With the position and reason."""
     page = planned(client, content, ref, stack)
     assert page.status == 400
-    assert said in page.text(".problem")
+    assert message in page.text(".problem")
     assert page.text("h1") == "Plan a lock file"

@@ -1,11 +1,11 @@
-"""The pages of holes and twins, and what a change of a package would rebuild."""
+"""The pages of holes and twins, and the impact of a change of a package."""
 
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.catalogs import published
 from tests.server.pages.demo_comparison import numbers, rows
 from tests.server.pages.page_reader import shown
@@ -14,7 +14,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 LINK = ("build", "link")
 
-WHOLE = [
+COMPLETE = [
     node("zlib", stacks=("e4s",)),
     node("zlib:2", version="2", stacks=("hep",)),
     *(
@@ -24,17 +24,17 @@ WHOLE = [
     ),
     node("lone", stacks=("hep",)),
 ]
-LACKING = WHOLE[1:]
+LACKING = COMPLETE[1:]
 """Without the zlib that hdf5:0 and png:0 need."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a catalog with a whole revision, one that lacks something, and pages."""
-    silent = [*WHOLE, node("silent", dependencies=None), node("above", edge("silent", LINK))]
+    """Return a client of revisions with twins, with a hole, and with unknown dependencies."""
+    silent = [*COMPLETE, node("silent", dependencies=None), node("above", edge("silent", LINK))]
     with published(
         tmp_path_factory.mktemp("catalog"),
-        a_snapshot(WHOLE, "develop", day(0)),
+        a_snapshot(COMPLETE, "develop", day(0)),
         a_snapshot(LACKING, "develop", day(1)),
         a_snapshot(silent, "partly", day(2)),
         a_snapshot([a_spec()], "pages", day(3)),
@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_holes(server: httpx.Client) -> None:
-    """How many specs are whole, and each missing spec with what needs it and where it went."""
+    """The number of complete specs, and each hole with its dependents and history."""
     page = shown(server, "/r/develop/holes")
     numbers = {"Whole": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
     assert page.facts(".figures") == {"Specs": "6"} | numbers
@@ -56,7 +56,7 @@ def test_holes(server: httpx.Client) -> None:
 
 
 def test_no_holes(server: httpx.Client) -> None:
-    """Nothing is missing, as far as it is known; of pages nothing is."""
+    """None, or none as far as dependencies are listed."""
     assert shown(server, "/r/develop~1/holes").text(".empty") == "Nothing is missing."
     partly = shown(server, "/r/partly/holes")
     assert partly.facts(".figures")["Whole"] == "7"
@@ -66,14 +66,11 @@ def test_no_holes(server: httpx.Client) -> None:
 
 
 def test_twins(server: httpx.Client) -> None:
-    """The causes add up to what is built again; each group has its hashes and its causes."""
-    # zlib 1 and 2 are not twins, and what is over them is.
+    """Their causes add up to the extra builds; each group has its hashes and causes."""
+    # The two versions of zlib are not twins, but their dependents are.
     page = shown(server, "/r/develop~1/twins")
     assert page.facts(".figures")["Built again"] == page.facts(".figures")["Groups of twins"] == "2"
-    causes = [
-        [it.text_content().strip() for it in row] for row in page.dom.cssselect(".slim tbody tr")
-    ]
-    assert causes == [["zlib 1 / 2", "2"]]
+    assert rows(page, "table.slim") == [["zlib 1 / 2", "2"]]
     groups = [row.text_content() for row in page.dom.cssselect("table.changes tbody tr")]
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)
@@ -86,11 +83,11 @@ def test_twins(server: httpx.Client) -> None:
 
 
 def test_impact(server: httpx.Client) -> None:
-    """The page of a package says what its change would rebuild, by stack and target."""
+    """The page of a package states what its change would rebuild."""
     page = shown(server, "/r/develop~1/packages/zlib")
     query = """{ revision(ref: "develop~1") { package(name: "zlib") { impact {
       numSpecs numPackages sizeLabel } } } }"""
-    impact = asked(server, query)["revision"]["package"]["impact"]
+    impact = data_of(server, query)["revision"]["package"]["impact"]
     text = page.text("#impact + p")
     assert numbers([text.partition("hash to ")[2].partition(" spec")[0]]) == [impact["numSpecs"]]
     assert f"of {impact['numPackages']} packages" in text

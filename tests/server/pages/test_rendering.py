@@ -1,15 +1,176 @@
-"""What templates show of an answer, and the files that pages load."""
+"""Rendering: filters of templates, and the files that pages load."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markupsafe import Markup
 
 from server.asgi.static_folder import STATIC
-from server.pages import renderer
+from server.pages import filters, renderer
 from server.pages.addresses import Address
 from server.pages.error_pages import Nearest
-from server.pages.renderer import VENDOR, Renderer, assets, labelled, seen
+from server.pages.filters import Difference, differences
+from server.pages.renderer import (
+    VENDOR,
+    Renderer,
+    assets,
+    labelled,
+    number,
+    package_kind,
+    seen,
+    size_delta,
+    words,
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (number(None), "unknown"),
+        (number(1234567), "1,234,567"),
+        (size_delta(None), "unknown"),
+        (size_delta("-2048"), "−2.0 KiB"),  # noqa: RUF001
+        (words("NEW_PACKAGE"), "new package"),
+        (words("FACTS"), "other facts"),
+        (package_kind("CHANGED"), "other facts"),
+        (package_kind("VERSIONS_CHANGED"), "other versions"),
+    ],
+)
+def test_values(shown: str, text: str) -> None:
+    """With thousands separators and signs; unknown values are stated."""
+    assert shown == text
+
+
+def a_side(**facts: Any) -> dict[str, Any]:
+    """Return the facts of a spec as the API returns them."""
+    usual = {"version": "1", "compiler": None, "operatingSystem": "rhel9", "target": "zen4"}
+    usual |= {"namespace": None, "platform": "linux", "packageHash": "k" * 52}
+    return usual | {"variants": ["+a", "+b"], "stacks": ["e4s"]} | facts
+
+
+SPEC = a_side()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"kind": "ADDED", "before": None, "after": SPEC, "counterpart": None}, []),
+        ({"kind": "ADDED", "before": None, "after": SPEC, "counterpart": SPEC}, []),
+        (
+            {
+                "kind": "REMOVED",
+                "before": SPEC,
+                "after": None,
+                "counterpart": a_side(
+                    version="2",
+                    packageHash="r" * 52,
+                    operatingSystem="rhel8",
+                    variants=["+b", "~a"],
+                ),
+            },
+            [
+                Difference("version", "1", "2"),
+                Difference("recipe", "k" * 7, "r" * 7),
+                Difference("variants", "+a", "~a"),
+                Difference("operating system", "rhel9", "rhel8"),
+            ],
+        ),
+        (
+            {
+                "kind": "ADDED",
+                "before": None,
+                "after": a_side(compiler="gcc@13", namespace="mine", stacks=["e4s", "hep"]),
+                "counterpart": SPEC,
+            },
+            [Difference("compiler", None, "gcc@13"), Difference("stacks", None, "hep")],
+        ),
+        (
+            {
+                "kind": "CHANGED",
+                "fields": [
+                    {"path": "stacks", "before": ["a", "b"], "after": ["b", "c"]},
+                    {"path": "package_hash", "before": None, "after": "x"},
+                    {"path": "size", "before": 1, "after": 0},
+                    {"path": "patches", "before": None, "after": ["p", "q"]},
+                ],
+            },
+            [
+                Difference("stacks", "a", "c"),
+                Difference("recipe", None, "x"),
+                Difference("size", "1", "0"),
+                Difference("patches", None, "p q"),
+            ],
+        ),
+    ],
+)
+def test_differences(change: dict[str, Any], expected: list[Difference]) -> None:
+    """From base to head, for changes on either side; lists only show the differing values."""
+    assert [*differences(change)] == expected
+
+
+def cells(*names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return a cell for each package with its values."""
+    return [{"package": name, "values": values} for name, *values in names]
+
+
+def test_matrix() -> None:
+    """The first dimension makes the columns, packages and other dimensions the rows."""
+    all_cells = cells(("a", "s2", "t"), ("a", "s1", "t"), ("a", "s1", "u"), ("b", "s1", "t"))
+    matrix = filters.coverage_matrix(all_cells)
+    assert matrix.columns == ["s1", "s2"]
+    assert [(names, [*of_row]) for names, of_row in matrix.rows] == [
+        (("a", "t"), ["s2", "s1"]),
+        (("a", "u"), ["s1"]),
+        (("b", "t"), ["s1"]),
+    ]
+    assert matrix.num_shown == 4
+
+
+def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty cells count; a row is shown completely or not at all."""
+    monkeypatch.setattr(filters, "MOST_FIELDS", 6)
+    matrix = filters.coverage_matrix(cells(("a", "1"), ("b", "2"), ("c", "3"), ("c", "4")))
+    assert ([names[0] for names, _ in matrix.rows], matrix.columns) == (["a", "b"], ["1", "2"])
+    assert matrix.num_shown == 2
+
+
+def notes_of(*lines: str) -> str:
+    """Return notes with a list of these lines."""
+    items = "".join(f"<li>{line}</li>\n" for line in lines)
+    body = f"<h1>T</h1>\n<h3>L</h3>\n<ul>\n{items}</ul>\n"
+    return f"<body>\n<main>{body}</main>\n</body>"
+
+
+def test_notes_become_a_part_of_a_page() -> None:
+    """With lower headings, and without the frame of a document."""
+    shown = "<h2>T</h2>\n<h4>L</h4>\n<ul>\n<li>a</li>\n</ul>\n"
+    assert filters.notes_body(notes_of("a")) == (shown, False)
+
+
+def test_long_lists_in_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As little as necessary; the number of omitted lines is stated."""
+    monkeypatch.setattr(filters, "MOST_CHARACTERS", 1_700)
+    shown, are_shortened = filters.notes_body(notes_of(*("x" * 20 for _ in range(1_234))))
+    assert shown.count("<li>xx") == 50
+    assert "<li><em>and 1,184 more</em></li>" in shown
+    assert are_shortened
+
+
+def test_lists_of_hashes_are_shortened_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are last and longest, and specs have their own tab."""
+    monkeypatch.setattr(filters, "MOST_CHARACTERS", 1_500)
+    lists = [
+        f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
+        + "".join(f"<li>{title} {number}</li>\n" for number in range(count))
+        + "</ul>\n"
+        for title, count in (("Rebuilt packages", 30), ("Added hashes", 90), ("Removed hashes", 9))
+    ]
+    page = f"<main>\n{''.join(lists)}</main>"
+    shown, _ = filters.notes_body(page)
+    assert shown.count("<li>Rebuilt packages") == 30
+    assert shown.count("<li>Added hashes") == shown.count("<li>Removed hashes") == 3
+    assert "<li><em>and 87 more</em></li>" in shown
 
 
 @pytest.mark.parametrize(
@@ -23,13 +184,13 @@ from server.pages.renderer import VENDOR, Renderer, assets, labelled, seen
         (7, 7),
     ],
 )
-def test_what_is_not_seen_is_written_out(text: object, shown: object) -> None:
-    """Marks that turn, hide or feign what stands there; line breaks and tabs stay."""
+def test_invisible_characters_are_escaped(text: object, shown: object) -> None:
+    """Those that reverse, hide or imitate text; line breaks and tabs remain."""
     assert seen(text) == shown
 
 
-def test_cells_say_what_they_are() -> None:
-    """By the heads of their columns, as far as those say anything; heads of rows do not."""
+def test_cells_have_labels() -> None:
+    """Those of their column headers, except of row headers."""
     table = Markup(
         '<thead><tr><th scope="col">Spec</th><th scope="col"><a href="?">Size '
         '<span aria-hidden="true">\u2193</span></a></th><th scope="col" aria-label="Changes">+ '
@@ -46,34 +207,32 @@ def test_cells_say_what_they_are() -> None:
     )
 
 
-def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of a million marks takes no longer than another."""
-    looked_at: list[str] = []
+def test_each_character_is_classified_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of a million invisible characters is as fast as any."""
+    classified: list[str] = []
 
     def look(char: str) -> str:
-        looked_at.append(char)
+        classified.append(char)
         return "?"
 
     monkeypatch.setattr(renderer, "visible", look)
     assert seen("\u202e\x00" * 1_000) == "??" * 1_000
-    assert sorted(looked_at) == ["\x00", "\u202e"]
+    assert sorted(classified) == ["\x00", "\u202e"]
 
 
-def test_files_are_named_with_their_contents() -> None:
-    """Each file that a page loads is there, so that browsers may keep it for a year."""
-    found = assets()
-    assert {"look.css", "pages.js", "icon.svg"} <= found.keys()
-    for link in found.values():
+def test_files_have_digests() -> None:
+    """Each file that a page loads exists, and can be cached for a year."""
+    files = assets()
+    assert {"look.css", "pages.js", "icon.svg"} <= files.keys()
+    for link in files.values():
         path, _, digest = link.removeprefix("static/").partition("?v=")
         assert len(digest) == 12
         folder = STATIC if path.startswith("vendor/") else renderer.STATIC
         assert (folder / path.removeprefix("pages/")).is_file()
 
 
-def test_a_build_without_npm_has_plainer_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They load what is cachelog's own, and nothing from anywhere else."""
+def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They load only cachelog's own files."""
     assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
     monkeypatch.setattr(renderer, "VENDOR", ())
     monkeypatch.setattr(renderer, "_environment", renderer._environment.__wrapped__)

@@ -1,4 +1,4 @@
-"""The page of a series: charts of its growth, and its revisions as a log."""
+"""The page of a series: charts of its growth, its revisions, and its largest causes."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,12 +14,13 @@ from server.pages.addresses import Address
 from server.pages.renderer import MINUS, Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
-from tests.server.pages.api_answers import LARGE, answered
+from tests.server.pages.api_answers import LARGE, page_data
 from tests.server.pages.catalogs import without_sizes
 from tests.server.pages.page_reader import Shown, shown
 from tests.server.servers import application
+from tests.snapshots.factories import day
 
-(PAGE,) = (it for it in PAGES if it.query == "series")
+(PAGE,) = (page for page in PAGES if page.query == "series")
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +39,19 @@ def page(history_client: httpx.Client) -> Shown:
 
 @pytest.fixture(scope="module")
 def answer(history_client: httpx.Client) -> Any:
-    """Return what the API answers to its document."""
-    return answered(history_client, "series", name="develop", first=50)
+    """Return the response to its document."""
+    return page_data(history_client, "series", name="develop", first=50)
 
 
 @pytest.fixture(scope="module")
 def nodes(answer: Any) -> list[Any]:
-    """Return its revisions, as the API tells them."""
+    """Return its revisions in the API."""
     nodes: list[Any] = answer["series"]["revisions"]["nodes"]
     return nodes
 
 
 def rows_of(page: Shown) -> list[list[str]]:
-    """Return the texts of the log, row by row, without the choice of what to compare."""
+    """Return the texts of the log, row by row, without the radio buttons."""
     return [
         [" ".join(cell.text_content().split()) for cell in row.cssselect("td, th")][-9:]
         for row in page.dom.cssselect("tbody tr")
@@ -63,24 +64,24 @@ def points_of(page: Shown) -> Any:
     return orjson.loads(script.text)
 
 
-def test_the_log_is_that_of_the_api(page: Shown, nodes: list[Any]) -> None:
-    """The newest revision first, with what came and went with each."""
+def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
+    """The newest revision first, with its changes."""
     assert page.status == 200
     assert len(nodes) > 2
     for row, node in zip(rows_of(page), nodes, strict=True):
-        day, revision, packages, _, specs, came_and_went, rebuilt, _, _ = row
+        day, revision, packages, _, specs, changes, rebuilt, _, _ = row
         assert day == node["takenAt"][:10]
         assert revision == f"{node['tag']} {node['digest'][:12]}"
         assert packages == f"{node['numPackages']:,}"
         assert specs == f"{node['numSpecs']:,}"
-        grown = node["growth"]
-        went = f"{MINUS}{grown['specsRemoved']:,}" if node["previous"] else "the first"
-        assert came_and_went == f"+{grown['specsAdded']:,} {went}"
-        assert rebuilt == f"{grown['specsRebuilt']:,}"
+        growth = node["growth"]
+        went = f"{MINUS}{growth['specsRemoved']:,}" if node["previous"] else "the first"
+        assert changes == f"+{growth['specsAdded']:,} {went}"
+        assert rebuilt == f"{growth['specsRebuilt']:,}"
 
 
-def test_the_log_leads_on(page: Shown, nodes: list[Any]) -> None:
-    """To each revision and its comparison by their digests."""
+def test_log_has_links(page: Shown, nodes: list[Any]) -> None:
+    """To each revision and its comparison by digests."""
     paths = {urlsplit(link).path for link in page.links("tbody a").values()}
     compared = {f"/compare/{node['previous']['digest']}...{node['digest']}" for node in nodes[:-1]}
     assert paths == {f"/r/{node['digest']}" for node in nodes} | compared
@@ -89,7 +90,7 @@ def test_the_log_leads_on(page: Shown, nodes: list[Any]) -> None:
 def test_any_two_revisions_can_be_compared(
     page: Shown, nodes: list[Any], history_client: httpx.Client
 ) -> None:
-    """A form without a script leads there; the newest two are chosen at first."""
+    """By a form without a script; the newest two are selected by default."""
     (form,) = page.dom.cssselect("main form")
     digests = [node["digest"][:12] for node in nodes]
     for name, chosen in (("base", digests[1]), ("head", digests[0])):
@@ -98,39 +99,39 @@ def test_any_two_revisions_can_be_compared(
         checked = [radio.get("value") for radio in radios if "checked" in radio.attrib]
         assert checked == [chosen]
     target = page.response.url.join(form.get("action"))
-    sent = {"base": digests[-1], "head": digests[0]}
-    assert history_client.get(target, params=sent, follow_redirects=True).status_code == 200
+    refs = {"base": digests[-1], "head": digests[0]}
+    assert history_client.get(target, params=refs, follow_redirects=True).status_code == 200
 
 
 def test_charts_show_the_growth_of_the_api(page: Shown, answer: Any) -> None:
-    """Times are minutes, each after the first since the one before; sizes are MiB."""
+    """Times are minutes since the previous point; sizes are MiB."""
     points, growth = points_of(page), answer["growing"]["growth"]
-    taken = [datetime.fromisoformat(it["takenAt"]).timestamp() for it in growth]
-    assert [minutes * 60 for minutes in accumulate(points["taken"])] == taken
-    assert points["specs"] == [it["numSpecs"] for it in growth]
-    assert points["packages"] == [it["numPackages"] for it in growth]
-    assert points["size"] == [round(int(it["totalSize"]) / 2**20) for it in growth]
-    assert points["added"] == [0, *(it["specsAdded"] for it in growth[1:])]
-    assert points["removed"] == [0, *(it["specsRemoved"] for it in growth[1:])]
+    times = [datetime.fromisoformat(point["takenAt"]).timestamp() for point in growth]
+    assert [minutes * 60 for minutes in accumulate(points["taken"])] == times
+    for name, field in (("specs", "numSpecs"), ("packages", "numPackages")):
+        assert points[name] == [point[field] for point in growth]
+    assert points["size"] == [round(int(point["totalSize"]) / 2**20) for point in growth]
+    for name, field in (("added", "specsAdded"), ("removed", "specsRemoved")):
+        assert points[name] == [0, *(point[field] for point in growth[1:])]
 
 
-def test_charts_are_there_without_a_script(page: Shown, answer: Any) -> None:
-    """Each is drawn, and says in words what it shows."""
+def test_charts_without_a_script(page: Shown, answer: Any) -> None:
+    """Each is drawn, and described in words."""
     charts = page.dom.cssselect(".chart")
     assert [chart.get("data-chart") for chart in charts] == ["specs", "packages", "size", "changes"]
     for chart in charts:
         assert chart.cssselect("svg path")
         (plot,) = chart.cssselect(".plot")
         assert plot.get("role") == "img"
-    numbers = [it["numSpecs"] for it in answer["growing"]["growth"]]
+    numbers = [point["numSpecs"] for point in answer["growing"]["growth"]]
     assert charts[0].cssselect(".plot")[0].get("aria-label") == (
         f"Specs: {numbers[0]:,} at first, {numbers[-1]:,} at last; "
         f"least {min(numbers):,}, most {max(numbers):,}"
     )
 
 
-def test_a_single_revision_has_nothing_to_compare(odd: httpx.Client) -> None:
-    """No chart, no choice; that is said."""
+def test_series_of_a_single_revision(odd: httpx.Client) -> None:
+    """No chart and no comparison; the page says so."""
     page = shown(odd, "/series/alone")
     assert page.status == 200
     assert "One revision so far" in page.text()
@@ -138,21 +139,18 @@ def test_a_single_revision_has_nothing_to_compare(odd: httpx.Client) -> None:
     assert rows_of(page)[0][-1] == "the first"
 
 
-def test_unknown_sizes_are_said(odd: httpx.Client) -> None:
+def test_unknown_sizes_are_stated(odd: httpx.Client) -> None:
     """In the figures, in place of the chart, and in the log."""
     page = shown(odd, "/series/develop")
     assert page.texts(".figures dd")[-1] == "unknown"
     assert "Sizes are unknown" in page.text()
-    assert [it.get("data-chart") for it in page.dom.cssselect(".chart")] == [
-        "specs",
-        "packages",
-        "changes",
-    ]
+    charts = [chart.get("data-chart") for chart in page.dom.cssselect(".chart")]
+    assert charts == ["specs", "packages", "changes"]
     assert [row[-2:] for row in rows_of(page)] == [["unknown", "unknown"], ["unknown", "the first"]]
 
 
-def test_an_unknown_series_is_not_found(client: httpx.Client) -> None:
-    """The page says so, and leads to the one with the nearest name."""
+def test_unknown_series_is_not_found(client: httpx.Client) -> None:
+    """The page links to the one with the nearest name."""
     page = shown(client, "/series/develp")
     assert page.status == 404
     assert page.text(".problem") == "There is no such series."
@@ -162,32 +160,32 @@ def test_an_unknown_series_is_not_found(client: httpx.Client) -> None:
 
 
 def rendered(data: Any, errors: list[dict[str, Any]] | None = None) -> bytes:
-    """Return the page of an answer."""
+    """Return the rendered page of a response."""
     address = Address("/series/develop", {})
-    known = {"name": "develop"}
-    return Renderer().page(PAGE, address, data, params=known, variables=known, errors=errors or [])
+    name = {"name": "develop"}
+    return Renderer().page(PAGE, address, data, params=name, variables=name, errors=errors or [])
 
 
 def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
-    """Return the part of an answer that the log is made of."""
+    """Return the part of a response for the log."""
     ends = {"startCursor": "a", "endCursor": "b", "startIndex": 0}
     info = {"hasNextPage": True, "hasPreviousPage": False, **ends}
     log = {"totalCount": total, "pageInfo": info, "nodes": nodes}
     return {"name": "develop", "latest": LARGE, "revisions": log}
 
 
-def test_a_thousand_revisions_are_no_long_page() -> None:
-    """At most 100 kB with all of their points; the log has the newest, and leads to the others."""
+def test_size_of_the_page_of_a_thousand_revisions() -> None:
+    """At most 100 kB with all points; the log lists the newest, and has further pages."""
     growth = [
         {
-            "takenAt": f"20{it // 300:02}-{it // 25 % 12 + 1:02}-{it % 25 + 1:02}T06:00:00Z",
-            "numSpecs": 50_000 + it * 7_919 % 9_000,
-            "numPackages": 1_000 + it % 300,
-            "totalSize": str((5 << 40) + (it << 30)),
-            "specsAdded": 1_000 + it * 7_919 % 9_000,
-            "specsRemoved": 1_000 + it * 7_907 % 9_000,
+            "takenAt": f"{day(number).isoformat()[:10]}T06:00:00Z",
+            "numSpecs": 50_000 + number * 7_919 % 9_000,
+            "numPackages": 1_000 + number % 300,
+            "totalSize": str((5 << 40) + (number << 30)),
+            "specsAdded": 1_000 + number * 7_919 % 9_000,
+            "specsRemoved": 1_000 + number * 7_907 % 9_000,
         }
-        for it in range(1_000)
+        for number in range(1_000)
     ]
     series = series_of([LARGE] * 50, 1_200)
     body = rendered({"growing": {"growth": growth}, "series": series})
@@ -198,8 +196,8 @@ def test_a_thousand_revisions_are_no_long_page() -> None:
     assert page.links(".pager a")["Next →"] == "http://a/b/c?after=b"
 
 
-def test_a_history_that_is_not_there_takes_nothing_else_with_it() -> None:
-    """The log has what is known without it; what is missing is said, and why."""
+def test_incomplete_history_is_stated() -> None:
+    """The log has all other data; the error states the reason."""
     bare = LARGE | {"growth": None}
     errors = [
         {"message": "the history is not complete", "path": ["growing", "growth"]},
@@ -212,3 +210,32 @@ def test_a_history_that_is_not_there_takes_nothing_else_with_it() -> None:
     assert "not <b>kept</b>" in second
     (row,) = rows_of(page)
     assert row[2:7] == ["1,234", "not known yet", "58,000", "compare", "not known yet"]
+
+
+def test_largest_causes(history_client: httpx.Client) -> None:
+    """One row each, with bars over time."""
+    page = shown(history_client, "/series/develop/causes")
+    series = page_data(history_client, "series_causes", name="develop", first=50)["series"]
+    nodes = series["causes"]["nodes"]
+    assert nodes
+    assert page.texts("#results tbody th") == [node["package"] for node in nodes]
+    assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
+    drawn = page.dom.cssselect("#results svg.bars")
+    assert len(drawn) == sum(node["numSpecs"] > 0 for node in nodes)
+
+
+def test_causes_by_kind_and_commit(history_client: httpx.Client) -> None:
+    """Tabs group otherwise; commits link to their pages."""
+    kinds = shown(history_client, "/series/develop/causes?by=KIND")
+    assert {"version", "recipe"} & {*kinds.texts("#results tbody th")}
+    commits = shown(history_client, "/series/develop/causes?by=COMMIT")
+    assert any("/commits/" in link for link in commits.links("#results th a").values())
+
+
+def test_causes_in_an_interval(history_client: httpx.Client) -> None:
+    """None before the first revision; the series links to the page."""
+    page = shown(history_client, "/series/develop/causes?until=2000-01-01")
+    assert "Nothing is known" in page.text("main")
+    links = shown(history_client, "/series/develop").links("main p a").values()
+    assert any(link.endswith("/series/develop/causes") for link in links)
+    assert history_client.get("/series/nope/causes").status_code == 404

@@ -1,4 +1,4 @@
-"""The page of a spec."""
+"""The pages of a spec, and of two specs."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from server.pages.filters import install_commands
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from snapshots.contents import Content, Snapshot
-from tests.server.pages.api_answers import answered, asked
+from snapshots.texts import short_hash
+from tests.server.pages.api_answers import data_of, page_data
 from tests.server.pages.catalogs import published, served
 from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, full_spec, hash_of
@@ -25,25 +26,25 @@ DEPENDENTS = "section[aria-labelledby=dependents]"
 
 @pytest.fixture(scope="module")
 def needed(client: httpx.Client) -> str:
-    """Return the hash of a spec that needs some others, and that most others need."""
-    specs = asked(client, BUSY)["revision"]["specs"]["nodes"]
-    some = [it for it in specs if it["dependencies"]["totalCount"] > 1]
-    found: str = max(some, key=lambda it: it["dependents"]["totalCount"])["hash"]
-    return found
+    """Return the hash of a spec with dependencies and many dependents."""
+    specs = data_of(client, BUSY)["revision"]["specs"]["nodes"]
+    some = [spec for spec in specs if spec["dependencies"]["totalCount"] > 1]
+    hash_: str = max(some, key=lambda spec: spec["dependents"]["totalCount"])["hash"]
+    return hash_
 
 
 @pytest.fixture(scope="module")
 def dependent(client: httpx.Client, needed: str) -> str:
-    """Return the address of the first spec that needs it."""
+    """Return the address of the first dependent of that spec."""
     links = shown(client, f"/r/develop/specs/{needed}").links(f"{DEPENDENTS} tbody th a")
     return next(iter(links.values()))
 
 
-def test_it_says_what_its_document_answers(client: httpx.Client, needed: str) -> None:
-    """All facts, what it needs and what needs it stand there as the API tells them."""
+def test_page_shows_the_response(client: httpx.Client, needed: str) -> None:
+    """All facts, dependencies and dependents."""
     variables = {"ref": "develop", "hash": needed, "first": 50}
-    told = answered(client, "spec", **variables)
-    spec = told["revision"]["spec"]
+    data = page_data(client, "spec", **variables)
+    spec = data["revision"]["spec"]
     page = shown(client, f"/r/develop/specs/{needed}")
     assert page.status == 200
     assert page.text("h1") == f"{spec['name']}@{spec['version']}"
@@ -52,31 +53,31 @@ def test_it_says_what_its_document_answers(client: httpx.Client, needed: str) ->
     assert f"{int(spec['size']):,} bytes" in facts["Size"]
     assert facts["Stacks"] == ", ".join(spec["stacks"])
     assert facts["Tarball"].startswith("unknown")
-    needs = told["needs"]["spec"]["dependencies"]["edges"]
-    labels = [f"{it['node']['name']}@{it['node']['version']}" for it in needs]
+    needs = data["needs"]["spec"]["dependencies"]["edges"]
+    labels = [f"{need['node']['name']}@{need['node']['version']}" for need in needs]
     assert page.texts("#needs > .tree > li strong") == labels
-    dependents = told["neededBy"]["spec"]["dependents"]
+    dependents = data["neededBy"]["spec"]["dependents"]
     assert dependents["totalCount"] > 1
-    names = [f"{it['node']['name']}@{it['node']['version']}" for it in dependents["edges"]]
+    names = [f"{edge['node']['name']}@{edge['node']['version']}" for edge in dependents["edges"]]
     assert page.texts(f"{DEPENDENTS} tbody th") == names
     assert f"{dependents['totalCount']:,} specs" in page.texts(".pager")[-1]
-    assert len(page.texts(".stays tbody tr")) == len(told["history"]["spans"])
+    assert len(page.texts(".stays tbody tr")) == len(data["history"]["spans"])
 
 
-def test_what_is_outside_the_revision_is_said(client: httpx.Client, dependent: str) -> None:
-    """An external compiler has its name and version, and no page of its own."""
+def test_external_dependencies(client: httpx.Client, dependent: str) -> None:
+    """An external compiler has a name and version, and no link."""
     page = shown(client, dependent)
-    outside = [it for it in page.texts("#needs > .tree > li") if "not in this revision" in it]
+    outside = [text for text in page.texts("#needs > .tree > li") if "not in this revision" in text]
     assert len(outside) == 1
     assert "build, as c, cxx, fortran" in outside[0]
 
 
 def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
-    """What needs a spec, near and far, goes on behind fifty lines, and back."""
+    """Direct and transitive dependents, fifty per page, forwards and backwards."""
     page = shown(client, f"/r/develop/specs/{needed}?all=true")
     assert len(page.texts(f"{DEPENDENTS} tbody tr")) == 50
     further = shown(client, page.links("[rel=next]")["Next →"])
-    first, second = (it.texts(f"{DEPENDENTS} tbody td:first-of-type") for it in (page, further))
+    first, second = (part.texts(f"{DEPENDENTS} tbody td:first-of-type") for part in (page, further))
     assert second
     assert {*first}.isdisjoint(second)
     back = shown(client, further.links("[rel=prev]")["← Previous"])
@@ -84,7 +85,7 @@ def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
 
 
 def test_dependencies_can_be_filtered(client: httpx.Client, dependent: str) -> None:
-    """By what they are needed for, and with all below them; the others are not listed."""
+    """By type, and with transitive ones."""
     page = shown(client, dependent)
     for label in ("All, near and far", "To run", "To build", "To test"):
         filtered = shown(client, page.links(".tabs a")[label])
@@ -93,8 +94,8 @@ def test_dependencies_can_be_filtered(client: httpx.Client, dependent: str) -> N
     assert shown(client, page.links(".tabs a")["To test"]).text("#needs") == "Nothing of this kind."
 
 
-def test_a_bad_cursor_takes_nothing_else_away(client: httpx.Client, needed: str) -> None:
-    """Of a list that cannot be shown its place says so; the rest of the page stands."""
+def test_invalid_cursor_affects_only_its_list(client: httpx.Client, needed: str) -> None:
+    """The error is in place of the list."""
     page = shown(client, f"/r/develop/specs/{needed}?after=nonsense")
     assert page.status == 200
     assert "nonsense" in page.text(f"{DEPENDENTS} .problem")
@@ -110,27 +111,24 @@ def test_a_bad_cursor_takes_nothing_else_away(client: httpx.Client, needed: str)
     ],
 )
 def test_commands_are_quoted(kind: str, location: str, added: str | None) -> None:
-    """Whatever stands in a catalog is one word of a shell."""
+    """Any value of a catalog is a single word of a shell."""
     spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None}
     source = {"kind": kind, "location": location, "synthetic": False}
     commands = install_commands({"tag": "a; b", "source": source, "spec": spec})
     assert commands.get("add_mirror") == added
     assert commands["install"] == f"spack install --cache-only /{'a' * 32}"
-    alike = commands["install_alike"]
-    assert alike == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
+    similar = commands["install_alike"]
+    assert similar == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
 
 
-def test_what_only_some_specs_have(tmp_path: Path) -> None:
-    """What it provides, where it is external, what it was spliced from, who wanted it installed.
-
-    Of others nothing is said.
-    """
+def test_optional_facts(tmp_path: Path) -> None:
+    """Virtuals, externals, splices and explicit installations; absent for other specs."""
     spec = full_spec(provided_virtuals=())
     gcc = full_spec("gcc", name="gcc", stacks=(), external_path="/usr")
     snapshot = Snapshot(tag="develop", content=Content.of([spec], [gcc]), source=SOURCE)
     with published(tmp_path, snapshot, a_snapshot([a_spec()], "v1")) as client:
         pages = [shown(client, f"/r/{ref}/specs/{spec.hash}") for ref in ("develop", "v1")]
-    full, bare = (it.facts("dl.facts") for it in pages)
+    full, bare = (page.facts("dl.facts") for page in pages)
     assert full["Provides"] == "nothing virtual"
     assert full["External"] == "at /opt/my libs by the modules PrgEnv-cray/8.3 gcc/13.2.0"
     assert full["Spliced"] == f"built as zlib-ng/{hash_of('zlib-ng')}"
@@ -141,8 +139,8 @@ def test_what_only_some_specs_have(tmp_path: Path) -> None:
     assert not {"External", "Spliced", "Installed"} & set(bare)
 
 
-def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
-    """Sizes, recipes, dependencies and mirrors: unknown is neither nothing nor zero."""
+def test_data_that_a_source_lacks_is_unknown(tmp_path: Path) -> None:
+    """Sizes, recipes, dependencies and mirrors are unknown rather than absent or zero."""
     spec = a_spec("zlib", compiler=None, variants=(), stacks=(), namespace=None)
     with served(tmp_path, [spec]) as client:
         page = shown(client, f"/r/develop/specs/{spec.hash}")
@@ -157,31 +155,101 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
     assert "Which one has this binary is unknown" in page.text("section[aria-labelledby=install]")
 
 
-def test_what_cannot_be_told_takes_nothing_else_away(client: httpx.Client, needed: str) -> None:
-    """Where the history is not complete, or dependencies are unreadable, the rest is shown."""
-    told = answered(client, "spec", ref="develop", hash=needed, first=50)
-    page = next(it for it in PAGES if it.query == "spec")
+def test_unavailable_parts_affect_nothing_else(client: httpx.Client, needed: str) -> None:
+    """An incomplete history and unreadable dependencies are stated."""
+    data = page_data(client, "spec", ref="develop", hash=needed, first=50)
+    page = next(page for page in PAGES if page.query == "spec")
     errors = [
         {"message": f"not now: {name}", "path": [name]} for name in ("needs", "neededBy", "history")
     ]
     body = Renderer().page(
         page,
         Address(f"/r/develop/specs/{needed}", {}),
-        told | {"needs": None, "neededBy": None, "history": None},
+        data | {"needs": None, "neededBy": None, "history": None},
         params={"ref": "develop", "hash": needed},
         variables={},
         errors=errors,
     )
     dom = html.document_fromstring(body)
-    problems = [it.text_content() for it in dom.cssselect(".problem")]
-    assert [it.split(":")[1].split()[0] for it in problems] == ["history", "needs", "neededBy"]
-    assert told["revision"]["spec"]["version"] in dom.cssselect("dl.facts")[0].text_content()
+    problems = [problem.text_content() for problem in dom.cssselect(".problem")]
+    parts = [problem.split(":")[1].split()[0] for problem in problems]
+    assert parts == ["history", "needs", "neededBy"]
+    assert data["revision"]["spec"]["version"] in dom.cssselect("dl.facts")[0].text_content()
 
 
-def test_how_a_hash_begins_is_enough(tmp_path: Path) -> None:
-    """The page of the one spec that begins so; where there are several, all are named."""
+def test_prefix_of_a_hash(tmp_path: Path) -> None:
+    """The page of the only spec with the prefix; otherwise all of them are listed."""
     specs = [a_spec(hash="ab" + "c" * 30), a_spec(hash="ad" + "c" * 30, name="zlib")]
     with served(tmp_path, specs) as client:
         assert "ab" + "c" * 30 in shown(client, "/r/develop/specs/ab").text(".whole-hash")
         several = shown(client, "/r/develop/specs/a")
         assert (several.status, len(several.links(".candidates a"))) == (404, 2)
+
+
+REBUILT = """{ compare(base: "develop~1", head: "develop") {
+  specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) {
+    nodes { hash counterpart { hash } cause { title } }
+  }
+} }"""
+
+
+@pytest.fixture(scope="module")
+def rebuilt(history_client: httpx.Client) -> tuple[str, str, str]:
+    """Return a spec, the one that it replaced, and its main cause."""
+    (node,) = data_of(history_client, REBUILT)["compare"]["specs"]["nodes"]
+    return node["counterpart"]["hash"], node["hash"], node["cause"]["title"]
+
+
+def test_two_specs(history_client: httpx.Client, rebuilt: tuple[str, str, str]) -> None:
+    """Each part of the response, and links to both specs."""
+    base, head, cause = rebuilt
+    page = shown(history_client, f"/specs/{base}...{head}")
+    pair = page_data(history_client, "spec_pair", base=base, head=head)["compareSpecs"]
+    causes = page.texts("#why ~ .table tbody th")
+    assert causes == [path["cause"]["title"] for path in pair["paths"]]
+    assert cause in causes
+    names = page.texts("#dependencies ~ .table tbody th")
+    assert names == [edge["name"] for edge in pair["dependencies"]]
+    figures = [int(text) for text in page.texts("#below ~ .figures dd")]
+    assert figures == [
+        pair[name]
+        for name in ("numSharedBelow", "numDifferingBelow", "numOnlyBelowBase", "numOnlyBelowHead")
+    ]
+    links = {link.get("href", "") for link in page.dom.cssselect("h1 ~ .facts a")}
+    assert all(any(link.endswith(digest) for link in links) for digest in (base, head))
+
+
+def test_form_leads_to_two_specs(
+    history_client: httpx.Client, rebuilt: tuple[str, str, str]
+) -> None:
+    """Two hashes, as Spack prints them, in the form and on the page of a hash."""
+    base, head, _ = rebuilt
+    answer = history_client.get(
+        "/specs", params={"base": f"/{short_hash(base)}", "head": f" /{head}"}
+    )
+    assert answer.status_code == 303
+    assert answer.headers["location"].endswith(f"specs/{short_hash(base)}...{head}")
+    form = shown(history_client, "/specs").dom.cssselect("form.pickers input")
+    assert [field.get("name") for field in form] == ["base", "head"]
+    for path in (f"/hash/{head}", f"/r/develop/specs/{head}"):
+        (field,) = shown(history_client, path).dom.cssselect("form.pickers input[name=base]")
+        assert field.get("value") == f"/{head}"
+
+
+def test_comparisons_link_to_two_specs(
+    history_client: httpx.Client, rebuilt: tuple[str, str, str]
+) -> None:
+    """For each replaced spec."""
+    base, head, _ = rebuilt
+    page = shown(history_client, f"/compare/develop~1...develop/specs?hashPrefix={head}")
+    links = [link.get("href", "") for link in page.dom.cssselect("td a")]
+    assert any(link.endswith(f"specs/{base}...{head}") for link in links)
+
+
+def test_equal_or_unknown_specs(
+    history_client: httpx.Client, rebuilt: tuple[str, str, str]
+) -> None:
+    """The page says so."""
+    _, head, _ = rebuilt
+    assert "Both are one spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
+    assert history_client.get(f"/specs/{'z' * 32}...{head}").status_code == 404

@@ -1,10 +1,8 @@
-"""Where a visitor goes: an address of each page, over any catalog that has a history."""
-
-from collections.abc import Mapping
-from typing import Any
+"""An address of each page, for any catalog with a history."""
 
 import httpx
 
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import shown
 
 _FACTS = """
@@ -30,13 +28,13 @@ query Spec($package: String!) {
 
 
 def tour(client: httpx.Client) -> dict[str, str]:
-    """Return the addresses of all pages of a server, by what they show."""
-    facts = _asked(client, _FACTS)
+    """Return the paths of all pages of a server, by name."""
+    facts = data_of(client, _FACTS)
     revision = facts["revision"]
     largest = revision["packages"]["nodes"][0]
     package, target = largest["name"], largest["targets"][0]
-    found = _asked(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
-    gone = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
+    (spec,) = data_of(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
+    removed = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
     stack = revision["stacks"][0]["name"]
     (rebuilt,) = facts["compare"]["rebuilt"]["nodes"]
@@ -53,7 +51,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "availability": f"/packages/{package}/availability?target={target}",
         "holes": "/r/develop/holes",
         "twins": "/r/develop/twins",
-        "spec": f"/r/develop/specs/{found[0]['hash']}",
+        "spec": f"/r/develop/specs/{spec['hash']}",
         "stack": f"/r/develop/stacks/{stack}",
         "search": f"/search?q={package}",
         "search-empty": "/search",
@@ -73,22 +71,15 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "hash-form": "/hash",
         "spec-pair-form": "/specs",
         "spec-pair": f"/specs/{rebuilt['counterpart']['hash']}...{rebuilt['hash']}",
-        "hash": f"/hash/{gone}",
+        "hash": f"/hash/{removed}",
         "check": "/check",
         "plan": "/check/plan",
         "missing": "/r/no-such-tag",
     }
 
 
-def _asked(client: httpx.Client, query: str, **variables: str) -> Mapping[str, Any]:
-    answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
-    assert "errors" not in answer, answer
-    data: Mapping[str, Any] = answer["data"]
-    return data
-
-
 def _cause(client: httpx.Client, compared: str) -> str:
-    """Return the address of the largest cause, which its comparison leads to."""
+    """Return the path of the largest cause, from its comparison."""
     page = shown(client, compared)
     link = page.dom.cssselect(".causes a[href*='/causes/']")[0].get("href", "")
     return page.response.url.join(link).raw_path.decode()

@@ -16,7 +16,7 @@ from server.site.entries import SiteEntry, entries
 from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import wait_for
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import settle
 from tests.server.servers import application
 from tests.server.site.sites import export, files_in
@@ -72,7 +72,7 @@ def test_there_are_no_more_than_the_limit(catalog: Path) -> None:
         return asyncio.run(entries(ask, choose(history), limit))
 
     async def ask(text: str, variables: Mapping[str, Any]) -> Any:
-        (answer,) = asked(client, text, **variables).values()
+        (answer,) = data_of(client, text, **variables).values()
         return answer
 
     published = Catalog(str(catalog))

@@ -13,7 +13,7 @@ from lxml import html
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from tests.server.pages.api_answers import asked
+from tests.server.pages.api_answers import data_of
 from tests.server.site.sites import export, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
@@ -120,7 +120,7 @@ def test_every_link_leads_to_a_file(site: Path) -> None:
 def test_commits_have_pages(site: Path, history_client: httpx.Client) -> None:
     """Those that explain a comparison of the site, which links to them as they link to it."""
     files = files_in(site)
-    newest = asked(history_client, "{ revision { digest previous { digest } } }")["revision"]
+    newest = data_of(history_client, "{ revision { digest previous { digest } } }")["revision"]
     tab = f"compare/{newest['previous']['digest']}...{newest['digest']}/commits/index.html"
 
     def targets(file: str) -> set[str]:
