@@ -1,4 +1,4 @@
-"""Causes as records with all of their facts, to compare them by."""
+"""Causes as records with all of their facts, for comparisons in tests."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from snapshots.models import CauseKind
 
 
 class CauseRecord(NamedTuple):
-    """A cause: its name, and what ``Causes`` has of its number under the same names."""
+    """A cause: its name, and all values that ``Causes`` has for its number."""
 
     kind: CauseKind
     package: str | None

@@ -1,4 +1,4 @@
-"""The causes of small contents, briefly."""
+"""The causes of small contents."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from tests.snapshots.changes.graphs import node
 
 
 def causes_of(base: Side, head: Side, pairs: Iterable[tuple[str, str]] | None = None) -> Causes:
-    """Return the causes of counterparts; without ``pairs``, of labels, those of one package are."""
+    """Return the causes of pairs of labels; by default, of specs with the same package."""
     if pairs is None:
         before, after = (
             {frame.package.at(row): row for row in range(len(frame))}

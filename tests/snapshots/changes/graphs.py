@@ -1,4 +1,4 @@
-"""Small contents with dependencies, written as a table of nodes."""
+"""Small contents with dependencies, written as tables of nodes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_spec, hash_of
 
-RECIPE = "a" * 52 + "===="
+RECIPE, OTHER_RECIPE = ("".join((letter * 52, "====")) for letter in "ab")
 
 
 def edge(
     label: str, types: Sequence[str] = ("link",), virtuals: Sequence[str] = (), *, name: str = ""
 ) -> Dependency:
-    """Return an edge to the node of a label: NAME, or NAME:WHAT, as zlib:2."""
+    """Return an edge to the node of a label: NAME, or NAME:SUFFIX, as zlib:2."""
     return Dependency(
         name or label.partition(":")[0], hash_of(label), tuple(types), tuple(virtuals)
     )

@@ -1,4 +1,4 @@
-"""Pairs of contents to compare, and what compares them."""
+"""Pairs of contents, and their comparisons."""
 
 from collections.abc import Sequence
 from random import Random
@@ -21,13 +21,13 @@ def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
 
 
 def narrowed(comparison: Comparison, conditions: SpecFilter) -> Comparison:
-    """Return the comparison of the specs that meet the conditions, before or after."""
+    """Return the comparison of the specs that match the conditions, before or after."""
     masks = comparison.base.select(conditions), comparison.head.select(conditions)
     return comparison.narrowed_to(*masks)
 
 
 def fields_of(comparison: Comparison) -> list[list[FieldChange]]:
-    """Return the facts that differ of each hash that changed, as if nothing had a counterpart."""
+    """Return the differing facts of each changed hash, as if no spec had a counterpart."""
     return comparison.specs.fields(np.full(len(comparison.specs), -1, np.int32))
 
 

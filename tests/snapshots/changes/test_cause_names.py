@@ -1,4 +1,6 @@
-"""What is a cause of its own at a pair of nodes, and the keys of causes."""
+"""The causes of a single pair of nodes, and the keys of causes."""
+
+from itertools import product
 
 import pytest
 from msgspec.structs import replace
@@ -7,24 +9,15 @@ from snapshots.changes.cause_names import CauseName
 from snapshots.models import CauseKind, Dependency
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
-from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.graphs import OTHER_RECIPE, edge, node, side_of
 
 
 def test_keys() -> None:
     """No two names have the same key."""
     texts = (None, "1", "1|2", "1%7C2", "2")
-    names = [
-        CauseName(kind, package, before, after)
-        for kind in CauseKind
-        for package in ("a", "b")
-        for before in texts
-        for after in texts
-    ]
+    names = [CauseName(*facts) for facts in product(CauseKind, ("a", "b"), texts, texts)]
     assert len({name.key for name in names}) == len(names)
     assert names[0].key == "version|a||"
-
-
-OTHER_RECIPE = "b" * 52 + "===="
 
 
 ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
@@ -68,12 +61,12 @@ ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
         ({}, {}, (CauseKind.UNKNOWN, None, None)),
     ],
 )
-def test_a_cause_of_its_own(
+def test_own_cause(
     before: dict[str, object],
     after: dict[str, object],
     expected: tuple[CauseKind, str | None, str | None],
 ) -> None:
-    """All own facts that differ are one cause, named by the first of them."""
+    """All differing own facts are one cause, named by the first of them."""
     base = side_of([replace(node("a:1", "z"), **before)])
     head = side_of([replace(node("a:2", "z"), **after)])
     causes = causes_of(base, head)
@@ -85,7 +78,7 @@ def test_a_cause_of_its_own(
     assert names_on(causes, head, "a:2") == ["a"]
 
 
-def by(label: str, *virtuals: str) -> Dependency:
+def provided_by(label: str, *virtuals: str) -> Dependency:
     """Return an edge that provides virtual packages."""
     return edge(label, ("link",), virtuals)
 
@@ -96,20 +89,24 @@ def by(label: str, *virtuals: str) -> Dependency:
         ([], ["z"], [(ADDED, None, "z")]),
         (["z"], [], [(REMOVED, "z", None)]),
         (["y"], ["x", "z"], [(ADDED, None, "x"), (ADDED, None, "z"), (REMOVED, "y", None)]),
-        ([by("y", "v")], [by("z", "v")], [(CauseKind.PROVIDER, "y", "z")]),
-        ([by("y", "v")], [by("z", "w")], [(ADDED, None, "z"), (REMOVED, "y", None)]),
+        ([provided_by("y", "v")], [provided_by("z", "v")], [(CauseKind.PROVIDER, "y", "z")]),
         (
-            [by("y", "v"), "x"],
-            [by("z", "v", "w"), "u"],
+            [provided_by("y", "v")],
+            [provided_by("z", "w")],
+            [(ADDED, None, "z"), (REMOVED, "y", None)],
+        ),
+        (
+            [provided_by("y", "v"), "x"],
+            [provided_by("z", "v", "w"), "u"],
             [(ADDED, None, "u"), (REMOVED, "x", None), (CauseKind.PROVIDER, "y", "z")],
         ),
         (
-            [by("gcc", "c", "fortran")],
-            [by("gcc", "fortran"), by("llvm", "c")],
+            [provided_by("gcc", "c", "fortran")],
+            [provided_by("gcc", "fortran"), provided_by("llvm", "c")],
             [(CauseKind.PROVIDER, "gcc", "llvm")],
         ),
         ([edge("z", ["link"])], [edge("z", ["build", "link"])], [(ADDED, "z", "z")]),
-        ([by("z", "v")], [by("z")], [(REMOVED, "z", "z")]),
+        ([provided_by("z", "v")], [provided_by("z")], [(REMOVED, "z", "z")]),
         (
             [edge("z", ["build"]), edge("z:2", ["link"])],
             [edge("z", ["build"])],
@@ -117,12 +114,12 @@ def by(label: str, *virtuals: str) -> Dependency:
         ),
     ],
 )
-def test_other_dependencies(
+def test_added_and_removed_dependencies(
     before: list[Dependency | str],
     after: list[Dependency | str],
     expected: list[tuple[CauseKind, str | None, str | None]],
 ) -> None:
-    """Each dependency that one side alone has is a cause of the node, but for changed providers."""
+    """A dependency of one side alone is a cause of the node, unless its provider changed."""
     base, head = side_of([node("a:1", *before)]), side_of([node("a:2", *after)])
     causes = records(causes_of(base, head))
     assert [(cause.kind, cause.before, cause.after) for cause in causes] == expected
@@ -134,10 +131,10 @@ def test_other_dependencies(
     ]
 
 
-def test_a_dependency_that_stands_twice() -> None:
-    """Edges of one name pair by their types; there equal hashes first, then by version.
+def test_several_dependencies_of_one_name() -> None:
+    """Edges of one name pair by their types, then equal hashes first, then by version.
 
-    An edge whose name stands once has no other partner.
+    A single edge of a name pairs with the single edge of that name.
     """
     build, link = ["build"], ["link"]
     base = side_of(
@@ -167,7 +164,7 @@ def test_a_dependency_that_stands_twice() -> None:
 
 
 def test_outside_the_cache() -> None:
-    """A node that the index states is like others; where a side does not, the cause is external."""
+    """Described nodes outside the cache have usual causes; for others the cause is external."""
     gcc = node("gcc:1", version="12"), node("gcc:2", version="13")
     base = [node("a:1", "gcc:1")]
     head = [node("a:2", "gcc:2")]
@@ -199,13 +196,13 @@ def test_outside_the_cache() -> None:
     ],
 )
 def test_unknown_causes(facts: dict[str, None], reason: str) -> None:
-    """Where no fact differs, the cause says what the source does not state."""
+    """Without a differing fact, the cause says which facts the source does not list."""
     (cause,) = records(causes_of(side_of([node("a:1", **facts)]), side_of([node("a:2")])))
     assert (cause.kind, cause.why_unknown, cause.facts) == (CauseKind.UNKNOWN, reason, [])
 
 
-def test_keys_and_choices() -> None:
-    """Causes are found by their keys, kinds and packages."""
+def test_select_causes() -> None:
+    """Causes are found by their keys, and selected by kind and package."""
     base = side_of([node("a:1"), node("b:1", variants=("x=1|2",)), node("c:1")])
     head = side_of([node("a:2", version="2"), node("b:2", variants=("x=%",)), node("c:2")])
     causes = causes_of(base, head)

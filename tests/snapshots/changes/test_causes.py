@@ -1,4 +1,4 @@
-"""Causes: main and involved ones, their order and their paths.
+"""Causes: main and involved causes, their order and their paths.
 
 ``test_explanation.py`` compares them with those of the model.
 """
@@ -20,13 +20,11 @@ from tests.snapshots.changes.finding import (
     row_of,
     titles_and_numbers,
 )
-from tests.snapshots.changes.graphs import node, side_of
-
-OTHER_RECIPE = "b" * 52 + "===="
+from tests.snapshots.changes.graphs import OTHER_RECIPE, node, side_of
 
 
 def test_main_causes() -> None:
-    """A change of its own comes first, then the cause that is involved in most, then the name."""
+    """The main cause is an own change, then the cause of most specs, then the first name."""
     specs = [
         ("top", ["own", "some", "most"], {}),
         ("own", ["most"], {"version": "2"}),
@@ -64,7 +62,6 @@ def test_main_causes() -> None:
     assert names_on(causes, head, "top:2") == ["top", "most"]
     assert causes.rows_of(3, involved=True).tolist() == sorted(rows[:2].tolist())
     assert causes.rows_of(1).tolist() == sorted(rows[[2, 5]].tolist())
-
     assert causes.counted(rows[[1, 4]]) == [
         CauseCount(2, 1, 1),
         CauseCount(3, 1, 1),
@@ -73,8 +70,8 @@ def test_main_causes() -> None:
     assert causes.counted(rows[:0]) == []
 
 
-def test_few_of_thousands_that_come_together_are_named() -> None:
-    """Each names those that explain most, and says how many there are."""
+def test_joint_causes_are_truncated() -> None:
+    """A cause lists the largest joint causes, and counts all of them."""
     names = [f"p{number:03}" for number in range(3 * MOST_TOGETHER)]
     below = [[node(f"{name}:{side}", version=side) for name in names] for side in "12"]
     base, head = (
@@ -90,8 +87,8 @@ def test_few_of_thousands_that_come_together_are_named() -> None:
     )
 
 
-def test_circles() -> None:
-    """Pairs that lead to each other share their causes; without any, all of them are unknown."""
+def test_cycles() -> None:
+    """The pairs of a cycle share their causes; without any cause, all are unknown."""
     base = [node("a:1", "b:1"), node("b:1", "a:1"), node("top:1", "a:1")]
     head = [node("a:2", "b:2"), node("b:2", "a:2"), node("top:2", "a:2")]
     causes = causes_of(side_of(base), side_of(head))
@@ -103,14 +100,13 @@ def test_circles() -> None:
     causes = causes_of(side_of(base), side_of(changed))
     assert titles_and_numbers(causes) == [("b 1 → 2", 3, 3)]
     assert names_on(causes, side_of(changed), "top:2") == ["top", "a", "b"]
-
     itself = causes_of(side_of([node("a:1", "a:1")]), side_of([node("a:2", "a:2")]))
     assert named(itself) == [(CauseKind.UNKNOWN, "a", None, None)]
 
 
 @pytest.mark.parametrize("num_versions", [1, 2])
-def test_circles_of_different_lengths_end(num_versions: int) -> None:
-    """Where two circles could be walked around in step for ever so long, the walk is cut."""
+def test_cycles_of_different_lengths_end(num_versions: int) -> None:
+    """A walk around two cycles in step has a limited length."""
     base, head = (
         side_of(
             node(
@@ -131,7 +127,7 @@ def test_circles_of_different_lengths_end(num_versions: int) -> None:
 
 
 def test_no_counterparts() -> None:
-    """Nothing to explain has no causes."""
+    """An explanation without counterparts has no causes."""
     side = side_of([node("a")])
     causes = causes_of(side, side)
     assert len(causes) == 0
@@ -143,34 +139,25 @@ def test_no_counterparts() -> None:
 
 
 def test_shortest_path() -> None:
-    """A path takes the fewest steps, and of equally long ones that whose names come first."""
-    base = side_of(
-        [
-            node("top:1", "a:1", "c:1", "b:1"),
-            node("a:1", "a2:1"),
-            node("a2:1", "z:1"),
-            node("b:1", "z:1"),
-            node("c:1", "z:1"),
-            node("z:1"),
-        ]
-    )
-    head = side_of(
-        [
-            node("top:2", "a:2", "c:2", "b:2"),
-            node("a:2", "a2:2"),
-            node("a2:2", "z:2"),
-            node("b:2", "z:2"),
-            node("c:2", "z:2"),
-            node("z:2", version="2"),
-        ]
+    """A path is the shortest one, and the first by names of equally short ones."""
+    base, head = (
+        side_of(
+            [
+                node(f"top:{side}", f"a:{side}", f"c:{side}", f"b:{side}"),
+                node(f"a:{side}", f"a2:{side}"),
+                *(node(f"{name}:{side}", f"z:{side}") for name in ("a2", "b", "c")),
+                node(f"z:{side}", version=str(side)),
+            ]
+        )
+        for side in (1, 2)
     )
     causes = causes_of(base, head)
     assert names_on(causes, head, "top:2") == ["top", "b", "z"]
     assert [path[0].name for path in causes.paths(all_rows(head))] == head.frame.packages
 
 
-def test_long_chains_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies deeper than real graphs are is not followed; the cause says so."""
+def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dependencies below the limit are not followed, and the cause says so."""
     monkeypatch.setattr(cause_graph, "MOST_STEPS", 3)
 
     def chain(side: int) -> Side:

@@ -1,15 +1,9 @@
-"""What building specs takes: looked up by hash, estimated by package, summed."""
+"""Build costs: looked up by hash, estimated by package, summed."""
 
 import numpy as np
 import pytest
 
-from snapshots.changes.costs import (
-    NO_COST,
-    BuildCost,
-    Costs,
-    costs_by_number,
-    sum_of,
-)
+from snapshots.changes.costs import NO_COST, BuildCost, Costs, costs_by_number, sum_of
 from snapshots.frames.frame import Frame
 from tests.snapshots.costs import rows
 from tests.snapshots.factories import a_spec, hash_of
@@ -21,8 +15,8 @@ def frame(**names: str) -> Frame:
     return frame_of([a_spec(label, name=name) for label, name in names.items()])
 
 
-def test_a_hash_wins_over_a_name() -> None:
-    """The last of its rows; what has none is estimated by the median of the package."""
+def test_cost_of_a_hash() -> None:
+    """The last row of a hash applies; without one, the median of the package is an estimate."""
     costs = Costs(
         rows(
             (hash_of("a"), "zlib", 1.0, 0.1),
@@ -52,8 +46,8 @@ def test_a_hash_wins_over_a_name() -> None:
     assert len(costs) == 4
 
 
-def test_seconds_alone() -> None:
-    """Without a unit there is no cost, and names alone will do."""
+def test_rows_without_a_unit() -> None:
+    """Without a unit there is no cost; rows may have names only."""
     costs = Costs(rows((None, "zlib", 5.0, None), (None, "zlib", 6.0, None)))
     total = costs.of(frame(a="zlib", b="hdf5")).total(np.arange(2))
     assert total == BuildCost(5.5, None, None, 1, 1)
@@ -61,7 +55,7 @@ def test_seconds_alone() -> None:
 
 
 def test_sums_by_number() -> None:
-    """Rows of -1 are left out, numbers without rows are not there."""
+    """Rows with -1 are left out, and numbers without rows are absent."""
     costs = Costs(rows((None, "zlib", 2.0, None))).of(frame(a="zlib", b="zlib", c="zlib"))
     sums = costs_by_number(costs, np.array([0, 1, 2]), np.array([3, -1, 3]))
     assert sums == {3: BuildCost(4.0, None, None, 2, 0)}
@@ -82,6 +76,6 @@ def test_sums_by_number() -> None:
         (NO_COST, "no build time"),
     ],
 )
-def test_as_people_read_it(cost: BuildCost, text: str) -> None:
-    """The largest unit, the cost, and how far it is known."""
+def test_text_of_a_cost(cost: BuildCost, text: str) -> None:
+    """The largest unit, the cost, and how many specs are estimated or unknown."""
     assert str(cost) == text

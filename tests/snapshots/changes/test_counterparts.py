@@ -1,4 +1,4 @@
-"""Which removed and added specs are counterparts, tier by tier and by rank.
+"""Counterparts of removed and added specs, by tier and by rank.
 
 ``test_explanation.py`` compares them with those of the model.
 """
@@ -24,32 +24,32 @@ C_BY_GCC = ("build",), ("c",)
 
 
 def counterparts(base: Side, head: Side) -> Counterparts:
-    """Find the counterparts of all that only one side has; without ties they are the same."""
+    """Find the counterparts of all specs of one side only; they do not depend on ties."""
     pairing = pair(base.frame, head.frame)
     sides = base, pairing.removed, head, pairing.added
-    found = find_counterparts(*sides)
-    alone = find_counterparts(*sides, with_ties=False)
-    assert alone.base_of.tolist() == found.base_of.tolist()
-    assert alone.head_of.tolist() == found.head_of.tolist()
-    assert not {**alone.base_ties, **alone.head_ties}
-    return found
+    with_ties = find_counterparts(*sides)
+    without = find_counterparts(*sides, with_ties=False)
+    assert without.base_of.tolist() == with_ties.base_of.tolist()
+    assert without.head_of.tolist() == with_ties.head_of.tolist()
+    assert not {**without.base_ties, **without.head_ties}
+    return with_ties
 
 
 def paired(
     base: Sequence[Spec], head: Sequence[Spec], outside: Sequence[Spec] = ()
 ) -> set[tuple[str, str]]:
-    """Return the pairs of two contents as hashes; ``outside`` stands outside both."""
+    """Return the pairs of two contents as hashes; ``outside`` are specs outside both."""
     sides = side_of(base, outside), side_of(head, outside)
-    found = counterparts(*sides)
-    assert len(found) == len(found.base_rows) == len(found.head_rows)
+    pairs = counterparts(*sides)
+    assert len(pairs) == len(pairs.base_rows) == len(pairs.head_rows)
     return {
         (sides[0].frame.hashes.at(before), sides[1].frame.hashes.at(after))
-        for before, after in zip(found.base_rows, found.head_rows, strict=True)
+        for before, after in zip(pairs.base_rows, pairs.head_rows, strict=True)
     }
 
 
 def hdf5(label: str, *edges: Any, **facts: Any) -> Spec:
-    """Return an hdf5 by a label that only tells it from others."""
+    """Return a spec of hdf5; its label only distinguishes it from others."""
     usual = {"name": "hdf5", "stacks": ("e4s", "root"), "target": "zen4", "variants": ("+mpi",)}
     return node(label, *edges, **{**usual, **facts})
 
@@ -76,7 +76,7 @@ VERSION = {"version": "2"}
             VARIANTS | {"dependencies": (edge("zlib"),)},
             VARIANTS | {"dependencies": (edge("zlib"),)} | VERSION,
         ),
-        # What agrees in nothing but the architecture stands before what agrees in all else.
+        # An equal architecture alone comes before all else being equal.
         (
             VARIANTS | VERSION | {"dependencies": (edge("zlib"),), "stacks": ("root",)},
             {"target": "zen3"},
@@ -86,7 +86,7 @@ VERSION = {"version": "2"}
     ],
 )
 def test_tiers(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
-    """What agrees in a more exact key is the counterpart, whichever of the hashes is smaller."""
+    """A match in a more exact key is the counterpart, whichever hash is smaller."""
     before = hdf5("before")
     for labels in (("1", "2"), ("2", "1")):
         near, far = (
@@ -106,7 +106,7 @@ def test_tiers(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
     ],
 )
 def test_no_counterparts(facts: dict[str, Any]) -> None:
-    """Other packages are none, and what shares neither architecture nor a stack but root."""
+    """Specs of other packages, or with no common architecture or stack except root, do not pair."""
     before = hdf5("before", stacks=("e4s", "root"))
     after = hdf5("after", **facts)
     assert paired([before], [after]) == set()
@@ -121,12 +121,8 @@ NEW_PYTHON = node("python:3", version="3")
 @pytest.mark.parametrize(
     ("before", "nearer", "farther"),
     [
-        # what lies below, near or far
-        (
-            hdf5("a", "py"),
-            hdf5("b", "py:2", stacks=("hep",)),
-            hdf5("c", "py:3"),
-        ),
+        # dependencies, direct and transitive
+        (hdf5("a", "py"), hdf5("b", "py:2", stacks=("hep",)), hdf5("c", "py:3")),
         # stacks
         (
             hdf5("a", stacks=("e4s", "hep", "root")),
@@ -139,21 +135,13 @@ NEW_PYTHON = node("python:3", version="3")
             hdf5("b", variants=("+a", "+b"), version="9"),
             hdf5("c", variants=("+a",), version="9"),
         ),
-        # versions: 1.10 is as far from 1.9 as 1.8, and the newer one
-        (
-            hdf5("a", version="1.9"),
-            hdf5("b", version="1.10"),
-            hdf5("c", version="1.8"),
-        ),
-        (
-            hdf5("a", version="1.9"),
-            hdf5("b", version="1.8"),
-            hdf5("c", version="2.0"),
-        ),
+        # versions: 1.10 and 1.8 are equally far from 1.9, and 1.10 is newer
+        (hdf5("a", version="1.9"), hdf5("b", version="1.10"), hdf5("c", version="1.8")),
+        (hdf5("a", version="1.9"), hdf5("b", version="1.8"), hdf5("c", version="2.0")),
     ],
 )
 def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
-    """Of several with one key the most alike is the counterpart, whatever the hashes are."""
+    """Of several candidates the most similar one is the counterpart, for any hashes."""
     outside = [
         OLD_PYTHON,
         NEW_PYTHON,
@@ -167,14 +155,12 @@ def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
             replace(spec, hash=hash_of(label))
             for spec, label in zip((nearer, farther), labels, strict=True)
         )
-        found = paired([before], [near, far, *others], outside)
-        assert found == {(before.hash, near.hash)}
-        found = paired([near, far, *others], [before], outside)
-        assert found == {(near.hash, before.hash)}
+        assert paired([before], [near, far, *others], outside) == {(before.hash, near.hash)}
+        assert paired([near, far, *others], [before], outside) == {(near.hash, before.hash)}
 
 
 def using(side: str, uses: str, *others: str) -> list[Spec]:
-    """Return two builds of zlib of one side, and hdf5 and py, which use those of two numbers."""
+    """Return two builds of zlib of one side, and hdf5 and py that depend on one of them each."""
     version = {"base": "1", "head": "2"}[side]
     names = dict(zip(("hdf5", "py"), uses, strict=True))
     return [
@@ -186,14 +172,15 @@ def using(side: str, uses: str, *others: str) -> list[Spec]:
 @pytest.mark.parametrize("before", ["01", "10"])
 @pytest.mark.parametrize("after", ["01", "10"])
 def test_votes(before: str, after: str) -> None:
-    """What uses candidates says which replaced which, whatever the hashes are."""
-    found = paired(using("base", before), using("head", after))
+    """Dependents decide which candidate replaced which, for any hashes."""
     pairs = (f"zlib:base{n} zlib:head{m}" for n, m in zip(before, after, strict=True))
-    assert found == expected("hdf5:base hdf5:head", "py:base py:head", *pairs)
+    assert paired(using("base", before), using("head", after)) == expected(
+        "hdf5:base hdf5:head", "py:base py:head", *pairs
+    )
 
 
 def test_votes_need_one_dependency_of_a_name() -> None:
-    """What uses several of one name does not vote for any of them; the hashes decide."""
+    """A dependent of several candidates does not vote; the hashes decide."""
     base, head = (
         [*using(side, "00")[:2], node(f"py:{side}", f"zlib:{side}0", f"zlib:{side}1")]
         for side in ("base", "head")
@@ -201,8 +188,7 @@ def test_votes_need_one_dependency_of_a_name() -> None:
     ours, theirs = (
         sorted(spec.hash for spec in specs if spec.name == "zlib") for specs in (base, head)
     )
-    found = paired(base, head)
-    assert found == {*expected("py:base py:head"), *zip(ours, theirs, strict=True)}
+    assert paired(base, head) == {*expected("py:base py:head"), *zip(ours, theirs, strict=True)}
 
 
 @pytest.mark.parametrize(
@@ -213,40 +199,40 @@ def test_votes_need_one_dependency_of_a_name() -> None:
         (("1",), ("1", "1"), Tie(1, 2, 1)),
         (("1", "1"), ("1", "1"), Tie(2, 2, 2)),
         (("1", "2"), ("1", "2"), None),
-        # Unlike ones are a tie as well where they are as much alike.
+        # Different specs are a tie as well if they are equally similar.
         (("1", "1"), ("2",), Tie(2, 1, 1)),
     ],
 )
 def test_ties(base: Sequence[str], head: Sequence[str], expected: Tie | None) -> None:
-    """What only the hashes decide is a tie, with all that they decide between."""
+    """Pairs that only the hashes decide are a tie, with all of its candidates."""
     sides = [
         side_of([hdf5(f"{side}{n}", version=version) for n, version in enumerate(versions)])
         for side, versions in (("base", base), ("head", head))
     ]
-    found = counterparts(*sides)
-    assert {*found.base_ties.values(), *found.head_ties.values()} == ({expected} - {None})
+    pairs = counterparts(*sides)
+    assert {*pairs.base_ties.values(), *pairs.head_ties.values()} == ({expected} - {None})
     if expected is not None:
-        assert [len(found.base_ties), len(found.head_ties)] == [len(base), len(head)]
-        assert found.num_bytes > replace(found, base_ties={}, head_ties={}).num_bytes
+        assert [len(pairs.base_ties), len(pairs.head_ties)] == [len(base), len(head)]
+        assert pairs.num_bytes > replace(pairs, base_ties={}, head_ties={}).num_bytes
 
 
 @pytest.mark.parametrize(("recipe", "verb"), [("a", "rebuilt"), ("b", "replaced")])
-def test_what_is_ambiguous_of_changes(recipe: str, verb: str) -> None:
-    """All changes of a tie are ambiguous, that of the spec that is gone, too; others are not."""
-    base = [*(hdf5(f"base{n}") for n in range(2)), node("zlib"), node("kept", stacks=("a",))]
-    head = [hdf5("head", package_hash=recipe * 52 + "===="), node("zlib:2"), node("kept")]
+def test_ambiguous_changes(recipe: str, verb: str) -> None:
+    """All changes of a tie are ambiguous, removed specs included; others are not."""
+    base = [*(hdf5(f"base{n}") for n in range(2)), node("zlib"), node("png", stacks=("a",))]
+    head = [hdf5("head", package_hash=recipe * 52 + "===="), node("zlib:2"), node("png")]
     before, after = map(side_of, (base, head))
     comparison = Comparison(before.frame, after.frame)
-    found = explain(comparison, before.graph, after.graph)
-    texts = found.why_ambiguous(comparison.specs)
+    explanation = explain(comparison, before.graph, after.graph)
+    texts = explanation.why_ambiguous(comparison.specs)
     ambiguous = {change.hash for change, text in zip(comparison.specs, texts, strict=True) if text}
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
     assert {*texts} == {None, f"1 of 2 was {verb}; which is not known"}
-    assert found.ties(comparison.specs).count(None) == len(comparison.specs) - 3
+    assert explanation.ties(comparison.specs).count(None) == len(comparison.specs) - 3
 
 
-def test_compilers_that_are_no_dependency() -> None:
-    """The name of such a compiler counts as one of a dependency, its version as one below."""
+def test_compilers_without_edges() -> None:
+    """A compiler's name counts as a direct dependency, its version as a transitive one."""
     before = hdf5("before", compiler="gcc@12", version="9", dependencies=None)
     other_name = replace(before, hash=hash_of("1"), compiler="clang@12")
     other_version = replace(before, hash=hash_of("2"), compiler="gcc@13")
@@ -260,27 +246,23 @@ def test_compilers_that_are_no_dependency() -> None:
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_more_unlike_ones_than_are_ranked_at_once(
-    monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    """Where they are ranked in pieces, all that can have a counterpart get one."""
+def test_ranking_in_pieces(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """If candidates are ranked in pieces, each spec still gets a counterpart."""
     monkeypatch.setattr(candidates, "MAX_CLASSES", number)
     monkeypatch.setattr(candidates, "_MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
         for side, count in (("base", 11), ("head", 7))
     )
-    found = paired(base, head)
-    assert len(found) == len({before for before, _ in found}) == len(head)
+    pairs = paired(base, head)
+    assert len(pairs) == len({before for before, _ in pairs}) == len(head)
     same = {spec.version: spec.hash for spec in head}
-    assert {(spec.hash, same[spec.version]) for spec in base if spec.version in same} <= found
+    assert {(spec.hash, same[spec.version]) for spec in base if spec.version in same} <= pairs
 
 
 @pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])
-def test_many_unlike_ones_with_a_stack_in_common(
-    monkeypatch: pytest.MonkeyPatch, max_pairs: int
-) -> None:
-    """They are found by their stacks, however many others there are."""
+def test_candidates_by_stack(monkeypatch: pytest.MonkeyPatch, max_pairs: int) -> None:
+    """Candidates with a common stack are found among any number of others."""
     monkeypatch.setattr(candidates, "MAX_CLASSES", 50)
     monkeypatch.setattr(candidates, "_MAX_PAIRS", max_pairs)
     base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]

@@ -1,4 +1,4 @@
-"""Coverage: lost and gained cells and what is nearest to them, beside the model."""
+"""Coverage: lost and gained cells and their nearest specs, against the model."""
 
 from collections.abc import Iterable, Sequence
 
@@ -34,12 +34,12 @@ DIMENSIONS = st.lists(st.sampled_from(CoverageDimension), max_size=8)
 
 
 def without_nearest(changes: Iterable[CoverageChange]) -> list[tuple[object, ...]]:
-    """Return the changes without what is nearest to them."""
+    """Return the changes without their nearest specs."""
     return [(change.kind, change.package, change.values, change.num_specs) for change in changes]
 
 
 def in_terms_of_the_model(change: CoverageChange, head: Frame) -> model.CellChange:
-    """Return a change as the model has it."""
+    """Return a change in the model's form."""
     return model.CellChange(
         change.kind is LOST,
         model.Cell(change.package, change.values),
@@ -49,7 +49,7 @@ def in_terms_of_the_model(change: CoverageChange, head: Frame) -> model.CellChan
 
 
 def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> None:
-    """Assert that cells, their order and numbers, and what is nearest are those of the model."""
+    """Assert that cells, their order, numbers and nearest specs are those of the model."""
     comparison = compared(base, head)
     changes = [
         in_terms_of_the_model(change, comparison.head)
@@ -63,9 +63,9 @@ def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> 
 def test_against_the_model(
     states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension], most: int
 ) -> None:
-    """Any choice of dimensions, in any order, one named twice too, or none at all.
+    """The model agrees for any dimensions, in any order, repeated or none.
 
-    Combinations are marked one by one, or numbered first where they are too many.
+    Combinations are marked in a table, or numbered first if there are too many.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(coverage_module, "_MOST_MARKED", most)
@@ -73,8 +73,8 @@ def test_against_the_model(
         check(base, head, dimensions)
 
 
-def test_a_real_week() -> None:
-    """Cells of real indexes are those of the model, in both directions."""
+def test_real_week() -> None:
+    """The model agrees on real indexes, in both directions."""
     before, after = (State(*records(date, STACKS[1:2])) for date in dates()[-2:])
     check(before, after, [STACK, TARGET])
     check(after, before, [COMPILER_NAME, OPERATING_SYSTEM, VERSION])
@@ -82,10 +82,10 @@ def test_a_real_week() -> None:
 
 @FEWER_EXAMPLES
 @given(pairs(), DIMENSIONS)
-def test_cells_are_found_and_selected(
+def test_find_and_select(
     states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension]
 ) -> None:
-    """By package and values, by kind, and by a text in the name of the package."""
+    """Cells are found by package and values, and selected by kind and by package search."""
     table = coverage(compare(*states), dimensions)
     records = list(table)
     for kinds in ([], [LOST], [GAINED, LOST]):
@@ -93,8 +93,8 @@ def test_cells_are_found_and_selected(
     assert list(table.select(search="LIB1")) == [
         record for record in records if "lib1" in record.package.lower()
     ]
-    for place, record in enumerate(records):
-        assert table.find(record.package, record.values) == place
+    for position, record in enumerate(records):
+        assert table.find(record.package, record.values) == position
         assert table.find(record.package, [*record.values, "more"]) is None
         assert table.find("nope", record.values) is None
         if record.values:
@@ -119,10 +119,8 @@ HEAD = [
 @pytest.mark.parametrize(
     ("dimension", "facts"), [(COMPILER, {"compiler": None}), (STACK, {"stacks": ("root",)})]
 )
-def test_a_dimension_that_a_side_does_not_state(
-    dimension: CoverageDimension, facts: dict[str, object]
-) -> None:
-    """Where a source states no compilers, or no stacks, none of them was lost or gained."""
+def test_unlisted_dimension(dimension: CoverageDimension, facts: dict[str, object]) -> None:
+    """If a side lists no compilers, or no stacks, none of them is lost or gained."""
     without = [replace(spec, **facts) for spec in BASE]
     assert not coverage(compare(BASE, without), [dimension])
     assert not coverage(compare(without, BASE), [TARGET, dimension])
@@ -132,7 +130,7 @@ def test_a_dimension_that_a_side_does_not_state(
 
 
 def test_usual_dimensions() -> None:
-    """Places are counted by stack and target, by target alone where a source states no stacks."""
+    """Coverage is by stack and target, or by target alone if a side lists no stacks."""
     without = [replace(spec, stacks=("root",)) for spec in BASE]
     assert usual_dimensions(compare(BASE, HEAD)) == [STACK, TARGET]
     assert usual_dimensions(compare(BASE, [])) == [STACK, TARGET]
@@ -141,7 +139,7 @@ def test_usual_dimensions() -> None:
 
 
 def test_scope() -> None:
-    """Masks choose what counts on each side by itself; a narrowed comparison has both sides."""
+    """Masks select the specs of each side separately; a narrowed comparison uses both sides."""
     comparison = compare(BASE, HEAD)
     in_e4s = SpecFilter(stacks=("e4s",))
     masks = comparison.base.select(in_e4s), comparison.head.select(in_e4s)
@@ -156,8 +154,8 @@ def test_scope() -> None:
     assert not coverage(comparison, [TARGET, STACK], nothing)
 
 
-def test_a_dimension_costs_once() -> None:
-    """To name a dimension a thousand times takes no more memory than to name it once."""
+def test_repeated_dimension() -> None:
+    """A dimension named a thousand times takes no more memory than once."""
     base = [a_spec(str(number), name=f"p{number}", target=f"t{number}") for number in range(2_000)]
     comparison = compare(base, [])
     once, often = (coverage(comparison, [TARGET, STACK] * times) for times in (1, 1_000))
@@ -169,20 +167,22 @@ def test_a_dimension_costs_once() -> None:
 
 @given(SPECS, DIMENSIONS)
 def test_cells_of_one_side(specs: list[Spec], dimensions: list[CoverageDimension]) -> None:
-    """The cells that some rows of a frame are in, with their numbers, in the same order."""
+    """The cells of some rows of a frame, with their numbers, in the same order."""
     distinct = [*dict.fromkeys(dimensions)]
     names = [dimension.value for dimension in distinct]
     frame = frame_of(specs)
     for package in frame.packages:
         rows = np.arange(len(frame), dtype=np.int32)[frame.rows_of(package)]
-        found = coverage_module.cells_of(frame, rows, distinct)
+        columns = coverage_module.cells_of(frame, rows, distinct)
         cells = [
             model.Cell(
                 frame.packages[code],
-                tuple(values[at] for values, at in zip(found.values, places, strict=True)),
+                tuple(values[at] for values, at in zip(columns.values, positions, strict=True)),
             )
-            for code, places in zip(found.packages.tolist(), found.codes.T.tolist(), strict=True)
+            for code, positions in zip(
+                columns.packages.tolist(), columns.codes.T.tolist(), strict=True
+            )
         ]
         expected = model.cells((spec for spec in specs if spec.name == package), names)
         assert cells == sorted(expected, key=lambda cell: model.order_of(cell, names))
-        assert found.num_specs.tolist() == [len(expected[cell]) for cell in cells]
+        assert columns.num_specs.tolist() == [len(expected[cell]) for cell in cells]

@@ -1,4 +1,4 @@
-"""What changed between two contents: tables of cases, and beside the model; narrowed too."""
+"""Changes between two contents: tables of cases, against the model, and narrowed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ UNKNOWABLE = ("size", "tarball", "namespace", "package_hash", "dependencies")
 
 
 def as_json(value: Any) -> Any:
-    """Return a value as JSON has it: lists for tuples."""
+    """Return a value in its JSON form: lists for tuples."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -82,10 +82,8 @@ DOWNGRADES = [
 
 
 @pytest.mark.parametrize(("before", "after", "kind"), DOWNGRADES)
-def test_what_falls_is_downgraded_only_where_it_is_on_both_sides(
-    before: Sequence[Any], after: Sequence[Any], kind: PackageChangeKind
-) -> None:
-    """A version that went with its architecture or its stack left nobody with an older one."""
+def test_downgrades(before: Sequence[Any], after: Sequence[Any], kind: PackageChangeKind) -> None:
+    """A version removed with its architecture or its stack is not a downgrade."""
     sides = [
         [
             a_spec(f"{version}{target}", version=version, target=target, stacks=stacks)
@@ -98,7 +96,7 @@ def test_what_falls_is_downgraded_only_where_it_is_on_both_sides(
 
 
 def build(text: str) -> list[Spec]:
-    """Return one spec a word: ``+rebuilt`` gives it another hash, ``+moved`` another stack."""
+    """Return a spec per word: ``+rebuilt`` gives it another hash, ``+moved`` another stack."""
     specs = [a_spec("other", name="other")]
     for word in text.split():
         version, _, what = word.partition("+")
@@ -110,13 +108,13 @@ def build(text: str) -> list[Spec]:
 
 @pytest.mark.parametrize(("base", "head", "kind"), KINDS)
 def test_package_change_kinds(base: str, head: str, kind: PackageChangeKind | None) -> None:
-    """The newest version decides first, then the set of versions, the hashes, other facts."""
+    """The newest version decides, then the set of versions, the hashes, and other facts."""
     changes = compare(build(base), build(head)).packages
     assert [(change.name, change.kind) for change in changes] == ([("hdf5", kind)] if kind else [])
 
 
 def test_versions_of_a_package_change() -> None:
-    """Versions are newest first, what was added and what was removed too."""
+    """Versions are newest first, as are those added and removed."""
     (change,) = compare(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
     assert (change.newest_before, change.newest_after) == ("1.10", "2.0")
     assert change.versions_before == ("1.10", "1.9", "1.2")
@@ -138,8 +136,8 @@ def test_versions_of_a_package_change() -> None:
         *[({}, {name: None}) for name in UNKNOWABLE],
     ],
 )
-def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """The stack root and facts that one side does not know are no change."""
+def test_ignored_differences(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """The stack root, and facts that one side does not list, are no change."""
     old, new = full_spec(**before), full_spec(**after)
     comparison = compare([old], [new])
     tables = comparison.specs, comparison.packages, comparison.stacks
@@ -163,8 +161,8 @@ def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
         ("package_hash", "other===="),
     ],
 )
-def test_one_fact(name: str, value: Any) -> None:
-    """A change of a hash that both have states the fact with its values before and after."""
+def test_changed_fact(name: str, value: Any) -> None:
+    """A change of a common hash has the fact with its values before and after."""
     old, new = full_spec(), full_spec(**{name: value})
     comparison = compare([old], [new])
     (change,) = comparison.specs
@@ -199,14 +197,14 @@ HEAD = [a_spec("come", name="zlib2"), a_spec("moved"), a_spec("stays", name="Zli
 def test_select_specs(
     kinds: list[SpecChangeKind] | None, conditions: SpecFilter | None, labels: set[str]
 ) -> None:
-    """A change is chosen where its spec meets the conditions, as it was or as it is."""
+    """A change is selected if its spec matches the conditions before or after."""
     changes = compare(BASE, HEAD).specs.select(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_specs_in_order(descending: bool) -> None:
-    """By package and hash, or by kind and then so; each is found at its place."""
+def test_orders_of_specs(descending: bool) -> None:
+    """Changes sort by package and hash, or first by kind; each is found at its position."""
     changes = compare(BASE, HEAD).specs
     kinds = list(SpecChangeKind)
     assert len({change.kind for change in changes}) == len(kinds)
@@ -221,7 +219,7 @@ def test_specs_in_order(descending: bool) -> None:
 
 
 def changed_facts(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> list[Any]:
-    """Return the facts that differ with their values, by name; stacks where both sides have any."""
+    """Return the differing facts with their values; stacks only if both sides list any."""
     changes = changed_fields(before, after)
     return (
         changes
@@ -232,7 +230,7 @@ def changed_facts(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -
 
 @given(pairs())
 def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
-    """What was added, removed and changed, and in which facts, follows from sets of records."""
+    """Added, removed and changed specs, and changed facts, follow from sets of records."""
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
     comparison = compare(*states)
     shared = base.keys() & head.keys()
@@ -273,9 +271,9 @@ def hash_at(frame: Frame, row: int | None) -> str | None:
 
 @given(pairs())
 def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
-    """A stack is the set of its hashes; root, the union of all stacks, is left out.
+    """A stack is a set of hashes; root, the union of all stacks, is left out.
 
-    Where a side states no stacks, none came and none went.
+    If a side lists no stacks, none is added or removed.
     """
     if not state_stacks(states):
         assert not compare(*states).stacks
@@ -326,7 +324,7 @@ FILTERS = st.builds(
 
 
 def meets(spec: Spec, conditions: SpecFilter) -> bool:
-    """Tell whether a record meets the conditions of a filter that FILTERS draws."""
+    """Return whether a spec meets the conditions of a filter that FILTERS draws."""
     return (
         (conditions.packages is None or spec.name in conditions.packages)
         and (conditions.stacks is None or bool({*spec.stacks} & {*conditions.stacks}))
@@ -336,11 +334,11 @@ def meets(spec: Spec, conditions: SpecFilter) -> bool:
 
 
 def of_hashes(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return the changed hashes without their rows, which are those of the frames."""
+    """Return the changed hashes without their rows, which depend on the frames."""
     return [(change.kind.value, change.name, change.hash) for change in comparison.specs]
 
 
-def assert_alike(one: Comparison, other: Comparison) -> None:
+def assert_equal(one: Comparison, other: Comparison) -> None:
     """Assert that two comparisons have the same changes."""
     assert of_hashes(one) == of_hashes(other)
     assert fields_of(one) == fields_of(other)
@@ -352,25 +350,23 @@ def assert_alike(one: Comparison, other: Comparison) -> None:
 
 @FEWER_EXAMPLES
 @given(pairs(), FILTERS)
-def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
-    states: tuple[list[Spec], list[Spec]], conditions: SpecFilter
-) -> None:
-    """As if both contents held nothing else; a hash that both have stays whole.
+def test_narrowed_comparison(states: tuple[list[Spec], list[Spec]], conditions: SpecFilter) -> None:
+    """A narrowed comparison equals that of the matching specs; common hashes stay common.
 
-    But whether a source states stacks follows from all that it holds.
+    Whether a source lists stacks follows from all of its specs.
     """
     hashes = {spec.hash for specs in states for spec in specs if meets(spec, conditions)}
-    kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
-    assume(state_stacks(kept) == state_stacks(states))
+    matching = [[spec for spec in specs if spec.hash in hashes] for specs in states]
+    assume(state_stacks(matching) == state_stacks(states))
     comparison = compare(*states)
     chosen = narrowed(comparison, conditions)
-    assert_alike(chosen, compare(*kept))
+    assert_equal(chosen, compare(*matching))
     assert list(chosen.specs) == list(comparison.specs.select(conditions=conditions))
 
 
 @pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])
-def test_what_is_gone_from_a_stack(stack: str, size: int | None) -> None:
-    """A stack that no spec of the package has any more is removed, for this package."""
+def test_package_removed_from_a_stack(stack: str, size: int | None) -> None:
+    """A stack without any spec of the package is removed, for this package."""
     others = [a_spec("other", name="zlib", stacks=("e4s", "hep", "root"), size=7)]
     base = [a_spec("1", stacks=(stack, "root"), size=size), *others]
     chosen = narrowed(compare(base, others), SpecFilter(packages=("hdf5",)))

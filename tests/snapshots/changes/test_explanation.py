@@ -1,4 +1,4 @@
-"""An explanation answers for any part of a comparison, as a naive walk over records does."""
+"""Explanations of any part of a comparison, against the model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ BASE = [
     node("zlib", version="1.2"),
     node("hdf5", "zlib"),
     node("py", "hdf5"),
-    node("kept"),
+    node("png"),
     node("gone"),
     node("moved", stacks=("e4s",)),
 ]
@@ -48,17 +48,17 @@ HEAD = [
     node("zlib:2", version="1.3"),
     node("hdf5:2", "zlib:2", variants=("+mpi",)),
     node("py:2", "hdf5:2"),
-    node("kept"),
+    node("png"),
     node("new"),
     node("moved", stacks=("hep",)),
 ]
 
 
 def test_fields_of_counterparts() -> None:
-    """Both specs of a pair list the own facts in which they differ."""
-    found = explained(BASE, HEAD)
-    changes = found.comparison.specs
-    fields = changes.fields(found.counterpart_rows(changes))
+    """Both specs of a pair list their differing own facts."""
+    explanation = explained(BASE, HEAD)
+    changes = explanation.comparison.specs
+    fields = changes.fields(explanation.counterpart_rows(changes))
     values_of = {
         change.hash: {change.path: (change.before, change.after) for change in own}
         for change, own in zip(changes, fields, strict=True)
@@ -76,48 +76,50 @@ def test_fields_of_counterparts() -> None:
     assert values_of[hash_of("moved")] == {"stacks": (["e4s"], ["hep"])}
 
 
-def test_parts_of_the_table() -> None:
-    """The answers about some of the changes are those of the whole comparison."""
-    found = explained(BASE, HEAD)
-    changes = found.comparison.specs
-    places = np.arange(len(changes))[::-2].astype(np.int32)
-    part = changes.take(places)
-    for column in (found.reasons, found.counterpart_rows, found.main_causes, found.head_rows):
-        assert (column(part) == column(changes)[places]).all()
-    whole, some = found.involved(changes), found.involved(part)
-    for number, place in enumerate(places.tolist()):
-        one = whole.numbers[whole.offsets[place] : whole.offsets[place + 1]]
+def test_part_of_the_table() -> None:
+    """The columns of some changes are those of the entire comparison."""
+    explanation = explained(BASE, HEAD)
+    changes = explanation.comparison.specs
+    rows = np.arange(len(changes))[::-2].astype(np.int32)
+    part = changes.take(rows)
+    for name in ("reasons", "counterpart_rows", "main_causes", "head_rows"):
+        column = getattr(explanation, name)
+        assert (column(part) == column(changes)[rows]).all()
+    entire, some = explanation.involved(changes), explanation.involved(part)
+    for number, row in enumerate(rows.tolist()):
+        one = entire.numbers[entire.offsets[row] : entire.offsets[row + 1]]
         other = some.numbers[some.offsets[number] : some.offsets[number + 1]]
         assert one.tolist() == other.tolist()
-    assert len(found.involved(changes.take(places[:0])).numbers) == 0
+    assert len(explanation.involved(changes.take(rows[:0])).numbers) == 0
 
 
 @FEWER_EXAMPLES
 @given(pairs())
 def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
-    """Changes have causes where, and only where, they have a counterpart."""
-    found = explained(*contents)
-    changes = found.comparison.specs
-    paired = found.counterpart_rows(changes) >= 0
-    assert ((found.main_causes(changes) >= 0) == paired).all()
-    assert ((np.diff(found.involved(changes).offsets) > 0) == paired).all()
-    assert np.count_nonzero(paired) == 2 * len(found.counterparts)
-    once = found.pairs_once(changes)
-    assert len(once) == len(changes) - len(found.counterparts)
-    assert not (found.counterpart_rows(once)[once.after < 0] >= 0).any()
+    """Changes have causes if, and only if, they have a counterpart."""
+    explanation = explained(*contents)
+    changes = explanation.comparison.specs
+    paired = explanation.counterpart_rows(changes) >= 0
+    assert ((explanation.main_causes(changes) >= 0) == paired).all()
+    assert ((np.diff(explanation.involved(changes).offsets) > 0) == paired).all()
+    assert np.count_nonzero(paired) == 2 * len(explanation.counterparts)
+    once = explanation.pairs_once(changes)
+    assert len(once) == len(changes) - len(explanation.counterparts)
+    assert not (explanation.counterpart_rows(once)[once.after < 0] >= 0).any()
     removed = changes.take(changes.after < 0)
-    assert len(found.pairs_once(removed)) == len(removed), "of a pair with one side in the list"
-    rows = found.without_counterpart()
+    assert len(explanation.pairs_once(removed)) == len(removed)
+    rows = explanation.without_counterpart()
     added = [change for change, is_pair in zip(changes, paired, strict=True) if not is_pair]
-    assert {found.head.frame.hashes.at(row) for row in rows.tolist()} == {
+    assert {explanation.head.frame.hashes.at(row) for row in rows.tolist()} == {
         change.hash for change in added if change.kind is ADDED
     }
-    rows = found.head_rows(changes)
-    assert sorted(rows[paired].tolist()) == sorted([*found.counterparts.head_rows.tolist()] * 2)
+    rows = explanation.head_rows(changes)
+    head_rows = explanation.counterparts.head_rows.tolist()
+    assert sorted(rows[paired].tolist()) == sorted(head_rows * 2)
 
 
 def test_size() -> None:
-    """The bytes that an explanation counts are about those that it takes, and not fewer."""
+    """The estimated size of an explanation is at least the memory that it takes."""
     base: list[Spec] = []
     head: list[Spec] = []
     for number in range(2_000):
@@ -136,15 +138,15 @@ def test_size() -> None:
         _ = records(made.causes)
         made.causes.path(int(made.counterparts.head_rows[-1]))
 
-    found, held = measured(lambda: explain(comparison, before.graph, after.graph), use)
-    counted = found.num_bytes - comparison.num_bytes
+    explanation, size = measured(lambda: explain(comparison, before.graph, after.graph), use)
+    counted = explanation.num_bytes - comparison.num_bytes
     counted -= before.graph.num_bytes + after.graph.num_bytes
-    assert held <= counted <= 3 * held
+    assert size <= counted <= 3 * size
 
 
 @pytest.mark.untraced
 @given(weeks())
-def test_made_up_weeks(week: Week) -> None:
+def test_drawn_weeks(week: Week) -> None:
     """Reasons, counterparts and causes are those of the model."""
     check(*week)
 
@@ -152,16 +154,16 @@ def test_made_up_weeks(week: Week) -> None:
 @pytest.mark.untraced
 @examples(100)
 @given(st.one_of(crowds, users))
-def test_many_alike(week: Week) -> None:
-    """Counterparts are chosen as in the model where a package has many specs, and users vote."""
+def test_many_specs_of_a_package(week: Week) -> None:
+    """The model agrees on packages with many specs, with votes of dependents."""
     check_reasons(*week)
 
 
 @pytest.mark.untraced
 @examples(25)  # each is a catalog of its own
 @given(towers)
-def test_far_above(week: Week) -> None:
-    """The model agrees where causes lie far below what they rebuilt."""
+def test_deep_dependencies(week: Week) -> None:
+    """The model agrees on causes far below the specs that they rebuilt."""
     check(*week)
 
 
@@ -171,48 +173,48 @@ def test_real_week() -> None:
 
 
 def check(base: State, head: State) -> None:
-    """Fail where a counterpart, a reason, a cause, its numbers or a path are not the model's."""
+    """Assert that counterparts, reasons, causes, numbers and paths are the model's."""
     check_causes(base, head, check_reasons(base, head))
 
 
 def check_reasons(base: State, head: State) -> dict[str, str]:
-    """Fail where a counterpart or a reason is not the model's; return the counterparts."""
+    """Assert that counterparts and reasons are the model's; return the counterparts."""
     returned = frozenset(digest for digest in head.specs if digest < "n")
-    found = Explained(base, head, returned)
+    week = Explained(base, head, returned)
     expected, ties = counterparts_and_ties(base, head)
-    assert found.counterparts(ADDED) == expected
-    assert found.ties == ties
-    assert found.counterparts(REMOVED) == {before: after for after, before in expected.items()}
-    assert found.reasons(ADDED) == added_reasons(base, head, returned)
-    assert found.reasons(REMOVED) == removed_reasons(base, head)
-    assert set(found.reasons(CHANGED).values()) <= {"facts"}
+    assert week.counterparts(ADDED) == expected
+    assert week.ties == ties
+    assert week.counterparts(REMOVED) == {before: after for after, before in expected.items()}
+    assert week.reasons(ADDED) == added_reasons(base, head, returned)
+    assert week.reasons(REMOVED) == removed_reasons(base, head)
+    assert set(week.reasons(CHANGED).values()) <= {"facts"}
     return expected
 
 
 def check_causes(base: State, head: State, pairs: Mapping[str, str]) -> None:
-    """Fail where a cause of counterparts, its numbers or a path are not the model's."""
+    """Assert that the causes of counterparts, their numbers and paths are the model's."""
     expected = Causes(base, head, pairs)
-    found = Explained(base, head)
+    week = Explained(base, head)
     num_specs = Counter(expected.main.values())
-    assert found.causes == expected.ordered()
-    assert found.num_specs == {cause: num_specs[cause] for cause in expected.ordered()}
-    assert found.num_involved == expected.num_involved
-    assert found.together == {cause: expected.together(cause) for cause in expected.ordered()}
-    assert found.specs(involved=False) == {cause: expected.specs(cause) for cause in found.causes}
-    assert found.specs(involved=True) == {
-        cause: expected.involved_in(cause) for cause in found.causes
+    assert week.causes == expected.ordered()
+    assert week.num_specs == {cause: num_specs[cause] for cause in week.causes}
+    assert week.num_involved == expected.num_involved
+    assert week.together == {cause: expected.together(cause) for cause in week.causes}
+    assert week.specs(involved=False) == {cause: expected.specs(cause) for cause in week.causes}
+    assert week.specs(involved=True) == {
+        cause: expected.involved_in(cause) for cause in week.causes
     }
-    assert found.packages == {cause: expected.packages(cause) for cause in expected.ordered()}
-    assert found.facts == {cause: expected.facts(cause) for cause in expected.ordered()}
-    assert found.main == expected.main | {
+    assert week.packages == {cause: expected.packages(cause) for cause in week.causes}
+    assert week.facts == {cause: expected.facts(cause) for cause in week.causes}
+    assert week.main == expected.main | {
         pairs[digest]: main for digest, main in expected.main.items()
     }
     for after, before in pairs.items():
-        involved = found.involved[after]
+        involved = week.involved[after]
         assert involved[0] == expected.main[after]
         assert set(involved) == expected.involved[after]
         assert len(involved) == len(expected.involved[after])
-        assert found.involved[before] == involved
-        assert expected.is_shortest_path(after, found.paths[after])
+        assert week.involved[before] == involved
+        assert expected.is_shortest_path(after, week.paths[after])
     some = [digest for digest in head.specs if digest < "n"]
-    assert found.counted(some) == expected.counted(some)
+    assert week.counted(some) == expected.counted(some)

@@ -1,4 +1,4 @@
-"""What is missing to install specs from a cache alone, beside the model and raw indexes."""
+"""Missing dependencies of a cache, against the model and raw indexes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
 
 
 def affected_by(state: State) -> dict[str, set[str]]:
-    """Return the hashes that each hole affects, most first."""
+    """Return the hashes that each hole affects, the largest hole first."""
     frame, graph = frame_and_graph(state)
     holes = Holes(graph)
     texts = frame.hashes.texts
@@ -59,7 +59,7 @@ def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
     ],
 )
 def test_holes(state: State, expected: Mapping[str, int]) -> None:
-    """What is missing by link and run edges, however far, and how many specs need it."""
+    """Nodes missing by link and run edges, direct or transitive, and the affected specs."""
     _, graph = frame_and_graph(state)
     assert {hole.name: hole.num_affected for hole in Holes(graph)} == expected
 
@@ -67,8 +67,8 @@ def test_holes(state: State, expected: Mapping[str, int]) -> None:
 @pytest.mark.parametrize(
     "fact", [{"external_path": "/usr"}, {"external_modules": ("gcc/12",)}], ids=str
 )
-def test_what_is_external_is_no_hole(fact: Mapping[str, Any]) -> None:
-    """By its path or its modules; what it depends on itself is reached, too."""
+def test_external_specs(fact: Mapping[str, Any]) -> None:
+    """An external spec, by path or modules, is no hole; its dependencies may be."""
     state = chain("named", "stated", "cache")
     outside = [replace(spec, **fact) for spec in state.nodes.values() if spec.name == "p1"]
     external = State(state.specs.values(), outside)
@@ -80,7 +80,7 @@ def test_what_is_external_is_no_hole(fact: Mapping[str, Any]) -> None:
 @FEWER_EXAMPLES
 @given(weeks() | towers)
 def test_against_the_model(pair: tuple[State, State]) -> None:
-    """Holes of made-up states with cycles and unstated facts; those that affect most are first."""
+    """The model agrees on states with cycles and unlisted facts; the largest hole is first."""
     for state in pair:
         _, graph = frame_and_graph(state)
         order = [(-hole.num_affected, hole.name) for hole in Holes(graph)]
@@ -91,7 +91,7 @@ def test_against_the_model(pair: tuple[State, State]) -> None:
 @FEWER_EXAMPLES
 @given(towers)
 def test_some_rows(pair: tuple[State, State]) -> None:
-    """Only what they reach is a hole, and only they are affected."""
+    """Only nodes that the rows reach are holes, and only the rows are affected."""
     state = pair[1]
     frame, graph = frame_and_graph(state)
     mask = np.arange(len(frame)) % 2 == 0
@@ -107,8 +107,8 @@ def test_some_rows(pair: tuple[State, State]) -> None:
         assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
 
 
-def test_a_real_index() -> None:
-    """With every seventh spec missing, and real external ones."""
+def test_real_index() -> None:
+    """The model agrees if every seventh spec is missing, with real external specs."""
     inside, outside = records(dates()[0], STACKS[:1])
     missing = sorted(inside, key=lambda spec: spec.hash)[::7]
     state = State([spec for spec in inside if spec not in missing], [*outside, *missing])
@@ -116,8 +116,8 @@ def test_a_real_index() -> None:
     assert affected_by(state) == questions.holes(state)
 
 
-def test_a_long_chain() -> None:
-    """It is not walked by recursion."""
+def test_long_chain() -> None:
+    """A long chain does not exceed the recursion limit."""
     state = chain("named", *["cache"] * 1_000)
     _, graph = frame_and_graph(state)
     (hole,) = Holes(graph)

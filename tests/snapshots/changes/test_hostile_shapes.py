@@ -1,4 +1,4 @@
-"""Graphs that Spack does not make: explanations of them end."""
+"""Explanations of extreme graphs, which Spack does not create."""
 
 from collections.abc import Sequence
 
@@ -24,9 +24,9 @@ class Week:
     def add(
         self, name: str, needs: Sequence[str] = (), label: str = "", recipes: Sequence[str] = "rr"
     ) -> None:
-        """Add a node to both sides, known by its name and label, with the recipe of each side.
+        """Add a node to both sides, with a name, a label and the recipe of each side.
 
-        ``needs`` are the names and labels of what it depends on, which need not be there.
+        ``needs`` are the names and labels of its dependencies, which may be absent.
         """
         for side, specs in enumerate(self._specs):
             edges = [self._edge(need, side) for need in needs]
@@ -63,8 +63,8 @@ def test_deep_chain() -> None:
     assert len(explained.path(top)) == DEEP
 
 
-def test_more_ways_than_can_be_counted() -> None:
-    """Two to the power of hundreds of ways to one cause are not walked one by one."""
+def test_exponential_number_of_paths() -> None:
+    """Two to the power of hundreds of paths to one cause are not walked one by one."""
     week = Week()
     week.add("left0", recipes="rs")
     week.add("right0", recipes="rs")
@@ -79,7 +79,7 @@ def test_more_ways_than_can_be_counted() -> None:
 
 
 def test_thousands_of_equal_specs() -> None:
-    """Equal specs of one package are paired one to one, by their hashes."""
+    """Equal specs of one package are paired by their hashes."""
     week = Week()
     for number in range(MANY):
         week.add("hdf5", ["zlib"], label=str(number))
@@ -94,7 +94,7 @@ def test_thousands_of_equal_specs() -> None:
 
 
 def test_thousands_of_equal_dependencies() -> None:
-    """A spec that depends on thousands of one name has the causes of each of them."""
+    """A spec with thousands of dependencies of one name has the causes of each of them."""
     week = Week()
     labels = [str(number) for number in range(2_000)]
     week.add("top", [f"zlib {label}" for label in labels])
@@ -104,8 +104,8 @@ def test_thousands_of_equal_dependencies() -> None:
     assert explained.num_specs == {Cause(Kind.RECIPE, "zlib"): 2_001}
 
 
-def test_thousands_that_changed_themselves() -> None:
-    """Each of thousands of causes that all hang together is counted for all above it."""
+def test_thousands_of_connected_causes() -> None:
+    """Each of thousands of connected causes is counted for all specs above it."""
     week = Week()
     week.add("p0", recipes="rs")
     for number in range(1, DEEP):

@@ -1,4 +1,4 @@
-"""What would be built again if packages changed, beside the model and raw indexes."""
+"""Specs that a change of packages rebuilds, against the model and raw indexes."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -28,7 +28,7 @@ from tests.snapshots.factories import a_spec
 
 
 def rebuilt(state: State, packages: Collection[str]) -> set[str]:
-    """Return the hashes of what would be built again."""
+    """Return the hashes of the specs that would be rebuilt."""
     frame, graph = frame_and_graph(state)
     rows = np.flatnonzero(rows_above(frame, graph, packages)).tolist()
     return {frame.hashes.at(row) for row in rows}
@@ -37,15 +37,15 @@ def rebuilt(state: State, packages: Collection[str]) -> set[str]:
 @FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich", "nothing")), max_size=2))
 def test_against_the_model(week: tuple[State, State], packages: set[str]) -> None:
-    """Packages that nothing has, and those outside the cache, among them."""
+    """The model agrees for packages without specs, and for those outside the cache."""
     for state in week:
         assert rebuilt(state, packages) == questions.rebuilt(state, packages)
 
 
 @FEWER_EXAMPLES
 @given(towers, st.integers(0, 5), st.booleans())
-def test_the_largest(pair: tuple[State, State], most: int, is_part: bool) -> None:
-    """Packages of the rows that count, most of them first, then by name; up to a number."""
+def test_largest_impacts(pair: tuple[State, State], most: int, is_part: bool) -> None:
+    """The packages of the counted rows, largest first, then by name, up to a number."""
     for state in pair:
         frame, graph = frame_and_graph(state)
         mask = np.arange(len(frame)) % 2 == 1 if is_part else np.ones(len(frame), np.bool_)
@@ -59,16 +59,14 @@ def test_the_largest(pair: tuple[State, State], most: int, is_part: bool) -> Non
             key=lambda item: (-item[1], item[0]),
         )
         for bound in (most, 10_000):
-            found = largest_impacts(frame, graph, mask, bound)
-            assert [(entry.package, entry.num_specs) for entry in found] == expected[:bound]
+            largest = largest_impacts(frame, graph, mask, bound)
+            assert [(entry.package, entry.num_specs) for entry in largest] == expected[:bound]
 
 
 @FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2), st.booleans())
-def test_what_a_change_came_to(
-    week: tuple[State, State], packages: set[str], is_part: bool
-) -> None:
-    """The specs that any cause in the packages reached, each once; those marked alone."""
+def test_outcome(week: tuple[State, State], packages: set[str], is_part: bool) -> None:
+    """The specs that any cause in the packages reached, each once, and only marked ones."""
     model = Causes(*week, counterparts(*week))
     (base, base_graph), (head, head_graph) = map(frame_and_graph, week)
     explanation = explain(Comparison(base, head), base_graph, head_graph)
@@ -80,16 +78,16 @@ def test_what_a_change_came_to(
         for cause in model.num_involved
         if cause.package in packages and model.involved_in(cause) & marked
     }
-    came_to = outcome(explanation, packages, mask)
-    names = [explanation.causes.name_of(number) for number in came_to.causes]
+    result = outcome(explanation, packages, mask)
+    names = [explanation.causes.name_of(number) for number in result.causes]
     assert {(name.kind.name, name.package, name.before, name.after) for name in names} == {
         (cause.kind.name, cause.package, cause.before, cause.after) for cause in reached
     }
-    assert came_to.num_specs == len(set[str]().union(*reached.values()))
+    assert result.num_specs == len(set[str]().union(*reached.values()))
 
 
 def test_gettext_in_a_real_week() -> None:
-    """Its recipe changed, and 111 others were rebuilt with it, as the impact predicts."""
+    """The impact predicts the 111 other specs that a new recipe rebuilt."""
     state = State(*records("2026-06-20", ["e4s"]))
     frame, graph = frame_and_graph(state)
     mask = rows_above(frame, graph, ["gettext"])
@@ -97,7 +95,7 @@ def test_gettext_in_a_real_week() -> None:
 
 
 def test_counts() -> None:
-    """By stack and target, the largest first; root is not a stack, and some sizes are unknown."""
+    """Counts by stack and target, largest first, without root; sizes may be unknown."""
     specs = [
         a_spec("1", name="a", stacks=("e4s", "root"), target="zen4", size=100),
         a_spec("2", name="a", stacks=("e4s", "hep", "root"), target="zen4", size=50),
@@ -121,8 +119,8 @@ def test_counts() -> None:
     assert impact(frame, rows_above(frame, graph, ["a"])).by_stack is None
 
 
-def test_labels() -> None:
-    """As nixpkgs has them, each up to its bound."""
+def test_size_labels() -> None:
+    """The labels are those of nixpkgs, each up to its bound."""
     numbers = (0, 1, 10, 11, 100, 101, 500, 501, 1_000, 1_001, 10**6)
     labels = Counter(map(size_label, numbers))
     assert labels == {

@@ -1,4 +1,4 @@
-"""Which items each node of a graph reaches, beside a plain walk from each."""
+"""The items that each node of a graph reaches, against a plain walk."""
 
 from random import Random
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tests.snapshots.factories import seeded
 
 
 class Drawn(NamedTuple):
-    """A graph, and the items that stand at its nodes: pairs of a node and an item."""
+    """A graph, and its items as pairs of a node and an item."""
 
     size: int
     edges: list[tuple[int, int]]
@@ -22,7 +22,7 @@ class Drawn(NamedTuple):
     items: list[tuple[int, int]]
 
     def items_below(self, start: int) -> set[int]:
-        """Return the items at a node and at all that it leads to."""
+        """Return the items of a node and of all nodes that it leads to."""
         seen, waiting = {start}, [start]
         while waiting:
             node = waiting.pop()
@@ -33,7 +33,7 @@ class Drawn(NamedTuple):
 
 
 def _drawn(random: Random) -> Drawn:
-    """Return nodes that lead to each other, in circles too, some of them with items."""
+    """Return a graph with cycles, some of whose nodes have items."""
     size = random.randrange(1, 40)
     edges = sorted(
         (random.randrange(size), random.randrange(size)) for _ in range(random.randrange(2 * size))
@@ -43,10 +43,10 @@ def _drawn(random: Random) -> Drawn:
     return Drawn(size, edges, random.randrange(1, size + 1), num_items, items)
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("is_cached", [True, False])
 @given(seeded(_drawn))
-def test_items_below_each_spec(is_kept: bool, drawn: Drawn) -> None:
-    """The items of a spec are those of all nodes that it leads to, kept or made block by block."""
+def test_items_below_each_spec(is_cached: bool, drawn: Drawn) -> None:
+    """A spec has the items of all nodes that it leads to, cached or computed in blocks."""
     num_specs, num_items = drawn.num_specs, drawn.num_items
     expected = [drawn.items_below(spec) for spec in range(num_specs)]
     specs_of = [
@@ -55,19 +55,18 @@ def test_items_below_each_spec(is_kept: bool, drawn: Drawn) -> None:
     sources, targets = np.array(drawn.edges, np.int32).reshape(-1, 2).T
     nodes, items = np.array(drawn.items, np.int64).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
-        if not is_kept:
+        if not is_cached:
             patch.setattr("snapshots.changes.involvement.KEPT_BYTES", 0)
             patch.setattr("snapshots.changes.involvement.BLOCK_BYTES", 1)
         order = FromBelow(sources, targets, drawn.size)
         involvement = Involvement(num_items, nodes, items, order, num_specs)
-        assert (involvement.num_bytes > 0) == is_kept
+        assert (involvement.num_bytes > 0) == is_cached
         num_involved, sets = involvement.totals()
         assert num_involved.tolist() == list(map(len, specs_of))
         assert [
             [specs_of[item] == specs_of[other] for other in range(num_items)]
             for item in range(num_items)
         ] == (sets[:, None] == sets).tolist()
-
         numbers = Random(num_items).sample(range(num_items), num_items)
         involvement.renumber(np.array(numbers))
         assert [set(involvement.specs_of(number).tolist()) for number in range(num_items)] == [

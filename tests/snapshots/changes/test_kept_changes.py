@@ -1,4 +1,4 @@
-"""What is kept of the difference of two neighbours, and hashes as numbers."""
+"""The stored difference between two adjacent revisions, and hashes as numbers."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from tests.snapshots.factories import a_spec, digest_of
 from tests.snapshots.timelines.pasts import PASTS
 
 NUMBERS = st.lists(
-    # Some agree in the bits that are looked at first, and in nothing else.
+    # Some share the bits that are compared first, and no others.
     st.builds(
         lambda high, low: high * 2**16 + low, st.integers(-(2**47), 2**47 - 1), st.integers(0, 3)
     ),
@@ -41,36 +41,38 @@ NUMBERS = st.lists(
 
 
 @given(NUMBERS, NUMBERS, NUMBERS)
-def test_places_of_numbers(some: list[int], wanted: list[int], others: list[int]) -> None:
-    """Each as often as it is there, in an array of its own or a part of another one."""
-    numbers = np.array([*some, *wanted, *others], np.int64)
-    known = {*some, *wanted[::2]}
-    expected = [place for place, number in enumerate(numbers.tolist()) if number in known]
-    known_numbers = np.array([*known], np.int64)
-    assert places_of(known_numbers, numbers).tolist() == expected
-    apart = np.repeat(numbers, 2)[::2]
-    assert places_of(known_numbers, apart).tolist() == expected
+def test_places_of_numbers(some: list[int], members: list[int], others: list[int]) -> None:
+    """Each occurrence of a number is found, in contiguous and in strided arrays."""
+    numbers = np.array([*some, *members, *others], np.int64)
+    present = {*some, *members[::2]}
+    expected = [place for place, number in enumerate(numbers.tolist()) if number in present]
+    present_numbers = np.array([*present], np.int64)
+    assert places_of(present_numbers, numbers).tolist() == expected
+    strided = np.repeat(numbers, 2)[::2]
+    assert places_of(present_numbers, strided).tolist() == expected
 
 
 @pytest.mark.untraced
 @examples(35)
 @given(PASTS)
-def test_what_is_kept_is_what_the_explanation_says(past: Past) -> None:
-    """Rows, counts, packages and numbers, of each pair of neighbours."""
+def test_stored_changes(past: Past) -> None:
+    """Rows, counts, packages and numbers of adjacent revisions are those of the model."""
     for pair in past.history.pairs:
-        kept = past.kept(pair)
+        stored = past.kept(pair)
         expected = past.rows([pair])
         names = ["name", "hash", "kind", "version", "reason"]
-        assert kept.rows.select(names).to_pylist() == expected.select(names).to_pylist()
-        assert kept.counts == past.counts(pair)
-        assert_packages(kept, expected.to_pylist(), past, pair)
-        assert_numbers(kept, expected.to_pylist())
+        assert stored.rows.select(names).to_pylist() == expected.select(names).to_pylist()
+        assert stored.counts == past.counts(pair)
+        assert_packages(stored, expected.to_pylist(), past, pair)
+        assert_numbers(stored, expected.to_pylist())
 
 
-def assert_packages(kept: KeptChanges, rows: list[dict[str, Any]], past: Past, pair: Pair) -> None:
-    """Hold that each package that changed is there once, with as many specs as rows have it."""
-    assert {package.name for package in kept.packages} >= {row["name"] for row in rows}
-    for package in kept.packages:
+def assert_packages(
+    stored: KeptChanges, rows: list[dict[str, Any]], past: Past, pair: Pair
+) -> None:
+    """Assert that each changed package is stored once, with the counts of its rows."""
+    assert {package.name for package in stored.packages} >= {row["name"] for row in rows}
+    for package in stored.packages:
         own = [row for row in rows if row["name"] == package.name]
         kinds = Counter(row["kind"] for row in own)
         assert (package.specs_added, package.specs_removed, package.specs_changed) == tuple(
@@ -93,23 +95,23 @@ def assert_packages(kept: KeptChanges, rows: list[dict[str, Any]], past: Past, p
         assert set(package.versions_removed) == before - after
 
 
-def assert_numbers(kept: KeptChanges, rows: list[dict[str, Any]]) -> None:
-    """Hold that each hash that took no place has its number, with its reason, and each that went.
+def assert_numbers(stored: KeptChanges, rows: list[dict[str, Any]]) -> None:
+    """Assert that new hashes are stored as numbers with reasons, and removed ones as numbers.
 
-    That is in the table of comparisons.
+    They are in the table of comparisons.
     """
-    (row,) = comparisons_table([kept], "cachelog 1", None).to_pylist()
+    (row,) = comparisons_table([stored], "cachelog 1", None).to_pylist()
     new = {row["hash"]: row["reason"] for row in rows if row["reason"].startswith("new_")}
     numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()
-    found = {entry["number"]: entry["reason"] for entry in row["new_specs"]}
-    assert found == dict(zip(numbers, new.values(), strict=True))
+    numbered = {entry["number"]: entry["reason"] for entry in row["new_specs"]}
+    assert numbered == dict(zip(numbers, new.values(), strict=True))
     removed = [row["hash"] for row in rows if row["kind"] == "removed"]
     numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
     assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
 
 
-def test_rows_stand_by_package_and_hash() -> None:
-    """As the table that they are added to is sorted."""
+def test_order_of_rows() -> None:
+    """Rows are sorted by package and hash, as their table is."""
     base = side_of([a_spec(label, name=f"p{label}") for label in "bdx"])
     head = side_of([a_spec(label, name=f"p{label}") for label in "aecx"])
     rows = keep_changes(base, head).rows
@@ -118,8 +120,8 @@ def test_rows_stand_by_package_and_hash() -> None:
     assert set(rows["base"].to_pylist()) == {base.frame.digest}
 
 
-def test_the_table_counts_every_reason() -> None:
-    """But for what is not a fact of two contents, and the one of all that changed."""
+def test_counts_of_reasons() -> None:
+    """The table counts each reason that two contents have, except that of changed facts."""
     uncounted = {SpecChangeReason.RETURNED, SpecChangeReason.FACTS}
     reasons = {
         reason: number for number, reason in enumerate(REASONS, 1) if reason not in uncounted

@@ -1,4 +1,4 @@
-"""How alike specs are: what lies below them, and how far their versions are apart."""
+"""Similarity of specs: their dependencies, and the distance of their versions."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
 @FEWER_EXAMPLES
 @given(weeks(), st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
 def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes: int) -> None:
-    """Sets with cycles, absent specs and compilers that are not dependencies; kept or made anew."""
+    """The model agrees for cycles, absent specs and compilers without edges, cached or not."""
     base, head = ([*state.specs.values()] for state in week)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
@@ -61,5 +61,5 @@ def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes
     ],
 )
 def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
-    """The model agrees where there is nothing, and where specs depend on themselves."""
+    """The model agrees on empty graphs, and on specs that depend on themselves."""
     check(base, head)

@@ -1,4 +1,4 @@
-"""The own facts of two nodes are compared as the module says, fact by fact."""
+"""Differing own facts of two nodes, fact by fact."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def differing(before: Spec, after: Spec) -> list[str]:
     ],
 )
 def test_facts(facts: dict[str, Any], expected: list[str]) -> None:
-    """What differs is found on both ways; what one side does not know does not differ."""
+    """Differences are found in both directions; a fact that one side does not list is equal."""
     before = node("hdf5", "zlib")
     after = replace(before, **facts)
     assert differing(before, after) == expected
@@ -64,7 +64,7 @@ def test_facts(facts: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_compilers_that_are_dependencies(before: Any, after: Any, expected: list[str]) -> None:
-    """A compiler is an own fact only where neither side has one among its dependencies."""
+    """A compiler is an own fact only if neither side has one among its dependencies."""
     specs = [
         replace(node("hdf5"), compiler=compiler, dependencies=dependencies)
         for compiler, dependencies in (("gcc@12.3.0", before), ("gcc@13.2.0", after))
@@ -73,7 +73,7 @@ def test_compilers_that_are_dependencies(before: Any, after: Any, expected: list
 
 
 def test_nodes_outside_the_cache() -> None:
-    """Nodes that the index states are compared like rows; of the others nothing is known."""
+    """Described nodes outside compare like rows; others have no differing facts."""
     zlib, gcc = node("zlib:1"), node("gcc:1", version="2", dependencies=None)
     base = side_of([node("hdf5", "zlib:1", "gcc:1")], outside=[zlib, gcc])
     head = side_of(
@@ -84,7 +84,6 @@ def test_nodes_outside_the_cache() -> None:
     names = [*base.frame.package.values, *base.graph.outside.packages]
     assert names == ["hdf5", "gcc", "zlib"]
     nodes = np.array([2, 1])
-
     facts = differing_facts(base, head, nodes, np.array([1, 2]))
     assert facts.tolist() == [bits_of(["version", "dependencies"]), bits_of(["version"])]
     assert differing_facts(base, absent, nodes, nodes).tolist() == [0, 0]

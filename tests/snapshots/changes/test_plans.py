@@ -1,4 +1,4 @@
-"""Plans beside sets and dictionaries over the raw JSON of real weeks, and generated ones."""
+"""Plans, against sets and dictionaries from raw JSON of real weeks, and drawn ones."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from tests.snapshots.factories import a_spec
 
 
 def lock_at(date: str, stack: str) -> Path:
-    """Return a real lock file."""
+    """Return the path of a real lock file."""
     return history() / date / stack / "spack.lock"
 
 
@@ -58,7 +58,7 @@ def raw_index(date: str, stack: str) -> frozenset[str]:
 
 @cache
 def revision(date: str, stacks: Sequence[str]) -> Any:
-    """Return the rows of a revision of some stacks."""
+    """Return the rows of a revision with some stacks."""
     specs, outside = records(date, stacks)
     return Content.of(specs, outside).table()
 
@@ -78,14 +78,14 @@ BEFORE, AFTER = dates()
 def test_against_raw_documents(
     before: str, after: str, base: Sequence[str], planned: Sequence[str]
 ) -> None:
-    """What is there, in any stack, what has to be built, and what is external."""
+    """Specs of any stack that exist, that have to be built, and that are external."""
     made = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
-    there = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
+    published = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
     nodes: dict[str, Any] = {}
     for stack in planned:
         nodes |= raw_lock(after, stack)
     external = {digest for digest, node in nodes.items() if "external" in node}
-    to_build = nodes.keys() - external - there
+    to_build = nodes.keys() - external - published
     texts = made.head.frame.hashes.texts
     assert {texts[row] for row in made.to_build.tolist()} == to_build
     assert made.num_specs == len(nodes) - len(external)
@@ -108,8 +108,8 @@ def test_against_raw_documents(
             assert of_stack.num_gone == 0
 
 
-def test_a_week_as_it_was_published() -> None:
-    """A plan of all stacks says what the comparison of the two revisions says."""
+def test_plan_of_a_published_week() -> None:
+    """A plan of all stacks equals the comparison of the two revisions."""
     made = Plan("", revision(BEFORE, STACKS), [lock_of(AFTER, stack) for stack in STACKS])
     base, head = (State(*records(date, STACKS)) for date in (BEFORE, AFTER))
     published = Explained(base, head)
@@ -119,7 +119,7 @@ def test_a_week_as_it_was_published() -> None:
 
 
 def reasons_of(made: Plan) -> dict[str, str]:
-    """Return why each spec has to be built."""
+    """Return the reason to build each spec."""
     texts, codes = made.head.frame.hashes.texts, made.explanation.reasoning.of_head
     return {texts[row]: REASONS[codes[row]].value for row in made.to_build.tolist()}
 
@@ -128,7 +128,7 @@ def reasons_of(made: Plan) -> dict[str, str]:
 
 
 def narrowed(base: State, stacks: set[str], hashes: set[str]) -> State:
-    """Return what base has of some stacks, and of some hashes in any, by the definition."""
+    """Return the specs of base in these stacks, or with these hashes."""
     if not base.stacks:
         return base
     inside = {
@@ -143,7 +143,7 @@ def narrowed(base: State, stacks: set[str], hashes: set[str]) -> State:
 @FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("e4s", "hep", "ml", "root")), min_size=1))
 def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> None:
-    """The reasons are those of the stacks alone, with what else is there by hash."""
+    """The reasons are those of the stacks alone; specs of other stacks are found by hash."""
     base, head = week
     stacks = sorted(base.stacks | names)[:2]
     outside = [spec for digest, spec in head.nodes.items() if digest not in head.specs]
@@ -180,7 +180,7 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
 
 
 def test_a_hash_in_another_stack_is_reused() -> None:
-    """It counts for the new stack, and nothing else of the other stack is compared."""
+    """A hash of another stack counts for the new one; that stack is not compared."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
     rows = Content.of([zlib, hdf5]).table()
     made = Plan("", rows, [StackLock("e4s", [replace(zlib, stacks=())])])
@@ -192,7 +192,7 @@ def test_a_hash_in_another_stack_is_reused() -> None:
 
 
 def test_digests_of_plans() -> None:
-    """Answers are kept by the digests of frames: of other bases, stacks and specs they differ."""
+    """Plans of other bases, stacks and specs have other digests, by which results are cached."""
     rows = Content.of([a_spec("1", name="zlib", stacks=("e4s", "hep"))]).table()
     png = [a_spec("2", name="png")]
     plans = [
@@ -207,8 +207,8 @@ def test_digests_of_plans() -> None:
     assert again.base.frame.digest == plans[0].base.frame.digest
 
 
-def test_what_leaves_a_stack_is_gone() -> None:
-    """Coverage is lost there, and gained by what is new."""
+def test_specs_removed_from_a_stack() -> None:
+    """Removed specs lose coverage, and new ones gain it."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
     new = a_spec("3", name="png")
     made = Plan("", Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
@@ -218,8 +218,8 @@ def test_what_leaves_a_stack_is_gone() -> None:
     assert made.unknown_stacks() == []
 
 
-def test_a_revision_without_stacks() -> None:
-    """All of it is compared, and coverage of stacks is not known."""
+def test_revision_without_stacks() -> None:
+    """All of the revision is compared, without coverage of stacks."""
     rows = Content.of([a_spec("1", name="zlib", stacks=())]).table()
     made = Plan("", rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
     (of_stack,) = made.of_stacks(None)
@@ -228,8 +228,8 @@ def test_a_revision_without_stacks() -> None:
     assert made.known_stacks == frozenset()
 
 
-def test_costs_are_those_of_what_is_built() -> None:
-    """What is reused costs nothing."""
+def test_costs_of_built_specs() -> None:
+    """Reused specs cost nothing."""
     zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
     made = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
     costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))

@@ -1,4 +1,4 @@
-"""What became of real indexes within a real week, and what the recipes' own history says of it."""
+"""Changes of real indexes within a week, and the commits of their recipes."""
 
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -36,7 +36,7 @@ FORMAT = Cause(Kind.FORMAT, None, "5", "6")
 
 
 def test_another_format_is_one_cause() -> None:
-    """Where a Spack of another format concretizes the same, that explains every spec."""
+    """A new format of specs alone explains every spec."""
     base, head = (
         State(*records(AFTER, STACKS[:1], in_format_6=is_new)) for is_new in (False, True)
     )
@@ -48,8 +48,8 @@ def test_another_format_is_one_cause() -> None:
     assert reasons == dict.fromkeys(changed, SpecChangeReason.REBUILT.value)
 
 
-def test_what_changes_beside_the_format() -> None:
-    """It keeps its causes, main ones too; the format explains the specs that they do not."""
+def test_causes_besides_the_format() -> None:
+    """Other causes remain, main ones too; the format explains the remaining specs."""
     base, head = State(*records(BEFORE, STACKS)), State(*records(AFTER, STACKS, in_format_6=True))
     explained = Explained(base, head)
     num_involved = explained.num_involved
@@ -62,9 +62,9 @@ def test_what_changes_beside_the_format() -> None:
 
 
 def test_causes() -> None:
-    """Nodes that changed by themselves are the causes; each spec with another hash has one.
+    """Nodes with own changes are the causes; each spec with another hash has one.
 
-    A cause that three stacks share is one, and no spec is counted twice.
+    A cause in three stacks is one cause, and no spec is counted twice.
     """
     base, head = (State(*records(date, STACKS)) for date in (BEFORE, AFTER))
     week = Explained(base, head)
@@ -84,7 +84,7 @@ def test_causes() -> None:
 
 
 def test_builds_over_two_libraries() -> None:
-    """Two builds of fftw, over openmpi and over mpich, do not take each other's place."""
+    """Two builds of fftw, over openmpi and over mpich, keep their counterparts."""
     base, head = (State(*records(date, ["e4s"])) for date in (BEFORE, AFTER))
     names: list[set[str]] = []
     for after, before in Explained(base, head).counterparts(SpecChangeKind.ADDED).items():

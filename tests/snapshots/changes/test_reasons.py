@@ -28,7 +28,7 @@ MIRRORED = {
 def reasons(
     base: Sequence[Spec], head: Sequence[Spec], returned: Sequence[str] = ()
 ) -> dict[str, SpecChangeReason]:
-    """Return the reason of each change by its hash; some hashes were there before."""
+    """Return the reason of each change by its hash; ``returned`` are earlier hashes."""
     before, after = side_of(base), side_of(head)
     explanation = explain(Comparison(before.frame, after.frame), before.graph, after.graph)
     texts = explanation.head.frame.hashes.texts
@@ -39,11 +39,11 @@ def reasons(
 
 
 def hdf5(label: str, *edges: Any, **facts: Any) -> Spec:
-    """Return an hdf5 by a label that only tells it from others."""
+    """Return a spec of hdf5; its label only distinguishes it from others."""
     return node(label, *edges, **{"name": "hdf5", "stacks": ("e4s", "root"), **facts})
 
 
-KEPT = hdf5("kept", version="1", target="zen3")
+UNCHANGED = hdf5("unchanged", version="1", target="zen3")
 
 
 @pytest.mark.parametrize(
@@ -61,29 +61,29 @@ KEPT = hdf5("kept", version="1", target="zen3")
         ({"variants": ("+mpi",)}, R.NEW_BUILD),
     ],
 )
-def test_what_the_other_side_lacks(facts: dict[str, Any], expected: R) -> None:
-    """A spec without a counterpart is new, or gone, for what base, or head, does not have."""
-    spec = replace(KEPT, hash=hash_of("1"), **facts)
-    assert reasons([KEPT], [KEPT, spec]) == {spec.hash: expected}
-    assert reasons([KEPT, spec], [KEPT]) == {spec.hash: MIRRORED[expected]}
+def test_specs_without_counterpart(facts: dict[str, Any], expected: R) -> None:
+    """A spec is new, or removed, for the first fact that the other side does not have."""
+    spec = replace(UNCHANGED, hash=hash_of("1"), **facts)
+    assert reasons([UNCHANGED], [UNCHANGED, spec]) == {spec.hash: expected}
+    assert reasons([UNCHANGED, spec], [UNCHANGED]) == {spec.hash: MIRRORED[expected]}
 
 
-def test_stacks_that_the_other_side_does_not_state() -> None:
-    """A spec is of no new stack, and none is gone, where the other side states none."""
-    bare = replace(KEPT, stacks=("root",))
+def test_unlisted_stacks() -> None:
+    """If the other side lists no stacks, no spec is of a new or removed stack."""
+    bare = replace(UNCHANGED, stacks=("root",))
     spec = hdf5("1", version="2")
-    assert reasons([bare], [KEPT, spec]) == {spec.hash: R.NEW_VERSION}
-    assert reasons([KEPT, spec], [bare]) == {spec.hash: R.VERSION_GONE}
+    assert reasons([bare], [UNCHANGED, spec]) == {spec.hash: R.NEW_VERSION}
+    assert reasons([UNCHANGED, spec], [bare]) == {spec.hash: R.VERSION_GONE}
 
 
 def test_returned() -> None:
-    """What was there earlier has returned, where it would be new; what is gone is not looked up."""
-    spec, gone = hdf5("1", version="2"), node("zlib", name="zlib")
-    returned = [spec.hash, gone.hash]
-    assert reasons([KEPT, gone], [KEPT, spec], returned) == {
+    """A new spec with an earlier hash has returned; removed specs are not looked up."""
+    spec, removed = hdf5("1", version="2"), node("zlib", name="zlib")
+    returned = [spec.hash, removed.hash]
+    assert reasons([UNCHANGED, removed], [UNCHANGED, spec], returned) == {
         spec.hash: R.RETURNED,
-        gone.hash: R.PACKAGE_GONE,
+        removed.hash: R.PACKAGE_GONE,
     }
     other = hdf5("2", version="3")
-    found = reasons([KEPT, gone], [KEPT, spec, other], returned)
-    assert found[other.hash] is R.NEW_VERSION
+    by_hash = reasons([UNCHANGED, removed], [UNCHANGED, spec, other], returned)
+    assert by_hash[other.hash] is R.NEW_VERSION

@@ -1,4 +1,4 @@
-"""Two sides for nothing in common, as caches of two machines are: counterparts, reasons, causes."""
+"""Two sides without common builds, as caches of two machines: counterparts, reasons, causes."""
 
 from collections.abc import Collection
 from itertools import product
@@ -44,10 +44,10 @@ ANY = {"target": "x86_64", "stacks": ("root",)}
         ([], [THERE], set()),
     ],
 )
-def test_what_is_apart(
+def test_separate_specs(
     base: list[dict[str, object]], head: list[dict[str, object]], expected: set[tuple[int, int]]
 ) -> None:
-    """An architecture is that of one side alone, and no stack but root is that of both."""
+    """Specs whose architecture one side alone has, and with no common stack except root."""
     states = [
         [node(f"{side} {number}", name="a", **facts) for number, facts in enumerate(specs)]
         for side, specs in enumerate((base, head))
@@ -56,22 +56,22 @@ def test_what_is_apart(
     is_apart = changes.Apart(*map(State, states))
     every = set(product(range(len(base)), range(len(head))))
     assert {at for at in every if is_apart(states[0][at[0]], states[1][at[1]])} == expected
-    found, turned = find_apart(before, after), find_apart(after, before)
-    assert (found is None) == (turned is None) == (not expected)
-    if found and turned:
-        places = [
+    masks, turned = find_apart(before, after), find_apart(after, before)
+    assert (masks is None) == (turned is None) == (not expected)
+    if masks and turned:
+        rows = [
             np.array([side.frame.hashes.texts.index(spec.hash) for spec in specs])
             for side, specs in zip((before, after), states, strict=True)
         ]
-        ours, theirs = (mask[of] for mask, of in zip(found, places, strict=True))
+        ours, theirs = (mask[of] for mask, of in zip(masks, rows, strict=True))
         assert {(i, j) for i, j in every if ours[i] and theirs[j]} == expected
-        assert all((one == other).all() for one, other in zip(found, turned[::-1], strict=True))
+        assert all((one == other).all() for one, other in zip(masks, turned[::-1], strict=True))
 
 
 def moved(state: State, generic: Collection[str] = ()) -> State:
-    """Return a state as another machine has it: the same builds, with other hashes.
+    """Return a state as another machine builds it: the same builds, with other hashes.
 
-    Generic packages are built for the same target on both.
+    Generic packages have the same target on both.
     """
 
     def there(spec: Spec) -> Spec:
@@ -96,7 +96,7 @@ GENERIC = st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2)
 @FEWER_EXAMPLES
 @given(st.one_of(weeks(), users), GENERIC)
 def test_two_machines(week: tuple[State, State], generic: set[str]) -> None:
-    """What is built for one machine has counterparts on the other, as the model has them."""
+    """Specs of one machine have counterparts on the other, as in the model."""
     check(week[0], moved(week[1], generic))
 
 
@@ -105,39 +105,39 @@ ARCHITECTURE = Cause(
 )
 
 
-def test_the_architecture_explains_what_nothing_else_does() -> None:
-    """It is one cause for all, involved in all, and the main one of what has no other."""
+def test_architecture_as_a_cause() -> None:
+    """It is involved in all specs, and the main cause of those without another."""
     machine = {"target": "zen4", "operating_system": "ubuntu22.04", "platform": "linux"}
     zlib, xz = node("zlib", version="1.2", **machine), node("xz", **machine)
     app = node("app", edge("zlib"), edge("xz"), **machine)
     tool = node("tool", edge("xz"), **machine)
     base = State([zlib, xz, app, tool])
     head = moved(State([replace(zlib, version="1.3"), xz, app, tool]))
-    found = Explained(base, head)
+    explained = Explained(base, head)
     version = Cause(Kind.VERSION, "zlib", "1.2", "1.3")
-    assert found.num_specs == {ARCHITECTURE: 2, version: 2}
-    assert found.num_involved == {ARCHITECTURE: 3, version: 2}
-    reasons = found.reasons(SpecChangeKind.ADDED)
+    assert explained.num_specs == {ARCHITECTURE: 2, version: 2}
+    assert explained.num_involved == {ARCHITECTURE: 3, version: 2}
+    reasons = explained.reasons(SpecChangeKind.ADDED)
     assert sorted(reasons.values()) == ["rebuilt", "rebuilt", "rebuilt", "replaces"]
 
 
-def test_a_tool_for_both_machines() -> None:
-    """It has its own counterpart, and all else that of the other machine, for one cause."""
+def test_generic_package() -> None:
+    """A generic package pairs with itself, other packages with those of the other machine."""
     machine = {"target": "zen4", "operating_system": "ubuntu22.04", "platform": "linux"}
     tool = node("cmake", **machine | {"target": "x86_64"})
     lost = node("lost", **machine | {"target": "x86_64"})
     zlib, app = node("zlib", **machine), node("app", edge("zlib"), **machine)
     base, head = State([tool, zlib, app, lost]), moved(State([tool, zlib, app]), ["cmake"])
-    found = Explained(base, head)
-    assert sorted(found.counterparts(SpecChangeKind.ADDED).values()) == sorted(
+    explained = Explained(base, head)
+    assert sorted(explained.counterparts(SpecChangeKind.ADDED).values()) == sorted(
         spec.hash for spec in (tool, zlib, app)
     )
-    assert found.num_specs == {ARCHITECTURE: 2, Cause(Kind.UNKNOWN, "cmake"): 1}
-    assert [*found.reasons(SpecChangeKind.REMOVED).values()].count("package_gone") == 1
+    assert explained.num_specs == {ARCHITECTURE: 2, Cause(Kind.UNKNOWN, "cmake"): 1}
+    assert [*explained.reasons(SpecChangeKind.REMOVED).values()].count("package_gone") == 1
 
 
 def test_real_stacks() -> None:
-    """Spack built each for a machine of its own; all that both have has a counterpart."""
+    """Each stack is built for one machine; common packages have counterparts."""
     base, head = (State(*real_records(dates()[-1], [stack])) for stack in STACKS[1:])
     check(base, head)
     before, after = ({spec.name for spec in state.specs.values()} for state in (base, head))

@@ -1,4 +1,4 @@
-"""Two specs beside each other: what differs, why, and what they share, beside the model."""
+"""Two specs side by side: differences, causes and shared dependencies, against the model."""
 
 import json
 from collections import Counter
@@ -31,7 +31,7 @@ LINK = ("link",)
 
 
 def reached(state: State, spec: Spec) -> dict[str, str]:
-    """Return the hashes of what a spec reaches, with their packages."""
+    """Return the hashes of the specs that a spec reaches, with their packages."""
     names: dict[str, str] = {}
     waiting = [spec]
     while waiting:
@@ -50,8 +50,8 @@ def variants_of(texts: Iterator[str] | tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-class Found:
-    """What is found of two specs, in the model's terms."""
+class ComparedPair:
+    """A comparison of two specs, in the model's terms."""
 
     def __init__(self, base: State, head: State, before: Spec, after: Spec) -> None:
         self.sides = [Side(*frame_and_graph(state)) for state in (base, head)]
@@ -82,9 +82,9 @@ class Found:
 
 
 def check(base: State, head: State, before: Spec, after: Spec) -> None:
-    """Hold all that is found of two specs against the model."""
-    found = Found(base, head, before, after)
-    pair = found.pair
+    """Assert that the comparison of two specs is the model's."""
+    compared = ComparedPair(base, head, before, after)
+    pair = compared.pair
     is_one_package, is_one_spec = before.name == after.name, before.hash == after.hash
     check_own(pair, before, after)
     # Causes: all of the pair, or of two packages those of the pairs below.
@@ -92,18 +92,18 @@ def check(base: State, head: State, before: Spec, after: Spec) -> None:
     start = before.hash, after.hash
     below = {start, *model._reached[start]} if is_one_package else model._reached[start]
     causes = {cause for at in below for cause in model.own(at)} if not is_one_spec else set()
-    assert {*found.causes} == causes
-    assert len(found.causes) == len(causes)
+    assert {*compared.causes} == causes
+    assert len(compared.causes) == len(causes)
     distances = distances_from(model, start)
-    for cause, path in zip(found.causes, map(found.pairs, pair.paths), strict=True):
+    for cause, path in zip(compared.causes, map(compared.pairs, pair.paths), strict=True):
         assert path[0] == start
         assert cause in model.own(path[-1])
         assert all(step in model.below[last] for last, step in pairwise(path))
         nearest = min(distances[at] for at in below if cause in model.own(at))
         assert len(path) == nearest + 1
-    check_dependencies(found, model, base, head, before, after)
+    check_dependencies(compared, model, base, head, before, after)
     ours, theirs = reached(base, before), reached(head, after)
-    shared = {found.hash_of(0, node) for node in pair.below.shared.tolist()}
+    shared = {compared.hash_of(0, node) for node in pair.below.shared.tolist()}
     assert shared == ours.keys() & theirs.keys()
     assert len(pair.below.shared) == len(shared)
     edges = pair_edges(
@@ -125,7 +125,7 @@ def check(base: State, head: State, before: Spec, after: Spec) -> None:
 
 
 def check_own(pair: SpecPair, before: Spec, after: Spec) -> None:
-    """Own facts, and variants."""
+    """Check own facts, and variants."""
     expected = own_differences(before, after)
     facts = {change.path: (change.before, change.after) for change in pair.facts}
     name = ["name"] if before.name != after.name else []
@@ -143,10 +143,10 @@ def check_own(pair: SpecPair, before: Spec, after: Spec) -> None:
 
 
 def check_dependencies(
-    found: Found, model: Causes, base: State, head: State, before: Spec, after: Spec
+    compared: ComparedPair, model: Causes, base: State, head: State, before: Spec, after: Spec
 ) -> None:
-    """Direct dependencies that differ, each with its way to what explains most."""
-    pair = found.pair
+    """Check direct dependencies that differ, and their paths to the largest cause."""
+    pair = compared.pair
     is_known = before.dependencies is not None and after.dependencies is not None
     assert pair.are_known == is_known
     edges = pair_edges(base, head, before, after)
@@ -163,7 +163,7 @@ def check_dependencies(
             for change in pair.dependencies
         )
     for change in pair.dependencies:
-        path = found.pairs(change.path)
+        path = compared.pairs(change.path)
         if change.before is None or change.after is None or change.before.hash == change.after.hash:
             assert path == []
             continue
@@ -176,7 +176,7 @@ def check_dependencies(
 
 
 def distances_from(model: Causes, start: tuple[str, str]) -> dict[tuple[str, str], int]:
-    """Return how many steps lead from a pair to each that it reaches."""
+    """Return the number of steps from a pair to each pair that it reaches."""
     distances = {start: 0}
     level = [start]
     while level:
@@ -186,7 +186,7 @@ def distances_from(model: Causes, start: tuple[str, str]) -> dict[tuple[str, str
 
 
 def check_document(pair: SpecPair) -> None:
-    """Hold the nested difference against that of walking both documents."""
+    """Compare the nested difference with that of walking both documents."""
     base, head = pair.documents
     expected = {path: values for path, values in walked((), base, head) if values[0] != values[1]}
     changes = {
@@ -205,7 +205,7 @@ def check_document(pair: SpecPair) -> None:
 
 
 def walked(path: tuple[str, ...], base: Any, head: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the values of two documents at each path; None where one lacks it."""
+    """Yield the values of two documents at each path; None if a document lacks it."""
     if not (isinstance(base, dict) and isinstance(head, dict)):
         yield path, (base, head)
         return
@@ -226,13 +226,13 @@ def some_pairs(base: State, head: State, number: int) -> Iterator[tuple[Spec, Sp
 @FEWER_EXAMPLES
 @given(st.one_of(weeks(), towers, towers.map(lambda states: (states[1], states[1]))))
 def test_against_the_model(states: tuple[State, State]) -> None:
-    """Any two specs of two states, or of one, of one package and of two."""
+    """The model agrees for any two specs of one or two packages and states."""
     for before, after in some_pairs(*states, 2):
         check(*states, before, after)
 
 
 def test_real_weeks() -> None:
-    """Pairs of real specs, a week apart and across packages."""
+    """The model agrees on real specs a week apart, of one package and of several."""
     base, head = (State(*records(date)) for date in dates())
     for before, after in some_pairs(base, head, 2):
         check(base, head, before, after)
@@ -247,9 +247,9 @@ def app(*builds: Build) -> tuple[State, Spec]:
     return state, next(spec for spec in state.specs.values() if spec.name == builds[-1].name)
 
 
-def found_of(before: tuple[State, Spec], after: tuple[State, Spec]) -> Found:
-    """Return what is found of two specs, each with its state."""
-    return Found(before[0], after[0], before[1], after[1])
+def compare_specs(before: tuple[State, Spec], after: tuple[State, Spec]) -> ComparedPair:
+    """Compare two specs, each with its state."""
+    return ComparedPair(before[0], after[0], before[1], after[1])
 
 
 BASE = app(
@@ -271,9 +271,9 @@ HEAD = app(
 )
 
 
-def test_everything_that_differs() -> None:
-    """Variants one by one, edges one by one, the way down, what is shared; then the same nested."""
-    pair = found_of(BASE, HEAD).pair
+def test_all_differences() -> None:
+    """Variants, edges, paths and shared specs, and the same as a nested document."""
+    pair = compare_specs(BASE, HEAD).pair
     assert pair.facts == []
     assert [
         (change.path, change.before, change.after) for change in variant_changes(pair.variants)
@@ -306,7 +306,7 @@ def test_everything_that_differs() -> None:
 
 
 def test_two_packages() -> None:
-    """What they share, and why dependencies of both differ; nothing is made of their versions."""
+    """Shared specs, and differing common dependencies; versions of the two are not compared."""
     tool = app(
         Build(name="zlib", version="1.3.1"),
         Build(name="ssl", version="3.4", recipe="r2", needs=(Need(0, LINK),)),
@@ -317,7 +317,7 @@ def test_two_packages() -> None:
         Build(name="ssl", version="3.3", needs=(Need(0, LINK),)),
         Build(name="lib", version="2", needs=(Need(1, LINK),)),
     )
-    pair = found_of(tool, lib).pair
+    pair = compare_specs(tool, lib).pair
     assert [(fact.path, fact.before, fact.after) for fact in pair.facts] == [
         ("name", "tool", "lib"),
         ("version", "9", "2"),
@@ -325,14 +325,14 @@ def test_two_packages() -> None:
     assert [record.package for record in cause_records(pair.explanation.causes)] == ["ssl"]
     assert [[step.name for step in path] for path in pair.paths] == [["tool", "ssl"]]
     assert len(pair.below.shared) == 1
-    nothing_alike = found_of(tool, app(Build(name="lone"))).pair
+    nothing_alike = compare_specs(tool, app(Build(name="lone"))).pair
     assert len(nothing_alike.explanation.causes) == 0
     assert nothing_alike.paths == []
     assert [change.name for change in nothing_alike.dependencies] == ["ssl", "zlib"]
 
 
 def test_several_nodes_of_one_package() -> None:
-    """Each stands beside one of the other; the second has a name of its own."""
+    """Each node is next to one of the other side; further ones have numbered names."""
     sides = [
         app(
             Build(name="py", version=low),
@@ -341,12 +341,12 @@ def test_several_nodes_of_one_package() -> None:
         )
         for low, high in (("3.11", "3.12"), ("3.12", "3.13"))
     ]
-    pair = found_of(*sides).pair
+    pair = compare_specs(*sides).pair
     assert len(pair.below.shared) == 1
     assert [change.path for change in pair.nested_changes if change.path.startswith("below")] == [
         "below/py/version"
     ]
-    far = found_of(
+    far = compare_specs(
         sides[0],
         app(
             Build(name="py", version="3.8"),
@@ -375,5 +375,5 @@ def test_several_nodes_of_one_package() -> None:
     ],
 )
 def test_phrases(path: str, before: Any, after: Any, phrase: str) -> None:
-    """Each difference in words."""
+    """Each difference has a phrase."""
     assert difference_phrase(path.split("/"), FieldChange(path, before, after)) == phrase

@@ -1,6 +1,5 @@
-"""Tables of changes: their order, their places, their records, and the memory that they take."""
+"""Tables of changes: order, positions, records and memory."""
 
-import gc
 import tracemalloc
 from collections import Counter
 from random import Random
@@ -21,18 +20,19 @@ from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import compare, fields_of, pairs
 from tests.snapshots.factories import a_spec, hash_of
+from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
-ALIKE = "abcdefghijkl"
-"""The beginning that hashes share that differ only in what follows it."""
+PREFIX = "abcdefghijkl"
+"""A common prefix of hashes."""
 
 BASE32 = str.maketrans("0189", "wxyz")
-"""What stands for the digits that no hash has."""
+"""Replacements for the digits that hashes do not have."""
 
 
-def alike_hash(text: str) -> str:
-    """Return a hash that begins like all others and goes on with a text."""
-    return (ALIKE + text.translate(BASE32)).ljust(32, "q")
+def hash_with_prefix(text: str) -> str:
+    """Return a hash with the common prefix and a text."""
+    return (PREFIX + text.translate(BASE32)).ljust(32, "q")
 
 
 SLICES = st.slices(9)
@@ -40,16 +40,16 @@ SLICES = st.slices(9)
 
 @FEWER_EXAMPLES
 @given(pairs(), st.randoms(use_true_random=False))
-def test_hashes_that_begin_alike_stand_in_their_order(
+def test_order_of_hashes_with_a_common_prefix(
     states: tuple[list[Spec], list[Spec]], random: Random
 ) -> None:
-    """Sorting looks at the beginning of a hash first; where that decides nothing, at all of it."""
-    alike = {
-        hash_of(str(number)): alike_hash(f"{random.choice('a2')}{number:02}")
+    """Sorting compares the beginning of hashes first, then all of them."""
+    hashes = {
+        hash_of(str(number)): hash_with_prefix(f"{random.choice('a2')}{number:02}")
         for number in range(30)
     }
     base, head = (
-        [replace(spec, hash=alike[spec.hash], dependencies=None) for spec in specs]
+        [replace(spec, hash=hashes[spec.hash], dependencies=None) for spec in specs]
         for specs in states
     )
     changes = [(change.name, change.hash) for change in compare(base, head).specs]
@@ -59,10 +59,10 @@ def test_hashes_that_begin_alike_stand_in_their_order(
 
 @FEWER_EXAMPLES
 @given(pairs(), st.sampled_from([None, "added", "changed", "rebuilt"]), SLICES)
-def test_a_table_is_a_list_of_records(
+def test_table_as_a_sequence(
     states: tuple[list[Spec], list[Spec]], kind: str | None, rows: slice
 ) -> None:
-    """Slices, places from the end, counts and places of names are those of the list of records."""
+    """Slices, negative indices, counts and positions of names are those of a list."""
     comparison = compare(*states)
     tables: list[tuple[Any, Any, str]] = [
         (comparison.specs, SpecChangeKind, "hash"),
@@ -84,8 +84,8 @@ def test_a_table_is_a_list_of_records(
 
 
 @pytest.mark.untraced
-def test_a_stack_for_every_spec_does_not_fill_the_memory() -> None:
-    """A matrix of lists by stacks would hold a hundred million marks."""
+def test_memory_of_many_stacks() -> None:
+    """A matrix of specs by stacks would have a hundred million entries."""
     specs = [a_spec(f"{n}", stacks=(*(f"s{n}-{k}" for k in range(8)),)) for n in range(4_000)]
     base, head = frame_of(specs[:100]), frame_of(specs)
     tracemalloc.start()
@@ -101,7 +101,7 @@ def test_a_stack_for_every_spec_does_not_fill_the_memory() -> None:
     st.lists(st.sampled_from(["lib2", "lib10", "lib010", "Zlib", "root", "b"]), unique=True),
 )
 def test_common_names(base: list[str], head: list[str]) -> None:
-    """Every name of both sides has one place, and the maps lead there and back."""
+    """Each name of both sides has one position, and the maps are inverse."""
     common = CommonNames(base, head, frozenset({"root"}))
     expected = sorted({*base, *head} - {"root"}, key=lambda name: (natural_key(name), name))
     assert common.names == expected
@@ -116,7 +116,7 @@ def test_common_names(base: list[str], head: list[str]) -> None:
 
 
 def large_frames() -> tuple[Frame, Frame]:
-    """Return two frames of some thousand specs, half of which are in both."""
+    """Return two frames of thousands of specs, half of them in both."""
     facts = [
         {"name": f"package{number % 700}", "version": f"1.{number % 13}", "size": number}
         for number in range(9_000)
@@ -129,8 +129,8 @@ def large_frames() -> tuple[Frame, Frame]:
     return frame_of(specs[:6_000]), frame_of([*head, *specs[6_000:]])
 
 
-def test_the_memory_of_a_comparison_is_what_it_says() -> None:
-    """Measured after every use of it; what frames keep of their own is theirs."""
+def test_size_of_a_comparison() -> None:
+    """The estimated size is about the memory that it takes, without that of the frames."""
     base, head = large_frames()
 
     def use(comparison: Comparison) -> None:
@@ -140,13 +140,6 @@ def test_the_memory_of_a_comparison_is_what_it_says() -> None:
         fields_of(comparison)
         comparison.specs.select([SpecChangeKind.ADDED])
 
-    use(Comparison(base, head))  # what this makes of the frames they keep
-    gc.collect()
-    tracemalloc.start()
-    comparison = Comparison(base, head)
-    use(comparison)
-    gc.collect()
-    kept, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert 0.8 * kept <= comparison.own_bytes <= 1.25 * kept
+    comparison, size = measured(lambda: Comparison(base, head), use)
+    assert 0.8 * size <= comparison.own_bytes <= 1.25 * size
     assert comparison.num_bytes == comparison.own_bytes + base.num_bytes + head.num_bytes

@@ -1,4 +1,4 @@
-"""The words for causes and counted reasons."""
+"""Titles of causes, and phrases for counted reasons."""
 
 import pytest
 
@@ -42,7 +42,7 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
     ],
 )
 def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
-    """Each kind has words of its own; lists of variants are cut where a line ends."""
+    """Each kind has its own words; lists of variants are truncated to a line."""
     assert cause_title(CauseName(kind, "a", before, after)) == title
 
 
@@ -56,12 +56,12 @@ def test_titles(kind: CauseKind, before: str | None, after: str | None, title: s
     ],
 )
 def test_ties(tie: Tie, text: str) -> None:
-    """They say how many of how many, and what is not known."""
+    """The text has the numbers of the tie, and what is unknown."""
     assert tie_text(tie, "rebuilt") == text
 
 
-def test_reasons_are_counted_by_their_kind_of_change() -> None:
-    """Only those of the kind are listed."""
+def test_counted_reasons() -> None:
+    """Only reasons of the kind of change are listed."""
     counts = {SpecChangeReason.FACTS: 2, SpecChangeReason.NEW_PACKAGE: 1}
     assert counted_reasons(SpecChangeKind.CHANGED, counts) == "2 with other facts"
     assert counted_reasons(SpecChangeKind.ADDED, counts) == "1 of a new package"
@@ -86,15 +86,15 @@ def test_reasons_are_counted_by_their_kind_of_change() -> None:
         (CauseName(CauseKind.UNKNOWN, "a"), "a, it is not known why"),
     ],
 )
-def test_causes_of_twins(cause: CauseName, title: str) -> None:
-    """Neither side comes first: both ways are one."""
+def test_titles_of_twins(cause: CauseName, title: str) -> None:
+    """The title is the same in both directions."""
     other_way = CauseName(cause.kind, cause.package, cause.after, cause.before)
     assert twins_title(without_direction(cause)) == title
     assert twins_title(without_direction(other_way)) == title
 
 
-def test_every_kind_of_cause_is_worded_for_twins() -> None:
-    """As a title without any field left."""
+def test_every_kind_has_a_title_of_twins() -> None:
+    """No title has an unformatted field."""
     for kind in CauseKind:
         title = twins_title(without_direction(CauseName(kind, "a", "b", "c")))
         assert "{" not in title

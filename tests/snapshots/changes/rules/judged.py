@@ -1,4 +1,4 @@
-"""What rules are judged over, made of records."""
+"""Judging rules over small contents."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -51,12 +51,12 @@ def _loaded(specs: Sequence[Spec]) -> Searched:
 
 
 def forbid(what: Forbidden, dimensions: Sequence[CoverageDimension] = ()) -> Forbid:
-    """Return a rule that forbids something."""
+    """Return a rule that forbids a kind of change."""
     return Forbid(name="a rule", forbid=what, for_each=_dimensions(dimensions))
 
 
 def require(query: str, dimensions: Sequence[CoverageDimension] = ()) -> Require:
-    """Return a rule that requires what a query matches."""
+    """Return a rule that requires a match of a query."""
     rule = Require(name="a rule", require=PackageQuery(query))
     return replace(rule, for_each=_dimensions(dimensions))
 
@@ -74,7 +74,7 @@ def _dimensions(dimensions: Sequence[CoverageDimension]) -> Dimensions | UnsetTy
 def judge_one(
     rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: RuleSubject | None = None
 ) -> RuleResult:
-    """Return what becomes of a rule, which is about some specs."""
+    """Return the result of a rule, optionally about some specs only."""
     if only is not None:
         rule = type("Narrowed", (type(rule),), {"only": only})(**asdict(rule))
     (result,) = judge([rule], judged(base, head)).results

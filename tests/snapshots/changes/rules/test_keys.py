@@ -1,4 +1,4 @@
-"""The keys of rules and their JSON schema allow the same."""
+"""The reader of rules and their JSON schema accept the same rules."""
 
 import json
 from typing import Any
@@ -49,7 +49,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def rules(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a rule: mostly of one kind, with few keys, of mostly good values."""
+    """Draw a rule: usually of one kind, with few keys, and valid values."""
     kinds = draw(st.lists(st.sampled_from(("forbid", "require", "limit", "cover")), min_size=1))
     names = {"name", *kinds[: draw(st.sampled_from((1, 1, 1, 2)))]}
     names |= {*draw(st.lists(st.sampled_from([*KEYS]), max_size=3))}
@@ -58,8 +58,8 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
     return rule if odd is None else rule | {odd: draw(OTHERS)}
 
 
-def is_read(rule: dict[str, Any]) -> bool:
-    """Tell whether the reader takes a rule."""
+def is_valid(rule: dict[str, Any]) -> bool:
+    """Return whether the reader accepts a rule."""
     try:
         read_rule(rule, lambda _path: ())
     except BadRule:
@@ -67,23 +67,23 @@ def is_read(rule: dict[str, Any]) -> bool:
     return True
 
 
-def test_every_key_has_values_here() -> None:
-    """A key that is added is drawn by this test."""
+def test_every_key_is_drawn() -> None:
+    """A new key has to be added to VALUES."""
     assert VALUES.keys() == KEYS.keys()
 
 
 @given(rule=rules())
-def test_what_the_schema_accepts_the_reader_accepts(rule: dict[str, Any]) -> None:
-    """And the other way: of queries that can be read, both say the same."""
-    assert VALIDATOR.is_valid({"rule": [rule]}) is is_read(rule)
+def test_schema_and_reader_agree(rule: dict[str, Any]) -> None:
+    """The schema accepts a rule if, and only if, the reader does, for valid queries."""
+    assert VALIDATOR.is_valid({"rule": [rule]}) is is_valid(rule)
 
 
-def test_the_schema_is_one() -> None:
-    """In the draft that it names."""
+def test_schema_is_valid() -> None:
+    """The schema is valid in the draft that it names."""
     jsonschema.Draft7Validator.check_schema(SCHEMA)
 
 
 @pytest.mark.parametrize("document", [{}, {"rule": []}, {"rule": {}}, {"rules": []}])
-def test_the_document_around_the_rules(document: dict[str, Any]) -> None:
-    """There are rules, and nothing else."""
+def test_invalid_documents(document: dict[str, Any]) -> None:
+    """A document has a list of rules, and no other keys."""
     assert not VALIDATOR.is_valid(document)

@@ -1,4 +1,4 @@
-"""What rules find, beside a plain way over records."""
+"""Results of rules, against plain loops over records."""
 
 from collections.abc import Collection, Sequence
 from decimal import Decimal
@@ -38,33 +38,33 @@ ONLY = st.builds(
 )
 
 
-def have_names_for_ever(pair: tuple[list[Spec], list[Spec]]) -> bool:
-    """Tell whether each hash is of one package, as every real one is."""
+def have_stable_names(pair: tuple[list[Spec], list[Spec]]) -> bool:
+    """Return whether each hash is of one package, as in real caches."""
     names = {spec.hash: spec.name for spec in pair[0]}
     return all(names.get(spec.hash, spec.name) == spec.name for spec in pair[1])
 
 
-PAIRS = pairs().filter(have_names_for_ever)
+PAIRS = pairs().filter(have_stable_names)
 
 
-def is_known(stack: str | None, *sides: list[Spec]) -> bool:
-    """Tell whether a side has a stack."""
+def has_stack(stack: str | None, *sides: list[Spec]) -> bool:
+    """Return whether a side has a stack."""
     return stack is None or any(stack in spec.stacks for specs in sides for spec in specs)
 
 
-def one_is_silent(*sides: list[Spec]) -> bool:
-    """Tell whether one side has specs of which none has a stack beside root, and the other not."""
+def one_lists_no_stacks(*sides: list[Spec]) -> bool:
+    """Return whether one side alone lists no stacks except root."""
     tell = {not specs or any({*spec.stacks} - {"root"} for spec in specs) for specs in sides}
     return len(tell) == 2
 
 
 def matches(query: str | None, spec: Spec) -> bool:
-    """Tell whether a spec matches one of the queries above."""
+    """Return whether a spec matches one of the queries above."""
     return {"+mpi": "+mpi" in spec.variants, "target=m1": spec.target == "m1"}[query or ""]
 
 
 def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
-    """Return the names that the model has for dimensions."""
+    """Return the model's names of dimensions."""
     return [dimension.value for dimension in dimensions]
 
 
@@ -73,13 +73,13 @@ HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
 
 @given(what=st.sampled_from(HAPPENED), pair=PAIRS, only=ONLY)
 def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
-    """It finds what the records say of the specs in scope; each breach has its rows in base."""
+    """Breaches follow from the records in scope; each has its rows of base."""
     base, head = pair
-    if not is_known(only.stack, base, head):
+    if not has_stack(only.stack, base, head):
         with pytest.raises(RuleUnusable, match="stack"):
             judge_one(forbid(what), base, head, only)
         return
-    if one_is_silent(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
+    if one_lists_no_stacks(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
         with pytest.raises(RuleUnusable, match="does not list stacks, so nothing can be judged"):
             judge_one(forbid(what), base, head, only)
         return
@@ -113,9 +113,9 @@ def facts_of(spec: Spec) -> set[str]:
 def test_require(
     pair: tuple[list[Spec], list[Spec]], only: RuleSubject, by: tuple[CoverageDimension, ...]
 ) -> None:
-    """Head has it at all, and in each cell that base has it in."""
+    """Head has a match at all, and in each cell in which base has one."""
     base, head = pair
-    if not is_known(only.stack, base, head) or (only.stack and one_is_silent(base, head)):
+    if not has_stack(only.stack, base, head) or (only.stack and one_lists_no_stacks(base, head)):
         return
     before, after = (
         [
@@ -135,11 +135,11 @@ def test_require(
 
 
 @given(pair=PAIRS)
-def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -> None:
-    """Every count of a comparison's summary can be limited, under its name with dashes."""
-    what = judged(*pair)
-    assert what.comparison is not None
-    counts = summarize(what.comparison)
+def test_limits_of_the_summary(pair: tuple[list[Spec], list[Spec]]) -> None:
+    """Every count of a summary can be limited, under its name with dashes."""
+    subject = judged(*pair)
+    assert subject.comparison is not None
+    counts = summarize(subject.comparison)
     for name in MEASURES:
         field = name.replace("-", "_")
         if hasattr(counts, field):
@@ -150,12 +150,12 @@ def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -
             for at_most, passed in ((count, True), (count - 1, False)):
                 if at_most >= 0:
                     rule = limit(name, at_most)
-                    (result,) = judge([rule], what).results
+                    (result,) = judge([rule], subject).results
                     assert result.passed is passed, name
 
 
 def builds(number: int, **facts: object) -> list[Spec]:
-    """Return so many specs of one package."""
+    """Return ``number`` specs of one package."""
     return [a_spec(f"{facts}{label}", **facts) for label in range(number)]
 
 
@@ -183,7 +183,7 @@ TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
     ],
 )
 def test_limits(measure: str, at_most: int | str, passed: bool, message: str) -> None:
-    """A limit itself is allowed; a percentage is one of what base has of the same."""
+    """The limit itself is allowed; a percentage is of the same count in base."""
     result = judge_one(limit(measure, at_most), TEN, TEN[:8])
     assert (result.passed, result.message) == (passed, message)
     assert [breach.message for breach in result.breaches] == ([] if passed else [message])
@@ -191,8 +191,8 @@ def test_limits(measure: str, at_most: int | str, passed: bool, message: str) ->
         assert {*result.breaches[0].hashes()} == {spec.hash for spec in TEN[8:]}
 
 
-def test_a_percentage_of_nothing_allows_nothing() -> None:
-    """Where base has none, any number is more than every percentage."""
+def test_percentage_of_zero() -> None:
+    """If base has none, any number exceeds every percentage."""
     result = judge_one(limit("specs-added", "1000 %"), [], TEN)
     assert (result.passed, result.message) == (
         False,
@@ -202,7 +202,7 @@ def test_a_percentage_of_nothing_allows_nothing() -> None:
 
 
 def test_unknown_sizes() -> None:
-    """What cannot be measured breaks its limit; the message states what is known in part."""
+    """An unknown size breaks its limit; the message has the known part."""
     unknown = [replace(spec, size=None) for spec in TEN]
     result = judge_one(limit("size-removed", "9 TiB"), unknown, unknown[:8])
     assert not result.passed
@@ -215,7 +215,7 @@ def test_unknown_sizes() -> None:
 
 
 def test_rebuilt_and_replaced() -> None:
-    """They are counted by their reasons, in scope alone."""
+    """Specs in scope are counted by their reasons."""
     after = [replace(spec, hash=hash_of(f"new {spec.hash}")) for spec in TEN]
     for only, count in ((RuleSubject(), 10), (RuleSubject(package=("zlib",)), 2)):
         result = judge_one(limit("specs-rebuilt", 0), TEN, after, only)
@@ -225,8 +225,8 @@ def test_rebuilt_and_replaced() -> None:
 
 
 @pytest.mark.parametrize("only", [RuleSubject(), RuleSubject(stack="e4s")])
-def test_stacks_that_one_side_does_not_state(only: RuleSubject) -> None:
-    """Nobody knows what became of them: what cannot be judged does not pass."""
+def test_unlisted_stacks(only: RuleSubject) -> None:
+    """A rule about stacks cannot be judged if one side lists none."""
     stated = [a_spec(stacks=("e4s", "root"))]
     unstated = [replace(spec, stacks=()) for spec in stated]
     about_stacks: list[Rule] = [
@@ -235,13 +235,13 @@ def test_stacks_that_one_side_does_not_state(only: RuleSubject) -> None:
         limit("stacks-removed", 9),
         limit("coverage-lost", 9),
     ]
-    demands = [*about_stacks, forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
+    rules = [*about_stacks, forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
     for sides, who in (((stated, unstated), "head"), ((unstated, stated), "base")):
-        for demand in demands:
+        for rule in rules:
             with pytest.raises(
                 RuleUnusable, match=f"{who} does not list .*so nothing can be judged"
             ):
-                judge_one(demand, *sides, only)
+                judge_one(rule, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed
     assert judge_one(forbid(Forbidden.STACK_REMOVED), unstated, unstated).passed
 
@@ -251,7 +251,7 @@ TOOL = Dependency("cmake", hash_of("cmake"), ("build",))
 
 
 def test_holes() -> None:
-    """What is missing for specs to be installed; with base and without, which may have any."""
+    """Missing dependencies of installable specs; base may have any, or be absent."""
     hdf5 = a_spec("h", dependencies=(LINKED, TOOL), stacks=("e4s",))
     lua = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
     zlib = a_spec("z", name="zlib", dependencies=(), stacks=("hep",))
@@ -271,7 +271,7 @@ def test_holes() -> None:
 
 
 def test_unknown_holes() -> None:
-    """A source that states no dependencies states no holes either."""
+    """A source that lists no dependencies has no known holes."""
     with pytest.raises(RuleUnusable, match="forbid: head does not list dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
     stated = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
@@ -301,10 +301,10 @@ def test_unknown_holes() -> None:
         (1, RuleSubject(package=("zlib",)), True, "1 spec built again as twins, at most 1"),
     ],
 )
-def test_twins_of_head_are_limited(
+def test_limit_of_twins(
     base: list[Spec] | None, at_most: int | str, only: RuleSubject, passed: bool, message: str
 ) -> None:
-    """All but the first of each group, whatever base has; a percentage is one of head's specs."""
+    """All but the first of each group in head count; a percentage is of the specs of head."""
     result = judge_one(limit("twins", at_most), base, TEN, only)
     assert (result.passed, result.message) == (passed, message)
     assert [breach.num_specs for breach in result.breaches] == ([] if passed else [8])
@@ -313,13 +313,13 @@ def test_twins_of_head_are_limited(
 
 
 def test_cover() -> None:
-    """So many specs of the lock file are there; those that are not are the breaches."""
-    wanted = tuple(
+    """Specs of the lock file that are missing are the breaches."""
+    requested = tuple(
         ConcreteSpec(hash=spec.hash, name=spec.name, version=spec.version) for spec in TEN
     )
 
     def cover(at_least: int | str) -> Rule:
-        return Cover(name="a rule", cover="spack.lock", specs=wanted, at_least=at_least)
+        return Cover(name="a rule", cover="spack.lock", specs=requested, at_least=at_least)
 
     head = TEN[1:]
     assert judge_one(cover("90 %"), None, head).passed
@@ -337,34 +337,37 @@ def test_cover() -> None:
 
 
 @pytest.mark.parametrize(
-    "demand",
+    "rule",
     [
         forbid(Forbidden.SPEC_REMOVED),
         require("hdf5", (CoverageDimension.TARGET,)),
         limit("specs-added", 1),
     ],
 )
-def test_what_needs_a_base_says_so(demand: Rule) -> None:
+def test_rules_that_need_a_base(rule: Rule) -> None:
     """One revision alone is judged by the other rules."""
     with pytest.raises(RuleUnusable, match=r"rule 'a rule', \w+: needs a base"):
-        judge_one(demand, None, TEN)
+        judge_one(rule, None, TEN)
     assert judge_one(require("hdf5"), None, TEN).message == "8 specs found"
     assert judge_one(require("hdf5+cuda"), None, TEN).message == "no hdf5+cuda found"
 
 
-def test_require_names_what_base_has() -> None:
-    """The rows are those of base."""
+def test_require_lists_rows_of_base() -> None:
+    """The rows of a breach are those of base."""
     result = judge_one(require("zlib"), TEN, TEN[:8])
     assert result.message == "no zlib found, where base has 2 specs"
     assert {*result.breaches[0].hashes()} == {spec.hash for spec in TEN[8:]}
 
 
-def test_covering_a_stack_names_what_others_have() -> None:
-    """What is there, but not in the stack, is missing there; what has no like has no nearest."""
-    wanted = (ConcreteSpec(hash=TEN[0].hash, name="hdf5"), ConcreteSpec(hash="q" * 32, name="none"))
+def test_cover_in_a_stack() -> None:
+    """A spec of other stacks alone is missing; without a similar spec none is nearest."""
+    requested = (
+        ConcreteSpec(hash=TEN[0].hash, name="hdf5"),
+        ConcreteSpec(hash="q" * 32, name="none"),
+    )
     elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
-    demand = Cover(name="a rule", cover="a list", specs=wanted)
-    result = judge_one(demand, None, elsewhere, RuleSubject(stack="e4s"))
+    rule = Cover(name="a rule", cover="a list", specs=requested)
+    result = judge_one(rule, None, elsewhere, RuleSubject(stack="e4s"))
     assert [breach.message for breach in result.breaches] == [
         f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
         "none /qqqqqqq is missing",
@@ -372,8 +375,8 @@ def test_covering_a_stack_names_what_others_have() -> None:
     assert [breach.num_specs for breach in result.breaches] == [1, 1]
 
 
-def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
-    """Of the one stack alone, where a rule is about one."""
+def test_limit_of_coverage() -> None:
+    """Cells of base are counted, of one stack if the rule is about one."""
     base = [a_spec("a", stacks=("e4s", "hep")), a_spec("b", name="zlib", stacks=("e4s", "hep"))]
     rule = limit("coverage-lost", "0 %")
     result = judge_one(rule, base, base[:1])
@@ -385,8 +388,8 @@ def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
     assert gained.message == "2 cells gained, at most 1"
 
 
-def test_a_limit_on_what_one_commit_rebuilt() -> None:
-    """Of the specs that the rule is about; it is a fault where the commits are not known."""
+def test_limit_of_rebuilds_by_a_commit() -> None:
+    """The specs in scope count; without commits the rule cannot be judged."""
     base = [a_spec("a", name="zlib", version="1"), a_spec("b", name="hdf5", version="1")]
     head = [a_spec("c", name="zlib", version="2"), a_spec("d", name="hdf5", version="2")]
     subject = judged(base, head)
@@ -411,44 +414,42 @@ def test_a_limit_on_what_one_commit_rebuilt() -> None:
         judge([rule], judged(base, head))
 
 
-def test_an_unknown_stack_is_a_fault() -> None:
-    """A slip of the pen would let everything pass."""
+def test_unknown_stack() -> None:
+    """A misspelled stack must not let every rule pass."""
     with pytest.raises(RuleUnusable, match="stack: neither revision has 'e4z'; nearest: e4s"):
         judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(stack="e4z"))
     with pytest.raises(RuleUnusable, match="the revision does not have 'e4z'"):
         judge_one(require("hdf5"), None, TEN, RuleSubject(stack="e4z"))
 
 
-def test_a_rule_about_nothing_says_so() -> None:
-    """It holds, with a remark."""
+def test_rule_about_no_specs() -> None:
+    """The rule passes, with a remark."""
     result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(package=("none*",)))
     assert result.passed
     assert "about no spec of either revision" in result.message
 
 
 @pytest.mark.parametrize(
-    ("only", "demand", "key"),
+    ("only", "rule", "key"),
     [
         (RuleSubject(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
         (RuleSubject(), require("hdf5 ^zlib"), "require"),
     ],
 )
-def test_a_query_that_cannot_be_answered_names_rule_and_key(
-    only: RuleSubject, demand: Rule, key: str
-) -> None:
-    """An error of the store stays what it is."""
+def test_unanswerable_query(only: RuleSubject, rule: Rule, key: str) -> None:
+    """The error names rule and key; an error of the catalog is not changed."""
     with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
-        judge_one(demand, TEN, TEN, only)
+        judge_one(rule, TEN, TEN, only)
 
     def down() -> Collection[str]:
-        raise CatalogError("there", "is down")
+        raise CatalogError("catalog", "is down")
 
     with pytest.raises(CatalogError):
         judge([require("zlip")], replace(judged(None, TEN), elsewhere=down))
 
 
-def test_only_errors_count_against_a_verdict() -> None:
-    """A broken warning is listed, and the verdict stays good."""
+def test_warnings_do_not_fail() -> None:
+    """A broken warning is listed, and the verdict passes."""
     rules = [
         replace(forbid(Forbidden.SPEC_REMOVED), name=level.value, level=level)
         for level in RuleLevel
@@ -461,8 +462,8 @@ def test_only_errors_count_against_a_verdict() -> None:
     assert [result.rule.name for result in verdict.broken(RuleLevel.WARNING)] == ["warning"]
 
 
-def test_judging_can_be_ended_between_rules() -> None:
-    """Whoever judges may have no more time."""
+def test_check_between_rules() -> None:
+    """The caller can end judging between two rules."""
 
     def check() -> None:
         raise InvalidArgument("time", "is over")
@@ -472,39 +473,29 @@ def test_judging_can_be_ended_between_rules() -> None:
 
 
 def test_amounts_are_exact() -> None:
-    """No float is between what was written and what is compared."""
+    """Amounts are decimals, not floats."""
     assert read_amount("0.1 %").value == Decimal("0.1")
     assert read_amount("1.5 KiB").value == 1536
 
 
 @pytest.mark.parametrize(
-    ("what", "after", "message", "gone"),
+    ("what", "after", "message", "removed"),
     [
         (Forbidden.PACKAGE_REMOVED, ["1.13"], "zlib is gone: base has 1 spec of 1.3", ["z"]),
         (Forbidden.PACKAGE_DOWNGRADED, ["1.12"], "hdf5 fell from 1.14 to 1.12", ["h"]),
-        (
-            Forbidden.VERSION_REMOVED,
-            ["1.13"],
-            "hdf5 1.14 is gone: base has 1 spec of it",
-            ["h"],
-        ),
-        (
-            Forbidden.STACK_REMOVED,
-            ["1.13"],
-            "the stack hep is gone: base has 1 spec of it",
-            ["z"],
-        ),
+        (Forbidden.VERSION_REMOVED, ["1.13"], "hdf5 1.14 is gone: base has 1 spec of it", ["h"]),
+        (Forbidden.STACK_REMOVED, ["1.13"], "the stack hep is gone: base has 1 spec of it", ["z"]),
     ],
 )
-def test_a_breach_says_what_happened(
-    what: Forbidden, after: list[str], message: str, gone: list[str]
+def test_messages_of_breaches(
+    what: Forbidden, after: list[str], message: str, removed: list[str]
 ) -> None:
-    """It names what is gone, and has the specs of base that are: of the newest version alone."""
+    """A breach names the removed item, and has its specs of base."""
     base = [
         a_spec("h", version="1.14"),
         a_spec("older", version="1.12"),
         a_spec("z", name="zlib", version="1.3", stacks=("hep",)),
     ]
     head = [a_spec(version, version=version) for version in after]
-    found = {breach.message: breach for breach in judge_one(forbid(what), base, head).breaches}
-    assert found[message].hashes() == [hash_of(label) for label in gone]
+    breaches = {breach.message: breach for breach in judge_one(forbid(what), base, head).breaches}
+    assert breaches[message].hashes() == [hash_of(label) for label in removed]

@@ -39,9 +39,7 @@ def test_every(repository: Repository, every: str, days: list[str]) -> None:
         repository.commit({ZLIB: page("zlib", str(number))}, moment)
     other = {"_cache/v1.0/zlib/specs.md": page("zlib", "b", tag="v1.0")}
     repository.commit(other, moment + timedelta(hours=1))
-
     *found, last = repository.read(every=every)
-
     assert [f"{snapshot.taken_at:%d %H}" for snapshot in found] == days
     assert labels(found[-1]) == specs(zlib="4")
     assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
@@ -53,9 +51,7 @@ def test_pages_between_the_chosen_commits_are_not_parsed(
     """With one state a week, pages that no such state has are not parsed, be they good or bad."""
     for number in range(6):
         repository.commit({ZLIB: page("zlib", str(number)) if number in (0, 5) else b"bad"})
-
     (found,) = repository.read(every="week")
-
     assert labels(found) == specs(zlib="5")
     assert len(parsed) == 2  # the first page tells the tag
 
@@ -65,9 +61,7 @@ def test_since(repository: Repository, parsed: list[str]) -> None:
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     repository.commit({"_cache/v1.0/zlib/specs.md": page("zlib", "c", tag="v1.0")})
     repository.commit({ZLIB: page("zlib", "d")})
-
     (found,) = repository.read(since=FIRST + timedelta(days=2))
-
     assert found.tag == "develop"
     assert labels(found) == specs(zlib="d", hdf5="b")
     assert "_cache/v1.0" not in " ".join(parsed[2:])
@@ -80,9 +74,7 @@ def test_tags_choose(repository: Repository, parsed: list[str]) -> None:
         for name in "abc":
             path = f"_cache/{tag}/{name}/specs.md"
             repository.commit({path: page(name, f"{tag} {name}", tag=tag)})
-
     found = repository.read(tags=["develop-*", "v?.0"])
-
     assert [snapshot.tag for snapshot in found] == ["develop-2025-03-02"] * 3 + ["v1.0"] * 3
     assert [place.partition(":")[2] for place in parsed if "develop/" in place] == [
         "_cache/develop/a/specs.md"
@@ -92,9 +84,7 @@ def test_tags_choose(repository: Repository, parsed: list[str]) -> None:
 def test_a_tag_can_be_given_to_pages_that_state_none(repository: Repository) -> None:
     """A single name is the tag of pages that state none; without it they are an error."""
     commit = repository.commit({"_cache/zlib.md": page("zlib", "a", tag=None)})
-
     (found,) = repository.read(tags=["develop"])
-
     assert found.tag == "develop"
     with pytest.raises(TagNeeded) as caught:
         repository.read()
@@ -115,9 +105,7 @@ def test_the_folder_of_pages(repository: Repository, path: str, file: str) -> No
     """The pages may lie below any folder; its path belongs to the tags that paths state."""
     repository.commit({file: page("zlib", "a", tag=None)})
     repository.commit({file: page("zlib", "b", tag=None)})
-
     found = repository.read(path=path)
-
     assert [(snapshot.tag, labels(snapshot)) for snapshot in found] == [
         ("develop", specs(zlib="a")),
         ("develop", specs(zlib="b")),
@@ -130,9 +118,7 @@ def test_a_tag_spread_over_folders_is_one(repository: Repository) -> None:
     repository.commit({"_cache/x86/zlib/specs.md": page("zlib", "a")})
     repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "b")})
     repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "c")})
-
     found = repository.read()
-
     assert list(map(labels, found)) == [
         specs(zlib="a"),
         specs(zlib=["a", "b"]),
@@ -145,9 +131,7 @@ def test_a_folder_may_hold_another_tag_later(repository: Repository) -> None:
     """Where a folder is not named for its tag, each page counts for the tag that it states."""
     for tag in ("develop-1", "develop-2"):
         repository.commit({"_cache/latest/zlib/specs.md": page("zlib", tag, tag=tag)})
-
     (found,) = repository.read(tags=["develop-2"])
-
     assert (found.tag, labels(found)) == ("develop-2", specs(zlib="develop-2"))
 
 
@@ -163,8 +147,6 @@ def test_pages_of_a_tag_are_found_in_other_folders(repository: Repository, chang
     )
     name = changed.partition("/")[2]
     repository.commit({f"_cache/{changed}/specs.md": page(name, "new")})
-
     (found,) = repository.read(since=FIRST + timedelta(days=1))
-
     assert found.tag == "develop"
     assert labels(found) == specs(**{"zlib": "a", "hdf5": "c", name: "new"})

@@ -164,7 +164,6 @@ def test_nothing_that_a_repository_names_is_run(
     trap.lose(HDF5)
     location = trap.folder.as_uri() if is_url else str(trap.folder)
     found = read_at(location, tmp_path)
-
     with pytest.raises(CachelogError):
         list(found)
     assert not trap.is_sprung()
@@ -233,7 +232,6 @@ def test_worktrees_and_shallow_clones_are_read(repository: Repository, tmp_path:
     repository.git(
         "clone", "--quiet", "--depth=1", repository.folder.as_uri(), str(tmp_path / "shallow")
     )
-
     for folder, expected in ("tree", specs(zlib="a")), ("shallow", specs(zlib="b")):
         location = str(tmp_path / folder)
         (found,) = read_at(location)
@@ -246,7 +244,6 @@ def test_a_large_page_is_refused_by_its_size(
     """A page is asked how large it is before it is read; --skip-bad leaves it out."""
     monkeypatch.setattr(commands, "MAX_PAGE_BYTES", 1000)
     commit = repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b") + b"\n" * 1000})
-
     with pytest.raises(SourceError, match="holds more than 1,000 bytes") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:{HDF5}"
@@ -270,7 +267,6 @@ def test_a_bomb_of_trees_is_refused(
         )
         inner, mode = _written_tree(repository.folder, entries), "40000"
     _written_commit(repository, b"40000 _cache\0" + bytes.fromhex(inner))
-
     with pytest.raises(SourceError, match="it needs more than 64 MiB of memory: too many paths"):
         repository.read()
 
@@ -281,7 +277,6 @@ def test_commits_that_change_too_many_paths(
     """What git itself can still hold is bounded as well, in one commit and in all."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b"), HDF5: page("hdf5", "b")})
-
     monkeypatch.setattr(commands, "MAX_CHANGES_IN_ALL", 2)
     with pytest.raises(SourceError, match="its commits change more than 2 paths"):
         repository.read()

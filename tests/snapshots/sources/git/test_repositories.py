@@ -26,15 +26,12 @@ def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
     """The first run clones HEAD, the next fetches what is new, even after a rewrite."""
     repository.commit({ZLIB: page("zlib", "a")})
     url = repository.folder.as_uri()
-
     (first,) = repository.read()
     (cloned,) = read_at(url, tmp_path)
     assert (key(cloned), cloned.source.location) == (key(first), url)
     repository.git("commit", "--quiet", "--amend", "--message", "Other words")
     repository.commit({ZLIB: page("zlib", "b")})
-
     found = read_at(url, tmp_path)
-
     assert list(map(labels, found)) == [specs(zlib="a"), specs(zlib="b")]
     assert len(list((tmp_path / "clones").iterdir())) == 1
 
@@ -64,9 +61,7 @@ def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
     repository.commit({ZLIB: page("zlib", "a")})
     bare = tmp_path / "bare.git"
     repository.git("clone", "--quiet", "--bare", ".", str(bare))
-
     (found,) = read_at(str(bare))
-
     assert found.source.version == repository.hashes[0]
     assert labels(found) == specs(zlib="a")
 
@@ -78,7 +73,6 @@ def test_the_variables_of_a_hook_do_not_lead_astray(
     repository.commit({ZLIB: page("zlib", "a")})
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", "index")
-
     assert len(repository.read()) == 1
 
 
@@ -125,7 +119,6 @@ def test_options_that_cannot_be_used(
 ) -> None:
     """An option that fits nothing in the repository is refused with the reason."""
     repository.commit({ZLIB: page("zlib", "a"), "texts/a.txt": b"a"})
-
     with pytest.raises(kind, match=reason):
         repository.read(**options)
 
@@ -160,7 +153,6 @@ def test_what_is_no_repository(
     (tmp_path / "folder").mkdir()
     Repository(tmp_path / "empty")
     (tmp_path / "empty/inside").mkdir()
-
     opened = open_repository(location.format(tmp=tmp_path), ReadSettings(cache_dir=tmp_path))
     with pytest.raises(kind, match=reason), opened:
         pass

@@ -40,9 +40,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     _grow(repository, 6)
     found = repository.read()
     assert len(found) == 7
-
     rest = repository.read(history_of(found[:published]))
-
     assert list(map(key, rest)) == list(map(key, found[published:]))
 
 
@@ -53,7 +51,6 @@ def test_a_second_run_parses_nothing(repository: Repository, parsed: list[str], 
     found = repository.read(path=path)
     parsed.clear()
     repository.commit({f"{path}/index.json": b"{}"})
-
     assert repository.read(history_of(found), path=path) == []
     assert parsed == []
 
@@ -66,9 +63,7 @@ def test_a_later_run_parses_the_tags_that_changed(
     found = repository.read()
     _grow(repository, 1)
     parsed.clear()
-
     (new,) = repository.read(history_of(found))
-
     assert labels(new) == specs(a="a 6", b="b 4", c="c 5")
     assert not any("v1.0" in location for location in parsed[2:])
     assert len(parsed) == 5  # two of them to learn the folders' tags
@@ -80,9 +75,7 @@ def test_each_blob_is_parsed_once(repository: Repository, parsed: list[str]) -> 
     copy = page("a", "same", tag=None)
     repository.commit({f"_cache/{tag}/a/specs.md": copy for tag in ("v1.0", "v1.1", "develop")})
     _grow(repository, 3)
-
     repository.read()
-
     peeked = 3
     assert len(parsed) == 2 + 1 + 3 + peeked
 
@@ -93,9 +86,7 @@ def test_a_tag_that_was_left_out_is_read_from_its_start(repository: Repository) 
     found = repository.read()
     only = repository.read(tags=["v1.0"])
     assert list(map(key, only)) == [key(made) for made in found if made.tag == "v1.0"]
-
     rest = repository.read(history_of(only))
-
     assert list(map(key, rest)) == [key(made) for made in found if made.tag == "develop"]
 
 
@@ -105,9 +96,7 @@ def test_a_rewritten_line_is_read_anew(repository: Repository) -> None:
     history = history_of(repository.read())
     repository.git("commit", "--quiet", "--amend", "--message", "Other words")
     _grow(repository, 1)
-
     (new,) = repository.read(history)
-
     assert labels(new) == specs(a="a 3", b="b 1", c="c 2")
 
 
@@ -125,7 +114,6 @@ def test_what_another_source_published_is_not_yielded(repository: Repository) ->
             )
         ]
     )
-
     assert repository.read(history) == []
 
 
@@ -136,8 +124,6 @@ def test_flat_pages_go_on_too(repository: Repository, parsed: list[str]) -> None
     found = repository.read()
     parsed.clear()
     repository.commit({"_cache/a.md": page("a", "new")})
-
     (new,) = repository.read(history_of(found))
-
     assert labels(new) == specs(a="new", b="b 5")
     assert len(parsed) == 3

@@ -43,10 +43,8 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
     repository.commit({ZLIB: page("zlib", "d")})
     repository.commit({HDF5: page("hdf5", "c", "b")})
     steps: list[tuple[int, int | None]] = []
-
     report = Report(progress=lambda _task, done, total: steps.append((done, total)))
     found = repository.read(report=report)
-
     assert steps == [(done, 4) for done in range(5)]
     assert [labels(snapshot) for snapshot in found] == [
         specs(zlib="a"),
@@ -86,7 +84,6 @@ def test_every_state_is_what_the_pages_of_the_commit_say(
             if standing.get(tag) != digest:
                 expected.append((tag, commit, digest))
         standing = states
-
     assert len(expected) > 15
     assert list(map(key, repository.read())) == expected
 
@@ -172,9 +169,7 @@ def test_only_the_first_parents_count(repository: Repository) -> None:
     repository.git("switch", "--quiet", "main")
     repository.moment = FIRST + timedelta(days=9)
     repository.git("merge", "--quiet", "--no-ff", "--message", "Merge", "side")
-
     found = repository.read()
-
     assert [labels(snapshot) for snapshot in found] == [specs(zlib="a"), specs(zlib="a", hdf5="c")]
     assert found[1].source.version == repository.git("rev-parse", "HEAD")
     assert found[1].taken_at == FIRST + timedelta(days=9)
@@ -187,9 +182,7 @@ def test_removed_pages_and_tags(repository: Repository) -> None:
     gone = repository.commit({ZLIB: None})
     repository.commit({ZLIB: page("zlib", "a")})
     report = Report()
-
     found = repository.read(report=report)
-
     assert list(map(labels, found)) == [specs(zlib="a", hdf5="b"), specs(zlib="a"), specs(zlib="a")]
     assert report.warnings == [f"develop: commit {gone[:12]} leaves no spec; nothing published"]
 
@@ -203,7 +196,6 @@ def test_a_page_may_become_something_else(repository: Repository) -> None:
     repository.git("update-index", "--add", "--cacheinfo", module)
     repository.git("add", ZLIB)
     repository.git("commit", "--quiet", "--message", "A link")
-
     assert labels(repository.read()[-1]) == specs(hdf5="b")
 
 
@@ -212,7 +204,6 @@ def test_other_files_are_left_alone(repository: Repository) -> None:
     names = ("README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "a.json")
     repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{name}": b"no page" for name in names}})
     repository.commit({f"_cache/{name}": b"still no page" for name in names})
-
     assert len(repository.read()) == 1
 
 
@@ -221,7 +212,6 @@ def test_paths_may_have_any_characters(repository: Repository) -> None:
     names = ["a b.md", "zl\nib.md", "zl\tib\\.md", "\u00fc.md", ":1.md"]
     repository.commit({f"_cache/{name}": page("zlib", name) for name in names})
     repository.commit({**{f"_cache/{name}": None for name in names}, ZLIB: page("zlib", "b")})
-
     assert list(map(labels, repository.read())) == [specs(zlib=names), specs(zlib="b")]
 
 
@@ -230,7 +220,6 @@ def test_a_path_need_not_be_text(repository: Repository) -> None:
     (repository.folder / "_cache").mkdir()
     Path(os.fsdecode(os.fsencode(repository.folder) + b"/_cache/\xff.md")).write_bytes(b"bad")
     commit = repository.commit({})
-
     with pytest.raises(SourceError, match="does not begin") as caught:
         repository.read()
     assert caught.value.location == rf"{commit[:12]}:_cache/\xff.md"
@@ -241,9 +230,7 @@ def test_commits_out_of_order_are_told(repository: Repository) -> None:
     repository.commit({ZLIB: page("zlib", "a")}, FIRST)
     early = repository.commit({ZLIB: page("zlib", "b")}, FIRST - timedelta(days=1))
     report = Report()
-
     found = repository.read(report=report)
-
     assert [snapshot.taken_at for snapshot in found] == [FIRST, FIRST - timedelta(days=1)]
     assert len(report.warnings) == 1
     assert early[:12] in report.warnings[0]
@@ -263,9 +250,7 @@ def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
     repository.commit({ZLIB: page("zlib", "d")})
     repository.commit({ZLIB: b"bad", "_cache/v1.0/zlib/specs.md": b"bad"})
     report = Report(skip_bad=True)
-
     found = repository.read(report=report)
-
     assert [(made.tag, labels(made)) for made in found] == [
         ("develop", specs(zlib="a", hdf5="b")),
         ("develop", specs(hdf5="b")),
@@ -287,9 +272,7 @@ def test_a_bad_spec_is_listed_once(repository: Repository) -> None:
     for data in (broken, page("zlib", "c"), broken):
         repository.commit({ZLIB: data})
     report = Report(skip_bad=True)
-
     found = repository.read(report=report)
-
     assert list(map(labels, found)) == [specs(zlib="b"), specs(zlib="c"), specs(zlib="b")]
     assert len(report.skipped) == 1
 
@@ -303,9 +286,7 @@ def test_pages_of_2022_are_listed_once(repository: Repository) -> None:
         repository.commit(files)
     repository.commit({ZLIB: page("zlib", "a")})
     report = Report(skip_bad=True)
-
     (found,) = repository.read(report=report)
-
     assert labels(found) == specs(zlib="a")
     (skipped,) = report.skipped
     assert "layout of 2022" in skipped.reason
@@ -321,9 +302,7 @@ def test_a_hash_stands_once_in_a_tag(repository: Repository) -> None:
     commit = repository.commit({HDF5: page("hdf5", "b", "a")})
     repository.commit({"_cache/develop/gmake/specs.md": page("gmake", "c")})
     report = Report(skip_bad=True)
-
     found = repository.read(report=report)
-
     assert list(map(labels, found)) == [
         specs(zlib="a", hdf5="b"),
         specs(hdf5=["a", "b"]),
@@ -341,7 +320,6 @@ def test_a_hash_stands_once_in_a_tag(repository: Repository) -> None:
 def test_a_folder_that_cannot_be_a_tag(repository: Repository) -> None:
     """A tag that a path states is checked like any other, and the error names the page."""
     commit = repository.commit({"_cache/no tag/zlib/specs.md": page("zlib", "a", tag=None)})
-
     with pytest.raises(SourceError, match="'no tag' is not a tag") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:_cache/no tag/zlib/specs.md"
@@ -352,5 +330,4 @@ def test_made_up_data_are_marked(repository: Repository) -> None:
     made_up = page("zlib", "a").replace(b"title:", b"synthetic: true\ntitle:")
     repository.commit({ZLIB: made_up})
     repository.commit({ZLIB: page("zlib", "b")})
-
     assert [made.source.synthetic for made in repository.read()] == [True, False]
