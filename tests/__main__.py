@@ -1,6 +1,6 @@
-"""Every check of the project, one after the other: ``python -m tests``.
+"""Run all checks of the project: ``python -m tests``.
 
-``python -m tests --static`` runs those that only read the code, which takes seconds.
+``python -m tests --static`` runs only those that read the code, which takes seconds.
 """
 
 import shlex
@@ -14,7 +14,7 @@ DYNAMIC = ("pytest -n auto --dist worksteal --cov", "python -m tests.coverage_fl
 
 
 def main(arguments: list[str]) -> int:
-    """Run the checks; stop at the first that fails and return its exit code."""
+    """Run the checks up to the first failure; return its exit code."""
     if arguments not in ([], ["--static"]):
         print(__doc__, file=sys.stderr)
         return 2

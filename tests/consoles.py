@@ -1,4 +1,4 @@
-"""Examples of a document as a console shows them: commands after ``$``, and what they print."""
+"""Console examples of a document: commands after ``$``, and their output."""
 
 import os
 import re
@@ -18,11 +18,11 @@ _END = "this command has ended with"
 
 
 def examples(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each command of the console blocks in Markdown with the output that is shown."""
+    """Yield each command of the console blocks in a Markdown text, with its expected output."""
     for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             lines = example.splitlines(keepends=True)
-            # A command goes on in the next line as long as a quote is open.
+            # A command continues on the next line while a quote is open.
             end = next(
                 n for n in range(1, len(lines) + 1) if "".join(lines[:n]).count("'") % 2 == 0
             )
@@ -30,7 +30,7 @@ def examples(text: str) -> Iterator[tuple[str, str]]:
 
 
 class Shell:
-    """A shell that commands are typed into, one after the other."""
+    """A shell that runs commands one after the other."""
 
     def __init__(self, process: "subprocess.Popen[str]", folder: Path, errors: Path) -> None:
         self._process = process
@@ -38,7 +38,7 @@ class Shell:
         self._errors = errors
 
     def type(self, command: str) -> tuple[int, str]:
-        """Run a command to its end; return its exit code and what it printed."""
+        """Run a command; return its exit code and its standard output."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(f"{command.rstrip()}\nprintf '\\n%s\\n' \"{_END} $?\"\n")
@@ -50,29 +50,29 @@ class Shell:
             printed += line
         raise AssertionError(f"{command}: the shell ended: {self._errors.read_text('utf-8')}")
 
-    def assert_prints(self, command: str, shown: str) -> None:
-        """Hold that a command succeeds and prints what is shown."""
+    def assert_prints(self, command: str, expected: str) -> None:
+        """Assert that a command succeeds and prints the expected output."""
         words = shlex.split(command)
-        is_alone = words[0] == "cachelog" and not re.search("[*>|&$]", command)
-        code, printed = self._run(words[1:]) if is_alone else self.type(command)
+        is_plain = words[0] == "cachelog" and not re.search("[*>|&$]", command)
+        code, printed = self._run(words[1:]) if is_plain else self.type(command)
         assert code == 0, f"{command}: {self._errors.read_text('utf-8')}"
-        printed = printed if printed.endswith("\n") or not shown else f"{printed}\n"
-        assert OutputChecker().check_output(shown, printed, ELLIPSIS), f"{command}: {printed}"
+        printed = printed if printed.endswith("\n") or not expected else f"{printed}\n"
+        assert OutputChecker().check_output(expected, printed, ELLIPSIS), f"{command}: {printed}"
 
     def _run(self, words: Sequence[str]) -> tuple[int, str]:
-        """Run a command of cachelog in this process, on the catalog that the shell names."""
+        """Run a cachelog command in this process, on the catalog that the shell names."""
         _, catalog = self.type('printf %s "${CACHELOG_CATALOG:-}"')
         settings: dict[str, Any] = {"catalog": catalog} if catalog else {}
         with chdir(self._folder):
-            done = cachelog(*words, **settings)
-        return done.code, done.out
+            result = cachelog(*words, **settings)
+        return result.code, result.out
 
 
 @contextmanager
 def shell(folder: Path) -> Iterator[Shell]:
-    """Open a shell in a folder, with this Python's programs in its path, and end it.
+    """Open a shell in a folder, with the programs of this Python on its path.
 
-    What is asserted of cachelog alone is run in this process.
+    ``assert_prints`` runs plain cachelog commands in this process.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     errors = folder / "errors.log"
@@ -89,5 +89,5 @@ def shell(folder: Path) -> Iterator[Shell]:
         ) as process,
     ):
         yield Shell(process, folder, errors)
-        # What was started in the background ends with the shell that started it.
+        # Background processes end with the shell that started them.
         process.communicate("kill $(jobs -p) 2> /dev/null; wait; exit\n", timeout=60)

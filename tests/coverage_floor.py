@@ -1,6 +1,6 @@
-"""Holds the coverage of the domain: no file of it below ``FLOOR`` percent, branches included.
+"""Check the coverage of the domain: each file needs ``FLOOR`` percent, including branches.
 
-Reads what ``pytest --cov`` measured: ``python -m tests.coverage_floor``.
+It reads the measurement of ``pytest --cov``: ``python -m tests.coverage_floor``.
 """
 
 import json
@@ -14,25 +14,25 @@ DOMAIN = "snapshots/"
 
 
 def low_files(report: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:
-    """Return the files of the domain below the floor, with what is covered in percent.
+    """Return the files of the domain below the floor, with their coverage in percent.
 
-    ``report`` maps paths to what coverage's JSON report says of each.
+    ``report`` maps paths to their entries in the JSON report of coverage.
     """
-    covered = {
+    percents = {
         path: file["summary"]["percent_covered"]
         for path, file in report.items()
         if path.startswith(DOMAIN)
     }
-    return {path: percent for path, percent in covered.items() if percent < FLOOR}
+    return {path: percent for path, percent in percents.items() if percent < FLOOR}
 
 
 def main() -> int:
-    """Print the files that are below the floor; return 1 if there are any."""
-    measured = Coverage()
-    measured.load()
+    """Print the files below the floor; return 1 if there are any."""
+    coverage = Coverage()
+    coverage.load()
     with TemporaryDirectory() as folder:
         outfile = Path(folder) / "coverage.json"
-        measured.json_report(outfile=str(outfile))
+        coverage.json_report(outfile=str(outfile))
         low = low_files(json.loads(outfile.read_text("utf-8"))["files"])
     for path, percent in low.items():
         print(f"{path}: {percent:.1f} % is covered, {FLOOR:g} % is asked of the domain")

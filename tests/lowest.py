@@ -1,8 +1,8 @@
-"""Whether cachelog runs with the lowest versions that it says it does: ``python -m tests.lowest``.
+"""Test cachelog with the lowest supported versions of its dependencies: ``python -m tests.lowest``.
 
-uv installs the lowest version of each library that pyproject.toml names into an environment of its
-own, in which cachelog makes, imports, verifies, compares and serves a catalog. With ``--newest`` it
-installs the newest ones instead, also beyond the upper bounds: a failure says what breaks next.
+uv installs the lowest version of each dependency in pyproject.toml into a new environment, in
+which cachelog creates, imports, verifies, compares and serves a catalog. ``--newest`` installs the
+newest versions instead, ignoring upper bounds, to find incompatibilities early.
 """
 
 import subprocess
@@ -27,19 +27,19 @@ COMMANDS = (
     ("notes", "develop~1", "develop", "--template", "chat"),
     ("log", "--series", "develop"),
 )
-"""What is run one after the other, before the catalog is served."""
+"""The commands to run before the catalog is served."""
 
 QUERY = '{ revision(ref: "develop") { specs(first: 1) { totalCount nodes { name stacks } } } }'
 
 
 BOUNDED = ("graphql-core", "strawberry-graphql", "uvicorn")
-"""The libraries that pyproject.toml gives an upper bound, as parts of them are subclassed."""
+"""Dependencies with an upper bound in pyproject.toml, as cachelog subclasses parts of them."""
 
 
 def main() -> int:
-    """Install and run it; return 0, or raise an error of what fails."""
+    """Install and run cachelog; return 0, or raise the error of a failing command."""
     with tempfile.TemporaryDirectory() as folder:
-        program = _installed(Path(folder), newest="--newest" in sys.argv)
+        program = _install(Path(folder), newest="--newest" in sys.argv)
         for command in COMMANDS:
             print(f"$ cachelog {' '.join(command)}", flush=True)
             subprocess.run([program, *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
@@ -48,8 +48,8 @@ def main() -> int:
     return 0
 
 
-def _installed(folder: Path, *, newest: bool) -> Path:
-    """Install cachelog with the lowest or newest versions below a folder; return its program."""
+def _install(folder: Path, *, newest: bool) -> Path:
+    """Install cachelog with the lowest or newest versions in a folder; return the program."""
     uv = Path(sys.executable).with_name("uv")
     environment, unbounded = folder / "environment", folder / "unbounded.txt"
     unbounded.write_text("\n".join(BOUNDED))
@@ -61,7 +61,7 @@ def _installed(folder: Path, *, newest: bool) -> Path:
 
 
 def _serve(program: Path, folder: Path) -> None:
-    """Serve the catalog; ask for a page and by GraphQL."""
+    """Serve the catalog; request a page and a query."""
     with serving_by(program, folder / "catalog", folder / "log") as server:
         page = httpx.get(f"{server.url}/r/develop").raise_for_status()
         assert "<title>develop" in page.text, page.text

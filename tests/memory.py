@@ -1,4 +1,4 @@
-"""How much memory a server may take: the sum of what its settings allow."""
+"""The maximum memory of a server: the sum that follows from its settings."""
 
 from collections.abc import Mapping
 
@@ -21,28 +21,28 @@ from snapshots.catalog.library import (
 )
 
 _PROCESS = 320 << 20
-"""Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
+"""Python with all modules, and the memory that Arrow and Delta Lake retain after reading."""
 
 _LOADING = 192 << 20
-"""What loading a revision of up to 100,000 specs takes beside its result."""
+"""Temporary memory of loading a revision of up to 100,000 specs, without its result."""
 
 _EXPLAINING = 192 << 20
-"""What explaining a difference of such revisions takes beside its result."""
+"""Temporary memory of explaining a comparison of such revisions, without its result."""
 
 _ANSWER_COPIES = 3
-"""An answer that is being made stands in memory as pieces, as objects and as bytes."""
+"""A response in progress is in memory as chunks, as objects and as bytes."""
 
 _REQUEST_COPIES = 1 + BYTES_A_BYTE_OF_JSON
-"""A large request stands in memory as bytes and as objects."""
+"""A large request is in memory as bytes and as objects."""
 
 _CONNECTION = 600 << 10
-"""What a connection holds: buffers, the piece that is being sent, an answer that is not large."""
+"""Memory of a connection: buffers, the chunk that is sent, and a response that is not large."""
 
 
 def memory_shares(settings: Settings) -> Mapping[str, int]:
-    """Return how many bytes each part of a server process may take, by its name.
+    """Return the maximum number of bytes of each part of a server process, by name.
 
-    Their sum is what one process may take; each worker is a process of its own.
+    Their sum limits one process; each worker is a separate process.
     """
     executing = settings.heavy_threads + LIGHT_THREADS
     return {
@@ -74,5 +74,5 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
 
 
 def max_memory(settings: Settings) -> int:
-    """Return how many bytes a server process may take."""
+    """Return the maximum number of bytes of a server process."""
     return sum(memory_shares(settings).values())

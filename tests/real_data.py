@@ -1,4 +1,4 @@
-"""Real data: a folder of what Spack and a public build cache published; tests/data/README.md."""
+"""Real data published by Spack and a public build cache; see tests/data/README.md."""
 
 import atexit
 import os
@@ -11,17 +11,17 @@ ARCHIVE = Path(__file__).with_name("data") / "real.tar.xz"
 
 
 def folder() -> Path:
-    """Return the folder: that of CACHELOG_TEST_DATA, else the archive, unpacked once a process.
+    """Return the folder in CACHELOG_TEST_DATA, or else that of the unpacked archive.
 
-    Files in it are only read.
+    Its files are only read.
     """
-    named = os.environ.get("CACHELOG_TEST_DATA")
-    return unpacked() if named is None else Path(named)
+    configured = os.environ.get("CACHELOG_TEST_DATA")
+    return unpack() if configured is None else Path(configured)
 
 
 @cache
-def unpacked() -> Path:
-    """Return a folder with what the archive of the repository holds."""
+def unpack() -> Path:
+    """Unpack the archive of the repository once per process; return the folder."""
     temporary = tempfile.TemporaryDirectory(prefix="cachelog-real-data-")
     atexit.register(temporary.cleanup)
     with tarfile.open(ARCHIVE) as archive:

@@ -1,7 +1,7 @@
-"""Pictures of all pages of the demo: ``python -m tests.screenshots FOLDER``.
+"""Screenshots of all pages of the demo: ``python -m tests.screenshots FOLDER``.
 
-Each page is taken light, dark and narrow. With ``--readme`` FOLDER gets only the two small pictures
-that README.md shows, with ``--only NAME`` only the page of that name.
+Each page is captured light, dark and narrow. ``--readme`` creates only the two small pictures of
+README.md, and ``--only NAME`` only those of one page.
 """
 
 import base64
@@ -22,21 +22,25 @@ from tests.server.pages.tour import tour
 from tests.server.servers import serving
 
 
-class Look(NamedTuple):
-    """How a picture is taken: the colours that are preferred, and the width in CSS pixels."""
+class Appearance(NamedTuple):
+    """The appearance of a page: the preferred colour scheme, and the width in CSS pixels."""
 
     scheme: str
     width: int
 
 
-LOOKS = {"light": Look("light", 1280), "dark": Look("dark", 1280), "narrow": Look("light", 360)}
-_README = {"series": Look("light", 1100), "compare": Look("light", 1100)}
+APPEARANCES = {
+    "light": Appearance("light", 1280),
+    "dark": Appearance("dark", 1280),
+    "narrow": Appearance("light", 360),
+}
+_README = {"series": Appearance("light", 1100), "compare": Appearance("light", 1100)}
 _README_HEIGHT = 750
 _TALLEST = 3000
 
 
 def main(arguments: list[str]) -> int:
-    """Take the pictures; return the exit code."""
+    """Take the screenshots; return the exit code."""
     parser = ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--readme", action="store_true")
@@ -44,45 +48,49 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--at", metavar="URL", help="a running server, in place of the demo")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
-    with served(options.at) as url, tempfile.TemporaryDirectory() as profile:
+    with server_at(options.at) as url, tempfile.TemporaryDirectory() as profile:
         with httpx.Client(base_url=url, timeout=60) as client:
             addresses = tour(client)
         with chromium_in(Path(profile)) as browser:
             if options.readme:
-                for name, look in _README.items():
-                    picture = taken(browser, url + addresses[name], look, _README_HEIGHT, "webp")
+                for name, appearance in _README.items():
+                    picture = screenshot_of(
+                        browser, url + addresses[name], appearance, _README_HEIGHT, "webp"
+                    )
                     (options.folder / f"{name}.webp").write_bytes(picture)
                 return 0
             for name, address in addresses.items():
                 if options.only in (None, name):
-                    for kind, look in LOOKS.items():
-                        picture = taken(browser, url + address, look, _TALLEST)
+                    for kind, appearance in APPEARANCES.items():
+                        picture = screenshot_of(browser, url + address, appearance, _TALLEST)
                         (options.folder / f"{name}-{kind}.png").write_bytes(picture)
     return 0
 
 
 @contextmanager
-def served(url: str | None) -> Iterator[str]:
-    """Yield the address of a server: the one given, or one of the demo in a folder of its own."""
+def server_at(url: str | None) -> Iterator[str]:
+    """Yield the URL of a server: the given one, or one of the demo in a temporary folder."""
     if url:
         yield url
         return
     with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder)
-        public = "http://127.0.0.1/"  # for the permanent addresses, which name no port
-        with serving(at / "catalog", at / "log", "--demo", public_url=public) as server:
+        temporary = Path(folder)
+        public = "http://127.0.0.1/"  # for permanent URLs, which contain no port
+        with serving(
+            temporary / "catalog", temporary / "log", "--demo", public_url=public
+        ) as server:
             yield server.url
 
 
-def taken(
-    browser: webdriver.Chrome, address: str, look: Look, tallest: int, kind: str = "png"
+def screenshot_of(
+    browser: webdriver.Chrome, address: str, appearance: Appearance, tallest: int, kind: str = "png"
 ) -> bytes:
-    """Return a picture of a page: the whole of it, but no more than ``tallest`` pixels."""
-    seen_as(browser, look.scheme, look.width)
+    """Return a screenshot of a page, of up to ``tallest`` pixels in height."""
+    seen_as(browser, appearance.scheme, appearance.width)
     browser.get(address)
     settle(browser)
     height = browser.execute_script("return document.documentElement.scrollHeight")
-    clip = {"x": 0, "y": 0, "width": look.width, "height": min(height, tallest), "scale": 1}
+    clip = {"x": 0, "y": 0, "width": appearance.width, "height": min(height, tallest), "scale": 1}
     picture: dict[str, Any] = browser.execute_cdp_cmd(
         "Page.captureScreenshot",
         {"format": kind, "captureBeyondViewport": True, "clip": clip},

@@ -1,4 +1,4 @@
-"""docs/api.md: the function of its example asks the ten questions, and each gets an answer."""
+"""docs/api.md: its function runs the ten queries of the document, and each has a result."""
 
 import json
 import re
@@ -20,7 +20,7 @@ TEXT = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
 DOCUMENTS = re.findall(r"^```graphql\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 (FUNCTION,) = re.findall(r"^```js\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
-ASKING = """
+PROGRAM = """
 import { readFileSync } from "node:fs";
 import { ask } from "./ask.mjs";
 
@@ -42,14 +42,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answered(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what a program prints that asks by the example's function, on the sample data."""
+def output(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return the output of a program that runs the queries with the function of the document."""
     folder = tmp_path_factory.mktemp("api")
     (folder / "ask.mjs").write_text(FUNCTION)
-    (folder / "main.mjs").write_text(ASKING)
+    (folder / "main.mjs").write_text(PROGRAM)
     with application(Settings(catalog=str(sample))) as client:
         request = {"endpoint": str(client.base_url.join("graphql")), "documents": DOCUMENTS}
-        done = subprocess.run(
+        result = subprocess.run(
             ["node", "main.mjs"],
             cwd=folder,
             input=json.dumps(request),
@@ -57,36 +57,36 @@ def answered(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
             text=True,
             timeout=120,
         )
-    assert done.returncode == 0, done.stderr
-    answered: dict[str, Any] = json.loads(done.stdout)
-    return answered
+    assert result.returncode == 0, result.stderr
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output
 
 
-def empty(value: Any) -> bool:
-    """Return whether an answer holds no list item, and no value, below its root fields."""
+def is_empty(value: Any) -> bool:
+    """Return whether a result contains no list item and no value below its root fields."""
     if isinstance(value, dict):
-        return all(map(empty, value.values()))
+        return all(map(is_empty, value.values()))
     return value in (None, [], 0)
 
 
-def test_every_question_is_answered(answered: dict[str, Any]) -> None:
-    """With something, not with empty lists."""
-    assert len(answered["answers"]) == len(DOCUMENTS) == TEXT.count("\n### ") == 10
-    for document, answer in zip(DOCUMENTS, answered["answers"], strict=True):
+def test_queries_have_results(output: dict[str, Any]) -> None:
+    """None of them is an empty list."""
+    assert len(output["answers"]) == len(DOCUMENTS) == TEXT.count("\n### ") == 10
+    for document, answer in zip(DOCUMENTS, output["answers"], strict=True):
         (field,) = answer.values()
-        assert not empty(field), document
-        assert all(it not in (None, []) for it in field.values()), document
+        assert not is_empty(field), document
+        assert all(value not in (None, []) for value in field.values()), document
 
 
-def test_the_function_tells_errors_and_sends_long_documents(answered: dict[str, Any]) -> None:
-    """By POST where an address would be too long."""
-    assert answered["code"] == "REVISION_NOT_FOUND"
-    assert "nearest: develop" in answered["message"]
-    assert answered["long"] == {"revision": {"tag": "develop"}}
+def test_errors_and_long_documents(output: dict[str, Any]) -> None:
+    """A document that is too long for a URL is sent by POST."""
+    assert output["code"] == "REVISION_NOT_FOUND"
+    assert "nearest: develop" in output["message"]
+    assert output["long"] == {"revision": {"tag": "develop"}}
 
 
-def test_prices_are_in_the_range_that_is_named() -> None:
-    """Of the ten documents, before they are executed."""
+def test_documented_costs() -> None:
+    """Those of the ten documents, before execution."""
     units = [api.cost(document, None, {}).units for document in DOCUMENTS]
     lowest, highest = re.findall(r"cost between ([\d,]+) and ([\d,]+) units", TEXT)[0]
     assert int(lowest.replace(",", "")) <= min(units)
@@ -94,8 +94,8 @@ def test_prices_are_in_the_range_that_is_named() -> None:
     assert f"may cost {api.limits.max_cost:,} units" in TEXT
 
 
-def test_the_table_has_the_codes_of_the_domain() -> None:
-    """Each that an error of a field can have."""
+def test_documented_codes() -> None:
+    """All codes that errors of fields can have."""
     section = TEXT.split("\n## Errors\n")[1].split("\n## ")[0]
     assert {*CODES.values()} <= {*re.findall(r"`([A-Z_]{6,})`", section)}
 
@@ -111,11 +111,11 @@ VARIABLES: dict[str, Any] = {
     "Impact": {"ref": "develop"},
     "Narrowed": {"base": "develop~1", "head": "develop"},
 }
-"""What the questions of other documents are asked with."""
+"""The variables of queries in other documents."""
 
 
-def test_questions_of_other_documents_are_answered(sample: Path) -> None:
-    """Each of them, on the sample data; subscriptions are another test's."""
+def test_queries_of_other_documents(sample: Path) -> None:
+    """All of them have results on the sample, except for subscriptions."""
     names = set()
     with application(Settings(catalog=str(sample))) as client:
         for name, text in blocks("graphql"):

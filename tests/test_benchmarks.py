@@ -1,4 +1,4 @@
-"""The benchmarks run, on data too small to say anything."""
+"""The benchmarks run, on data that is too small for meaningful results."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from snapshots.catalog.verification import verify
 from tests.benchmarks.years import catalog_of_years, copy_of
 
 ROOT = Path(__file__).parents[1]
-# One of those that share a module: list1000 and nested are measured as tiny is.
+# One benchmark of each module: list1000 and nested share that of tiny.
 REFERENCES = {
     "import": "orjson",
     "compare": "Python",
@@ -28,43 +28,47 @@ REFERENCES = {
 
 
 @pytest.mark.long
-def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
-    """Each subject has its reference first, with ratio 1, and cachelog after it."""
+def test_quick_run(tmp_path: Path) -> None:
+    """Each subject has its reference first, with ratio 1, followed by cachelog."""
     file, document = tmp_path / "results.json", tmp_path / "document.md"
     document.write_text("Before.\n\n| Page | 1 |\n\n| Years of revisions | 1 |\n\nAfter.\n")
     options = ["--quick", "--in-process", "--json", str(file), "--cache", str(tmp_path / "cache")]
     options += ["--write", str(document)]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *REFERENCES, *options],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     results = orjson.loads(file.read_bytes())
     assert results["quick"] is True
     assert {"cpu", "cores", "python", "versions", "load_average"} <= results["machine"].keys()
     for name, reference in REFERENCES.items():
-        found = [it for it in results["measurements"] if it["benchmark"] == name]
-        assert found[0]["contender"].startswith(reference)
-        assert found[0]["ratio"] == 1
-        assert any(it["contender"].startswith("cachelog: ") for it in found[1:])
-        for it in found:
-            assert 0 < it["low"] <= it["median"] <= it["high"]
-            assert it["contender"] in done.stdout
+        rows_of_name = [row for row in results["measurements"] if row["benchmark"] == name]
+        assert rows_of_name[0]["contender"].startswith(reference)
+        assert rows_of_name[0]["ratio"] == 1
+        assert any(row["contender"].startswith("cachelog: ") for row in rows_of_name[1:])
+        for row in rows_of_name:
+            assert 0 < row["low"] <= row["median"] <= row["high"]
+            assert row["contender"] in result.stdout
     before, pages, table, after = document.read_text().split("\n\n")
     assert len(pages.splitlines()) > 10
     years = orjson.loads((tmp_path / "results" / "years.json").read_bytes())
-    assert {it["benchmark"] for it in years["measurements"]} == {"years"}
+    assert {row["benchmark"] for row in years["measurements"]} == {"years"}
     assert (before, after) == ("Before.", "After.\n")
     head, _, *rows = table.splitlines()
-    assert [it.strip() for it in head.split("|")[2:5]] == ["10 revisions", "20 revisions", "Times"]
+    assert [word.strip() for word in head.split("|")[2:5]] == [
+        "10 revisions",
+        "20 revisions",
+        "Times",
+    ]
     assert len(rows) >= 4
 
 
-def test_a_catalog_of_years_is_as_imports_make_it(tmp_path: Path) -> None:
-    """Sound, with real churn, made once; a copy of it is a catalog of its own."""
+def test_catalog_of_years(tmp_path: Path) -> None:
+    """It is sound and has realistic changes; a copy is independent of it."""
     folder = catalog_of_years(tmp_path, revisions=6, specs=1_000, processes=2)
     assert catalog_of_years(tmp_path, revisions=6, specs=1_000) == folder
     catalog = Catalog(str(copy_of(folder, tmp_path / "copy")))
@@ -73,7 +77,9 @@ def test_a_catalog_of_years_is_as_imports_make_it(tmp_path: Path) -> None:
     for revision in history.of_series("develop"):
         frame = catalog.load(revision.digest)
         hashes.append({frame.hashes.at(row) for row in range(len(frame))})
-    assert [len(it) for it in hashes] == [it.num_specs for it in history.of_series("develop")]
+    assert [len(hash_) for hash_ in hashes] == [
+        revision.num_specs for revision in history.of_series("develop")
+    ]
     churn = [len(new - old) / len(new) for new, old in pairwise(hashes)]
     assert 0.02 < sum(churn) / len(churn) < 0.15
     fill(catalog, missing_pairs(catalog, history))

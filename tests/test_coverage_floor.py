@@ -1,4 +1,4 @@
-"""What counts for coverage, and as too little of it."""
+"""The tests that count for coverage, and files below the floor."""
 
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -13,8 +13,8 @@ from tests.traced import ELSEWHERE, WIDE, counts, traced_if_it_counts
 ROOT = Path(__file__).parents[1]
 
 
-def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
-    """A file of the domain below it is named; one of another floor, or one above, is not."""
+def test_low_files() -> None:
+    """Files of the domain below the floor; neither those of other layers, nor those above it."""
     percents = {
         "snapshots/refs.py": FLOOR - 0.1,
         "snapshots/models.py": FLOOR,
@@ -38,8 +38,8 @@ def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
         ("tests/test_readme.py", [], True),
     ],
 )
-def test_examples_of_a_floor_count_for_it(file: str, floors: list[str], expected: bool) -> None:
-    """Tests of another floor do not; where no floor is named, all do."""
+def test_counts(file: str, floors: list[str], expected: bool) -> None:
+    """Tests of other layers do not count; without layers, all do."""
     assert counts(PurePosixPath(file), floors) is expected
 
 
@@ -52,26 +52,26 @@ def test_examples_of_a_floor_count_for_it(file: str, floors: list[str], expected
         ([], "hypothesis", ["stop", "test", "start"]),
     ],
 )
-def test_what_does_not_count_is_not_traced(
+def test_tracing_is_paused(
     floors: list[str], mark: str, steps: list[str], request: pytest.FixtureRequest
 ) -> None:
-    """Tracing stops for a test of no floor, as this one is, or so marked; then it goes on."""
+    """Tracing stops for a test of no layer, such as this one, or with such a mark."""
     request.node.add_marker(mark)
-    made: list[str] = []
-    measured = mock.Mock(
+    made_steps: list[str] = []
+    coverage = mock.Mock(
         get_option=lambda _name: floors,
-        stop=lambda: made.append("stop"),
-        start=lambda: made.append("start"),
+        stop=lambda: made_steps.append("stop"),
+        start=lambda: made_steps.append("start"),
     )
     with (
-        mock.patch.object(Coverage, "current", return_value=measured),
+        mock.patch.object(Coverage, "current", return_value=coverage),
         traced_if_it_counts(request.node),
     ):
-        made.append("test")
-    assert made == steps
+        made_steps.append("test")
+    assert made_steps == steps
 
 
-@pytest.mark.parametrize("place", [*chain(*ELSEWHERE.values(), WIDE)])
-def test_what_is_named_is_there(place: str) -> None:
-    """A file or folder that was renamed does not silently cease to count, or begin to."""
-    assert (ROOT / place).exists()
+@pytest.mark.parametrize("path", [*chain(*ELSEWHERE.values(), WIDE)])
+def test_listed_files_exist(path: str) -> None:
+    """Renaming one does not silently change whether it counts."""
+    assert (ROOT / path).exists()

@@ -1,4 +1,4 @@
-"""All documents: no link dangles, and each block of code is run by a test, or said not to be."""
+"""All documents: links are valid, and a test runs each block of code unless it is exempt."""
 
 import re
 import shlex
@@ -25,8 +25,10 @@ OTHERS = (
     "deploy/spack-cachelog/README.md",
     "tests/data/README.md",
 )
-FILES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / it for it in OTHERS)]
-DOCUMENTS = {str(it.relative_to(ROOT)).removeprefix("docs/"): it.read_text("utf-8") for it in FILES}
+FILES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / path for path in OTHERS)]
+DOCUMENTS = {
+    str(file.relative_to(ROOT)).removeprefix("docs/"): file.read_text("utf-8") for file in FILES
+}
 """Every document by its path; those in docs/ by their names."""
 
 
@@ -41,21 +43,21 @@ def prose(text: str) -> str:
 
 
 def links(text: str) -> Iterator[str]:
-    """Yield where the links of a document lead, those to other sites left out."""
+    """Yield the targets of the links of a document, except for other sites."""
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(text)):
         if not re.match(r"[a-z]+:", target):
             yield target
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a document's headings, as GitHub makes them."""
+    """Return the anchors of the headings of a document, as GitHub generates them."""
     titles = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_no_link_dangles(file: Path) -> None:
-    """Each leads to a file or folder of the repository, and to a heading of it."""
+def test_links_are_valid(file: Path) -> None:
+    """They lead to an existing file or folder, and to an existing heading."""
     for link in links(file.read_text("utf-8")):
         path, _, anchor = link.partition("#")
         target = (file.parent / path).resolve() if path else file
@@ -64,15 +66,15 @@ def test_no_link_dangles(file: Path) -> None:
             assert anchor in anchors(target.read_text("utf-8")), link
 
 
-def test_every_page_is_linked() -> None:
-    """From another one, so that a reader gets there."""
+def test_all_documents_are_linked() -> None:
+    """Readers reach each document from another one."""
     linked = {
         (file.parent / link.partition("#")[0]).resolve()
         for file in FILES
         for link in links(file.read_text("utf-8"))
         if not link.startswith("#")
     }
-    assert {*FILES} - linked <= {ROOT / it for it in OTHERS}
+    assert {*FILES} - linked <= {ROOT / path for path in OTHERS}
 
 
 @pytest.mark.parametrize(
@@ -86,10 +88,8 @@ def test_every_page_is_linked() -> None:
         ("life-of-a-query.md", r"`([\w/]+(?:\.py|/))`", ("snapshots", "schema", "server")),
     ],
 )
-def test_each_file_that_is_named_exists(
-    document: str, pattern: str, folders: tuple[str, ...]
-) -> None:
-    """By its path, or by the end of it."""
+def test_named_files_exist(document: str, pattern: str, folders: tuple[str, ...]) -> None:
+    """By path, or by the end of a path."""
     paths = [
         f"/{path.relative_to(ROOT)}{'/' * path.is_dir()}"
         for folder in folders
@@ -107,7 +107,7 @@ def blocks(*languages: str) -> list[tuple[str, str]]:
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
-    """Yield each ``cachelog`` command that a document shows, without the program's name."""
+    """Yield each ``cachelog`` command in a document, without the name of the program."""
     for name, block in blocks("sh", "console", "dockerfile"):
         for line in re.sub(r"\\\n *", "", block).splitlines():
             for part in re.split(r" (?:&&|\|\||[|>]) ", line.removeprefix("$ ")):
@@ -139,17 +139,17 @@ RUN = {
     "tests/test_tables_doc.py": "tables.md sql 10",
     "tests/test_tables_doc_programs.py": "tables.md python 7",
 }
-"""Which test runs which blocks: their document, language and number."""
+"""The blocks that each test runs: document, language and number."""
 
 NOT_RUN = {
     "sh": "commands for a network or the reader's own machine; those of cachelog are parsed",
     "text": "what a command prints",
 }
-"""The languages of blocks that no test runs, and why."""
+"""The languages of blocks that no test runs, with the reason."""
 
 
-def test_each_block_is_run_or_said_not_to_be() -> None:
-    """A new one belongs into RUN, beside the test that runs it, or is in a language of NOT_RUN."""
+def test_blocks_are_run() -> None:
+    """A new block belongs in RUN, next to the test that runs it, or its language in NOT_RUN."""
     shown = Counter(
         (name, language)
         for name, text in DOCUMENTS.items()
@@ -169,16 +169,16 @@ def test_each_block_is_run_or_said_not_to_be() -> None:
 
 
 @pytest.mark.parametrize(("document", "block"), blocks("sh"))
-def test_each_block_of_commands_is_one(document: str, block: str) -> None:
-    """By the syntax of the shell that people paste it into."""
-    done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), document
+def test_syntax_of_shell_blocks(document: str, block: str) -> None:
+    """It is that of the shell that readers paste them into."""
+    result = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, ""), document
 
 
 @pytest.mark.parametrize(("document", "line"), [*command_lines()])
-def test_each_command_has_the_options_that_are_shown(document: str, line: str) -> None:
-    """It is one, and takes them; other tests run those that need no network."""
-    words = [it for it in shlex.split(line, comments=True) if it not in ("&", "...")]
+def test_commands_are_valid(document: str, line: str) -> None:
+    """Their options exist; other tests run those that need no network."""
+    words = [word for word in shlex.split(line, comments=True) if word not in ("&", "...")]
     command: click.Command = cachelog
     while isinstance(command, click.Group):
         name, *words = words
@@ -186,5 +186,5 @@ def test_each_command_has_the_options_that_are_shown(document: str, line: str) -
             return
         assert name in command.commands, document
         command = command.commands[name]
-    # click caches the names of the help option at the first use of a command.
+    # click caches the names of the help option when a command is used first.
     command.make_context(command.name, words, **cachelog.context_settings)

@@ -1,4 +1,4 @@
-"""Documents describe the keys of what commands print with ``--json``."""
+"""Documents describe the keys of the JSON output of commands."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("title", "command"),
     [("Holes", ("holes",)), ("Twins", ("twins",)), ("Impact", ("impact", "zlib-ng"))],
 )
-def test_keys_of_questions(title: str, command: tuple[str, ...], demo_catalog: Path) -> None:
+def test_keys_of_analyses(title: str, command: tuple[str, ...], demo_catalog: Path) -> None:
     """In the order of the document."""
     keys = re.findall(r"^\| `([a-z_]+)` \|", section("questions.md", title), re.MULTILINE)
     document = cachelog(*command, "--json", catalog=demo_catalog).json
@@ -49,22 +49,22 @@ def test_keys_of_plans(demo_catalog: Path) -> None:
 
 @pytest.mark.usefixtures("lock_file")
 def test_keys_of_sides(demo_catalog: Path) -> None:
-    """A stack and a file have what a revision has, and what is named."""
+    """A stack and a file have the keys of a revision, and those that are documented."""
     (revision,) = (
         row
         for row in cachelog("revisions", "--json", catalog=demo_catalog).json
         if row["tag"] == "develop"
     )
-    done = cachelog("why", "develop:e4s..spack.lock", "--json", catalog=demo_catalog)
-    base, head = done.json["base"], done.json["head"]
+    result = cachelog("why", "develop:e4s..spack.lock", "--json", catalog=demo_catalog)
+    base, head = result.json["base"], result.json["head"]
     del revision["confirmed_at"]  # only lists have it
     assert base.keys() == {*revision, "stack"}
     assert (base["digest"], base["stack"]) == (revision["digest"], "e4s")
     assert base["num_specs"] < revision["num_specs"]
     assert head.keys() == {*revision, "num_roots"}
     assert head["source"]["location"] == "spack.lock"
-    named = {key for key in head if f"`{key}`" in DOCUMENTS["sides.md"]}
-    assert named >= {key for key, value in head.items() if value is None} - {
+    documented = {key for key in head if f"`{key}`" in DOCUMENTS["sides.md"]}
+    assert documented >= {key for key, value in head.items() if value is None} - {
         "total_size",
         "num_stacks",
         "num_proven",
@@ -73,8 +73,8 @@ def test_keys_of_sides(demo_catalog: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the location of a catalog that has a past; tests only read it."""
+def history(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the location of a catalog with a history; tests only read it."""
     return known_catalog(tmp_path_factory.mktemp("past")).catalog.location
 
 
@@ -94,14 +94,14 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> str:
     ],
     ids=" ".join,
 )
-def test_keys_of_histories(command: tuple[str, ...], past: str) -> None:
-    """Every name in the JSON of a command."""
-    document = cachelog(*command, "--json", catalog=past).json
+def test_keys_of_histories(command: tuple[str, ...], history: str) -> None:
+    """All names in the JSON of a command."""
+    document = cachelog(*command, "--json", catalog=history).json
     assert {*_keys(document)} <= NAMES_OF_HISTORY
 
 
 def _keys(value: Any) -> Iterator[str]:
-    """Yield the names in a document; those of revisions and of facts are described elsewhere."""
+    """Yield the names in a document, except those of revisions and facts, which others describe."""
     if isinstance(value, list):
         for item in value:
             yield from _keys(item)

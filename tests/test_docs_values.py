@@ -1,17 +1,21 @@
-"""Bounds, lists and names that documents state are those of the code."""
+"""Bounds, lists, names and settings in documents are those of the code."""
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from graphql import build_schema
+from msgspec.structs import fields
 
+from docs.generated import WRITERS
 from schema import api as public_api
 from schema.context import MOST_CONTENTS
 from server.cli import FAULT, INTERRUPTED, UNREAD
 from server.commands.imports import _NOT_NOTIFIED
 from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
 from server.pages.filters import MOST_MISSING
+from server.settings import Settings, environ_of, variable_of
 from server.terminal.printing.histories import MOST_CHANGED
 from server.terminal.printing.verdicts import FEW
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
@@ -118,14 +122,14 @@ SENTENCES = {
         f"cachelog: {NewerCatalog('/srv/catalog', str(CATALOG_FORMAT + 1), CATALOG_FORMAT)}",
     ),
 }
-"""What documents say of bounds, versions and patterns, in lines of any length."""
+"""Sentences of documents about bounds, versions and patterns, without line breaks."""
 
 
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [(document, sentence) for document in SENTENCES for sentence in SENTENCES[document]],
 )
-def test_a_sentence_states_the_value_of_the_code(document: str, sentence: str) -> None:
+def test_sentences(document: str, sentence: str) -> None:
     """Numbers, versions and patterns."""
     assert sentence in " ".join(DOCUMENTS[document].split())
 
@@ -167,22 +171,22 @@ STEPS = r"^ +(\d\. .*)$"
     ],
     ids=["reasons", "causes", "levels", "commits", "packages", "nearest specs", "exit codes"],
 )
-def test_a_list_is_whole_and_in_order(text: str, pattern: str, names: Iterable[str]) -> None:
-    """Each member that the code has, in its order."""
+def test_lists(text: str, pattern: str, names: Iterable[str]) -> None:
+    """They have all members of the code, in its order."""
     expected = [*names]
     assert re.findall(pattern, text, re.MULTILINE) == expected != []
 
 
-def test_each_tier_of_counterparts_is_listed() -> None:
-    """There are as many as the code has, and as often with each fact."""
+def test_tiers_of_counterparts() -> None:
+    """The document lists all of them, with their facts."""
     listed = re.findall(r"^\d\. (.*)$", DOCUMENTS["causes.md"], re.MULTILINE)
     assert len(listed) == len(TIERS)
     for line, tier in zip(listed, TIERS, strict=True):
         assert {word for word in ("variants", "names", "version") if word in line} == {*tier}
 
 
-def test_paths_of_commits_are_those_of_the_code() -> None:
-    """Each path of the table belongs to what its line says."""
+def test_paths_of_commits() -> None:
+    """The code assigns each documented path to its category."""
     text = section("commits.md", "The commits of a comparison")
     recipes, stacks = re.findall(r"^\| (?:the recipe|a stack).*\| (.*) \|$", text, re.MULTILINE)
     for path in re.findall(r"`(.+?)`", recipes):
@@ -197,14 +201,14 @@ def test_paths_of_commits_are_those_of_the_code() -> None:
         ("plan.md", {"hash": "a" * 32, "name": "a", "version": "1"}, 1_500),
     ],
 )
-def test_a_query_of_specs_is_allowed(document: str, spec: dict[str, str], count: int) -> None:
-    """For as many specs as the document says."""
+def test_queries_of_specs_are_allowed(document: str, spec: dict[str, str], count: int) -> None:
+    """For the documented number of specs."""
     (text,) = [block for name, block in blocks("graphql") if name == document]
     assert 0 < api.cost(text, None, {"specs": [spec] * count}).units <= api.limits.max_cost
 
 
-def test_what_is_deprecated_names_its_successor() -> None:
-    """Another field, argument or value of the same type or field, which is not deprecated."""
+def test_deprecations_name_a_replacement() -> None:
+    """It is another field, argument or value of the same parent, which is not deprecated."""
     schema = build_schema(public_api.sdl())
     for kind in schema.type_map.values():
         parts = [getattr(kind, "fields", {}), getattr(kind, "values", {})]
@@ -212,6 +216,32 @@ def test_what_is_deprecated_names_its_successor() -> None:
         for part in parts:
             for name, member in part.items():
                 if reason := member.deprecation_reason:
-                    successor = re.match(r"Use `(\w+)`", reason)
-                    assert successor, (kind.name, name)
-                    assert part[successor[1]].deprecation_reason is None, (kind.name, name)
+                    replacement = re.match(r"Use `(\w+)`", reason)
+                    assert replacement, (kind.name, name)
+                    assert part[replacement[1]].deprecation_reason is None, (kind.name, name)
+
+
+# -- generated files and settings
+
+
+@pytest.mark.parametrize("path", WRITERS, ids=lambda path: path.name)
+def test_generated_files(path: Path) -> None:
+    """``python -m docs.generated`` updates them."""
+    text = path.read_text("utf-8")
+    assert WRITERS[path](text) == text
+
+
+def test_settings_have_one_row() -> None:
+    """In one section only."""
+    rows = re.findall(r"^\| `(CACHELOG_\w+)` \|", DOCUMENTS["settings.md"], re.MULTILINE)
+    assert rows == [*environ_of(Settings())]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documented_variables_are_settings(document: str) -> None:
+    """A misspelt variable keeps the server from starting."""
+    names = set(re.findall(r"`(CACHELOG_[A-Z0-9_]*[A-Z])", DOCUMENTS[document]))
+    tests_and_builds = {
+        name for name in names if name.startswith(("CACHELOG_TEST_", "CACHELOG_BUILD_"))
+    }
+    assert names - tests_and_builds <= {variable_of(field.name) for field in fields(Settings)}

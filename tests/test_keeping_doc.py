@@ -21,7 +21,7 @@ BACKUP, _, JSON = LATER.partition("\n## Power cuts\n")
 
 
 def commands(section: str) -> list[str]:
-    """Return the command lines of a section, without the program's name."""
+    """Return the command lines of a section, without the name of the program."""
     return [
         line.removeprefix("cachelog ")
         for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
@@ -31,7 +31,7 @@ def commands(section: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog that has what the examples name."""
+    """Return a catalog with the revisions that the examples name."""
     folder = tmp_path_factory.mktemp("catalog")
     tags = [
         (number, tag)
@@ -50,30 +50,32 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
     return copied(template, tmp_path / "catalog")
 
 
-def test_the_examples_run(
+def test_examples_of_pruning(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One after the other, without a message but that dependencies are unknown here."""
+    """They print no message except that dependencies are unknown here."""
     monkeypatch.chdir(tmp_path)
     assert len(commands(PRUNING)) == 7
     for command in commands(PRUNING):
         words = shlex.split(command)
-        done = cachelog(*words, catalog=catalog.location)
-        remark = r"The dependencies of \d+ specs are unknown: .*\n" if "--whole" in words else ""
-        assert done.code == 0, command
-        assert re.fullmatch(remark, done.err), command
+        result = cachelog(*words, catalog=catalog.location)
+        message = r"The dependencies of \d+ specs are unknown: .*\n" if "--whole" in words else ""
+        assert result.code == 0, command
+        assert re.fullmatch(message, result.err), command
 
 
-def test_the_backup_runs(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To a place that is not there yet, and again; what is restored is what was copied."""
+def test_examples_of_backups(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To a new location, and again; the restored catalog equals the original."""
     monkeypatch.setenv("CACHELOG_CATALOG", catalog.location)
     monkeypatch.chdir(tmp_path)
     backup, verify, restore = (
         command.replace("/mnt/backup", f"{tmp_path}/mnt") for command in commands(BACKUP)
     )
     for command in (backup, verify, backup, verify, restore):
-        done = cachelog(*shlex.split(command))
-        assert (done.code, done.err) == (0, ""), command
+        result = cachelog(*shlex.split(command))
+        assert (result.code, result.err) == (0, ""), command
     assert rows(Catalog("restored")) == rows(catalog)
     publish(catalog, 3, 3)
     document = cachelog(*shlex.split(backup), "--json").json
@@ -83,8 +85,8 @@ def test_the_backup_runs(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", PRUNING))
-def test_the_rules_that_are_named_are_rules(rule: str) -> None:
-    """Each of the table."""
+def test_documented_rules(rule: str) -> None:
+    """Those of the table are valid."""
     if rule != "all":
         assert str(parse_policy(rule)[0]) == rule
     else:
@@ -92,7 +94,7 @@ def test_the_rules_that_are_named_are_rules(rule: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["remove develop", "prune --keep all", "vacuum", "verify"])
-def test_the_keys_are_named(catalog: Catalog, command: str) -> None:
+def test_documented_keys(catalog: Catalog, command: str) -> None:
     """Those of the JSON, and of the items of its lists."""
     name, *_ = command.split()
     (row,) = (line for line in JSON.splitlines() if line.startswith("| `") and f"`{name}`" in line)

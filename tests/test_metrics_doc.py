@@ -1,4 +1,4 @@
-"""The metrics that documents name are measured, and the alerts are well formed."""
+"""The metrics in documents exist, and the alerts are well-formed."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.test_docs import DOCUMENTS
 
 
 def sample_names(instrument: Instrument) -> list[str]:
-    """Return the names that Prometheus stores the numbers of an instrument under."""
+    """Return the names under which Prometheus stores the samples of an instrument."""
     if instrument.kind is Kind.COUNTER:
         return [f"{instrument.name}_total"]
     if instrument.kind is Kind.HISTOGRAM:
@@ -32,19 +32,19 @@ def rules() -> list[dict[str, Any]]:
     return listed
 
 
-def test_each_metric_that_is_named_is_measured() -> None:
-    """In queries by the names that Prometheus stores, in prose also by that of the whole."""
+def test_documented_metrics_exist() -> None:
+    """Queries use the names of samples; prose may use those of instruments."""
     text = "\n".join(DOCUMENTS.values())
-    named = set(re.findall(r"\bcachelog_[a-z_]+", text)) - {"cachelog_client"}  # a package
-    assert named
-    assert named <= METRICS | FAMILIES
+    names = set(re.findall(r"\bcachelog_[a-z_]+", text)) - {"cachelog_client"}  # a package
+    assert names
+    assert names <= METRICS | FAMILIES
     for expression in re.findall(r"`([^`\n]*\w\([^`]*)`", text):
         assert set(re.findall(r"\bcachelog_\w+", expression)) <= METRICS
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_each_alert_is_well_formed(rule: dict[str, Any]) -> None:
-    """A name, a query with balanced brackets over numbers that there are, and what it means."""
+def test_alerts(rule: dict[str, Any]) -> None:
+    """A name, an expression with balanced brackets over existing metrics, and a summary."""
     assert set(rule) <= {"alert", "expr", "for", "annotations"}
     expression = rule["expr"]
     for opening, closing in ("()", "[]", "{}"):
@@ -54,8 +54,8 @@ def test_each_alert_is_well_formed(rule: dict[str, Any]) -> None:
     assert rule["annotations"]["summary"].endswith((".", "?"))
 
 
-def test_to_prune_raises_no_alert() -> None:
-    """The number of revisions falls whenever somebody prunes; no alert looks at it."""
+def test_pruning_raises_no_alert() -> None:
+    """It reduces the number of revisions, so no alert uses that number."""
     assert "cachelog_revisions" not in " ".join(rule["expr"] for rule in rules())
-    (idle,) = [it for it in rules() if it["alert"] == "CachelogImportsNothing"]
+    (idle,) = [rule for rule in rules() if rule["alert"] == "CachelogImportsNothing"]
     assert "cachelog_last_import_timestamp_seconds" in idle["expr"]

@@ -1,4 +1,4 @@
-"""docs/notes.md: every name of the document, every variable and every filter stands in it."""
+"""docs/notes.md: it describes all names, variables and filters of templates."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ NAMES = frozenset(re.findall(r"`([a-z_]+)(?:\([a-z]+\))?`", TEXT))
 
 
 def structs_of(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield a struct and all that its fields hold."""
+    """Yield a struct, and all structs in its fields."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
         for hint in get_type_hints(kind).values():
@@ -36,13 +36,13 @@ STRUCTS = {struct.__name__: struct for struct in structs_of(Changelog)}
 
 
 @pytest.mark.parametrize("name", sorted(STRUCTS.keys() - {"Source"}))
-def test_every_name_of_the_document_is_described(name: str) -> None:
-    """In JSON as in templates."""
+def test_names(name: str) -> None:
+    """Those of JSON and of templates."""
     assert {field.encode_name for field in fields(STRUCTS[name])} <= NAMES
 
 
-def test_variables_and_filters_are_described() -> None:
-    """Those that templates have beside the document, and nothing that they do not have."""
+def test_variables_and_filters() -> None:
+    """Exactly those that templates have."""
     assert variables(log_between(BASE, HEAD)).keys() <= NAMES
     assert MARKDOWN.keys() == HTML.keys()
     described = re.findall(r"^\| (`.*?) \|", TEXT.partition("| Filter |")[2], re.M)
@@ -50,15 +50,15 @@ def test_variables_and_filters_are_described() -> None:
     assert listed == MARKDOWN.keys()
 
 
-def test_examples_are_those_of_the_code() -> None:
-    """Each template that cachelog has is named."""
+def test_built_in_templates() -> None:
+    """The document names all of them."""
     for name in EXAMPLES:
         assert f"`{name}`" in TEXT
         assert example_file(name).is_file()
 
 
-def test_the_template_in_the_text_is_one(tmp_path: Path) -> None:
-    """It is filled in as it stands."""
+def test_example_of_a_template(tmp_path: Path) -> None:
+    """It renders unchanged."""
     (template,) = re.findall(r"```jinja\n(.+?)```", TEXT, re.S)
     file = tmp_path / "own.md.jinja"
     file.write_text(template, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/real-cache.md: its examples run as they stand, its errors are those that users meet."""
+"""docs/real-cache.md: its examples run unchanged, and its errors occur."""
 
 import json
 import re
@@ -43,14 +43,14 @@ def real_index(week: str, stack: str) -> dict[str, Any]:
 
 
 def rows(section: str) -> list[str]:
-    """Return what stands in the first column of the table below a heading."""
+    """Return the first column of the table below a heading."""
     below = TEXT[TEXT.index(f"## {section}\n") :].split("\n## ")[0]
     return re.findall(r"^\| `([^`]+)` \|", below, re.MULTILINE)
 
 
 @pytest.mark.long
-def test_the_examples_run(tmp_path: Path) -> None:
-    """Each command prints what the page shows, one after the other."""
+def test_examples(tmp_path: Path) -> None:
+    """Each command prints the documented output."""
     mirror = tmp_path / "mirror"
     for week in ("2026-06-20", "2026-06-27"):
         for stack, name in (("e4s", "e4s"), ("developer-tools", "tools")):
@@ -68,30 +68,30 @@ def test_the_examples_run(tmp_path: Path) -> None:
     put_installation(tmp_path / "spack", index)
     commands = [*examples(TEXT)]
     assert len(commands) == 10
-    with shell(tmp_path) as typed:
-        for command, shown in commands:
-            typed.assert_prints(command, shown)
+    with shell(tmp_path) as opened:
+        for command, expected in commands:
+            opened.assert_prints(command, expected)
 
 
-def test_every_reason_of_an_unproven_hash_is_explained() -> None:
-    """Each of them once."""
-    assert sorted(rows("What is proven")) == sorted(it.value for it in UnprovenReason)
+def test_reasons_of_unproven_hashes() -> None:
+    """Each is explained once."""
+    assert sorted(rows("What is proven")) == sorted(reason.value for reason in UnprovenReason)
 
 
 def registry(server: Server) -> str:
-    """Serve a registry that wants a login; return the location of its repository."""
+    """Serve a registry with a login; return the location of its repository."""
     location = serve(server, "site/cache", [index_image(small_database())])
     Tokens(server, basic(USER, PASSWORD)).guard("site/cache")
     return location
 
 
 def index_file(index: dict[str, Any], folder: Path) -> Path:
-    """Write an index as a file."""
+    """Write an index to a file."""
     return put(folder / "index.json", text(index))
 
 
 def a_tag_list(folder: Path, index: dict[str, Any] | None = None) -> Path:
-    """Write a public list of one tag; without an index its blob holds what its name denies."""
+    """Write a public list of one tag; without an index, its blob contradicts its name."""
     path = put_blob_index(folder, index or small_database())
     if index is None:
         put(folder / path, text({}))
@@ -106,7 +106,7 @@ def a_listed_cache(server: Server) -> str:
 
 
 def forbidden(server: Server) -> str:
-    """Serve what is not for everyone."""
+    """Serve a file with restricted access."""
     server["/index.json"] = status(403)
     return server.at("/index.json")
 
@@ -115,7 +115,7 @@ NEWER = {"original_specfile_version": 7}
 TAG = ("--tag", "mine")
 LOGIN = {"oci_user": USER, "oci_password": f"not {PASSWORD}"}
 
-REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
+ERRORS: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
     "does not name a tag": lambda folder, _: (put_layout_3(folder).parents[3],),
     "fits no tag of": lambda folder, _: (a_tag_list(folder, small_database()), *TAG),
     "does not exist": lambda folder, _: (folder / "nothing", *TAG),
@@ -143,18 +143,18 @@ REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("reason", REFUSED)
-def test_each_error_is_met(reason: str, tmp_path: Path) -> None:
-    """It is said in one line, and nothing is published."""
+@pytest.mark.parametrize("reason", ERRORS)
+def test_errors(reason: str, tmp_path: Path) -> None:
+    """Each is one line, and no revision is published."""
     settings: dict[str, Any] = dict(LOGIN) if reason == "does not accept the login" else {}
     with serving() as server:
-        words = REFUSED[reason](tmp_path, server)
-        done = cachelog("import", *words, catalog=tmp_path / "catalog", cache_dir="", **settings)
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert reason in done.err
+        words = ERRORS[reason](tmp_path, server)
+        result = cachelog("import", *words, catalog=tmp_path / "catalog", cache_dir="", **settings)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert reason in result.err
     assert not (tmp_path / "catalog").exists()
 
 
-def test_every_error_of_the_page_is_tested() -> None:
-    """But that of a host where nobody answers, which takes as long as an import is patient."""
-    assert {*rows("Errors")} == {*REFUSED, "the connection failed"}
+def test_all_errors_are_tested() -> None:
+    """Except for an unreachable host, which takes as long as the timeout of an import."""
+    assert {*rows("Errors")} == {*ERRORS, "the connection failed"}

@@ -1,4 +1,4 @@
-"""docs/tables.md: its questions are answered, and the tables have its columns."""
+"""docs/tables.md: its queries have the expected results, and the tables have its columns."""
 
 import re
 from contextlib import nullcontext
@@ -22,13 +22,13 @@ from tests.snapshots.recipes.repositories import RecipesRepository, recipe
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re.M | re.S)[0]
-"""What the questions ask of."""
+"""The view that the queries select from."""
 
 QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
 
 
-def states() -> list[Snapshot]:
-    """Return two states of develop, the first of them twice, and a release."""
+def snapshots() -> list[Snapshot]:
+    """Return two snapshots of develop, the first of them twice, and a release."""
     first = [
         a_spec("1", size=10, stacks=("e4s", "hep")),
         a_spec("2", name="zlib", size=5, stacks=("e4s",)),
@@ -42,21 +42,21 @@ def states() -> list[Snapshot]:
     ]
 
 
-FIRST, _, SECOND, _ = (state.content.digest for state in states())
+FIRST, _, SECOND, _ = (state.content.digest for state in snapshots())
 
 
 @pytest.fixture(scope="module", params=["whole", "laid over another"])
 def catalog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog in which develop was seen in two states, the first of them twice."""
+    """Return a catalog in which develop has two states, the first of them twice."""
     folder = tmp_path_factory.mktemp("catalog")
     with laid_always() if request.param == "laid over another" else nullcontext():
-        Catalog(str(folder)).publish(states())
+        Catalog(str(folder)).publish(snapshots())
     return folder
 
 
-def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows that a question has, asked as the document shows it."""
-    import duckdb  # late, or it takes what is set aside when all tests are collected for leaked
+def query(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, executed as the document describes."""
+    import duckdb  # late: it reports objects that are frozen after the collection as leaked
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
@@ -66,15 +66,15 @@ def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in connection.sql(sql).to_arrow_table().to_pylist()]
 
 
-def dates(*values: Any) -> tuple[Any, ...]:
-    """Return a row with its moments as days since the first."""
+def days_of(*values: Any) -> tuple[Any, ...]:
+    """Return a row with its times as days since the first."""
     return tuple(
         (value - day(0)).days if isinstance(value, datetime) else value for value in values
     )
 
 
-def test_the_view_has_all_rows_of_every_content(catalog: Path) -> None:
-    """Those that cachelog reads."""
+def test_view(catalog: Path) -> None:
+    """It has the rows of all contents that cachelog reads."""
     read = Catalog(str(catalog))
     expected = {
         (digest, spec.hash, spec.name, spec.version, spec.size)
@@ -82,38 +82,38 @@ def test_the_view_has_all_rows_of_every_content(catalog: Path) -> None:
         for frame in [read.load(digest)]
         for spec in map(frame.spec, range(len(frame)))
     }
-    rows = answer(catalog, "SELECT digest, hash, name, version, size FROM contents")
+    rows = query(catalog, "SELECT digest, hash, name, version, size FROM contents")
     assert len(rows) == len(expected)
     assert {*rows} == expected
 
 
-def test_there_are_nine_questions() -> None:
-    """Each question of the document is one that a test asks."""
+def test_number_of_queries() -> None:
+    """All queries of the document are tested."""
     assert len(QUESTIONS) == 9
 
 
 def test_commits_of_a_package(tmp_path: Path) -> None:
-    """Those that touched it, newest first, with the first revision that has each."""
-    catalog, made = Catalog(str(tmp_path / "catalog")), RecipesRepository(tmp_path / "recipes")
-    catalog.publish(states())
+    """Newest first, with the first revision that has each."""
+    catalog, recipes = Catalog(str(tmp_path / "catalog")), RecipesRepository(tmp_path / "recipes")
+    catalog.publish(snapshots())
     for number in range(3):
-        made.commit(f"zlib: change (#{number + 1})", [recipe("zlib")], seconds=seconds(number))
+        recipes.commit(f"zlib: change (#{number + 1})", [recipe("zlib")], seconds=seconds(number))
     revisions = catalog.require_history().revisions
-    keep_recipes(catalog, revisions, str(made.folder), settings=ReadSettings())
+    keep_recipes(catalog, revisions, str(recipes.folder), settings=ReadSettings())
     sql = next(sql for question, sql in QUESTIONS.items() if question.startswith("Which commits"))
-    rows = [row[1:] for row in answer(tmp_path / "catalog", sql)]
+    rows = [row[1:] for row in query(tmp_path / "catalog", sql)]
     assert rows == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
 
 
 def seconds(number: int) -> int:
-    """Return when a commit is made: just before each of the states, the first two of them."""
+    """Return the time of a commit, just before one of the first three snapshots."""
     return int(day((0, 3, 7)[number]).timestamp()) - 60
 
 
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        # Rows that only confirm are folded into their revision, with the last date.
+        # Rows that only confirm a revision are merged into it, with the last date.
         (
             "Which revisions are there, and until when was each seen?",
             [
@@ -122,9 +122,9 @@ def seconds(number: int) -> int:
                 ("develop", FIRST, 0, 2, 2),
             ],
         ),
-        # The newest row of the tag until the date has the state.
+        # The newest row of the tag up to the date.
         ("What did a tag hold at a date?", [("hdf5", "1.14.5", 1), ("zlib", "1.14.5", 1)]),
-        # A list is unfolded, so that each stack is counted.
+        # Lists are unnested, so that each stack is counted.
         ("How large is each stack of the newest state?", [("e4s", 2, 17), ("hep", 1, 10)]),
         (
             "Which specs were added and removed since the state before?",
@@ -143,30 +143,28 @@ def seconds(number: int) -> int:
         ("What changed most since the state before?", [("zlib", "downgraded", 1, 1)]),
     ],
 )
-def test_a_question_is_answered(
-    question: str, expected: list[tuple[Any, ...]], catalog: Path
-) -> None:
-    """Rows in their order; moments are days since the first."""
-    assert [dates(*row) for row in answer(catalog, QUESTIONS[question])] == expected
+def test_queries(question: str, expected: list[tuple[Any, ...]], catalog: Path) -> None:
+    """The rows in their order, with times as days since the first."""
+    assert [days_of(*row) for row in query(catalog, QUESTIONS[question])] == expected
 
 
 @pytest.mark.parametrize(
     ("label", "expected"), [("2", ("removed", 7, "replaced")), ("3", ("added", 7, "replaces"))]
 )
-def test_gone_since(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
-    """The last change of a hash; one that is still present was added last."""
+def test_last_change_of_a_hash(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
+    """A hash that is present was added last."""
     sql = QUESTIONS["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
-    assert [dates(*row) for row in answer(catalog, sql)] == [expected]
+    assert [days_of(*row) for row in query(catalog, sql)] == [expected]
 
 
-def test_nothing_has_the_digest_that_the_questions_name() -> None:
-    """The first state of a series follows on it."""
+def test_digest_without_a_content() -> None:
+    """It precedes the first state of a series."""
     assert TEXT.count(f"'{NOTHING}'") == 3
     assert f"`{NOTHING[:8]}…{NOTHING[-4:]}`" in TEXT
 
 
-def test_comments_describe_the_columns(catalog: Path) -> None:
-    """In the Delta tables themselves, for other readers."""
+def test_comments_of_columns(catalog: Path) -> None:
+    """The Delta tables contain them, for other readers."""
     for name, schema in TABLES.items():
         if not (catalog / name).exists():
             continue  # no recipes were imported

@@ -1,9 +1,9 @@
-"""Which tests count for coverage: the examples that a floor has of its own, and a few others.
+"""The tests that count for coverage: the examples of each layer, and a few others.
 
-To trace a test takes as long again as half of it. So where ``snapshots`` is measured, the tests in
-``tests/snapshots`` are traced, and ``pytest --cov=server`` traces those in ``tests/server``. What
-hypothesis draws does not count: it is other examples in every run, and would cover a line today
-that no test asks for tomorrow. Nor do tests that take long where others execute the same.
+Tracing makes a test half as slow again. If ``snapshots`` is measured, only the tests in
+``tests/snapshots`` are traced; ``pytest --cov=server`` traces those in ``tests/server``. Examples
+drawn by hypothesis do not count, as they differ in every run, nor do slow tests whose lines
+other tests execute, too.
 """
 
 from collections.abc import Collection, Iterator
@@ -29,7 +29,7 @@ ELSEWHERE = {
         "tests/server/webhooks/test_notifying.py",
     )
 }
-"""By floors, tests of those above that ask for what the floor's own examples do not."""
+"""By layer, tests of higher layers that cover lines which the layer's own examples do not."""
 
 WIDE = (
     "tests/snapshots/catalog/tables/test_damage.py",
@@ -46,68 +46,67 @@ WIDE = (
     "tests/snapshots/sources/buildcache/test_ways_in.py",
     "tests/snapshots/sources/git/test_resuming.py",
 )
-"""Tests that take long, and execute nothing that narrower tests of the floor do not."""
+"""Slow tests that cover no line which faster tests of the layer do not cover."""
 
 
 @contextmanager
 def only_imports_traced(config: pytest.Config) -> Iterator[None]:
-    """Import the measured floors, and trace nothing else while tests are collected: it takes time.
+    """Import the measured layers, and trace nothing else while tests are collected.
 
-    A process that only distributes tests among others is not traced from now on. Where something
-    else than whole floors is measured, all is traced.
+    A process that only distributes tests is not traced at all. If something other than layers is
+    measured, everything is traced.
     """
-    measured = Coverage.current()
-    floors = set[str]() if measured is None else _floors(measured)
-    if measured is None or not floors or not all(map(str.isidentifier, floors)):
+    coverage = Coverage.current()
+    floors = set[str]() if coverage is None else _floors(coverage)
+    if coverage is None or not floors or not all(map(str.isidentifier, floors)):
         yield
     elif config.getoption("numprocesses", None):
-        measured.stop()
+        coverage.stop()
         yield
     else:
         for floor in floors:
             for module in walk_packages([str(config.rootpath / floor)], f"{floor}."):
                 import_module(module.name)
-        with _untraced(measured):
+        with _untraced(coverage):
             yield
 
 
 @contextmanager
 def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
-    """Trace nothing of a test that does not count: no fixture that it is first to ask for."""
-    measured = Coverage.current()
-    if measured is None or _item_counts(item, measured):
+    """Trace a test and the fixtures that it creates only if it counts."""
+    coverage = Coverage.current()
+    if coverage is None or _item_counts(item, coverage):
         yield
     else:
-        with _untraced(measured):
+        with _untraced(coverage):
             yield
 
 
 @contextmanager
-def _untraced(measured: Coverage) -> Iterator[None]:
-    measured.stop()
+def _untraced(coverage: Coverage) -> Iterator[None]:
+    coverage.stop()
     try:
         yield
     finally:
-        measured.start()
+        coverage.start()
 
 
-def _item_counts(item: pytest.Item, measured: Coverage) -> bool:
-    # Not pytest-cov's own mark no_cover: what it resumes after the call would be started twice,
-    # and never stopped again.
+def _item_counts(item: pytest.Item, coverage: Coverage) -> bool:
+    # The mark no_cover of pytest-cov would start the tracer twice after the call and not stop it.
     if any(item.get_closest_marker(name) for name in ("hypothesis", "untraced")):
         return False
-    return counts(PurePosixPath(item.path.relative_to(item.config.rootpath)), _floors(measured))
+    return counts(PurePosixPath(item.path.relative_to(item.config.rootpath)), _floors(coverage))
 
 
-def _floors(measured: Coverage) -> set[str]:
-    sources = measured.get_option("run:source")
+def _floors(coverage: Coverage) -> set[str]:
+    sources = coverage.get_option("run:source")
     return set(sources) if isinstance(sources, list) else set[str]()
 
 
 def counts(file: PurePosixPath, floors: Collection[str]) -> bool:
-    """Tell whether the tests of a file count where floors are measured; all do, if none is named.
+    """Return whether the tests of a file count when layers are measured; all do if none is given.
 
-    ``file`` is its path from the repository on.
+    ``file`` is the path relative to the repository.
     """
-    places = [place for floor in floors for place in (f"tests/{floor}", *ELSEWHERE.get(floor, ()))]
-    return not floors or (str(file) not in WIDE and any(map(file.is_relative_to, places)))
+    paths = [path for floor in floors for path in (f"tests/{floor}", *ELSEWHERE.get(floor, ()))]
+    return not floors or (str(file) not in WIDE and any(map(file.is_relative_to, paths)))

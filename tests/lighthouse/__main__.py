@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.screenshots import served
+from tests.screenshots import server_at
 from tests.server import npm
 from tests.server.pages.tour import tour
 
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--least", type=int, default=95, metavar="SCORE")
     parser.add_argument("--at", metavar="URL", help="a running server, in place of the demo")
     options = parser.parse_args(arguments)
-    with served(options.at) as url:
+    with server_at(options.at) as url:
         with httpx.Client(base_url=url, timeout=60) as client:
             pages = {name: url + path for name, path in tour(client).items() if name != "missing"}
         if options.only:

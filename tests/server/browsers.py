@@ -1,4 +1,4 @@
-"""A real Chromium for tests of pages, and profiles of it that know nothing of each other."""
+"""A headless Chromium for tests of pages, with isolated profiles."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.support.wait import WebDriverWait
 
 SECONDS = 30
-"""How long a test waits for what a page is to show, on a busy machine."""
+"""Seconds that a test waits for content of a page, on a busy machine."""
 
 Shown = TypeVar("Shown")
 
@@ -21,7 +21,7 @@ FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
-    "--disable-dev-shm-usage",  # containers have little of it
+    "--disable-dev-shm-usage",  # which is small in containers
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -33,16 +33,16 @@ FLAGS = (
 
 @contextmanager
 def chromium_in(folder: Path) -> Iterator[webdriver.Chrome]:
-    """Start a headless Chromium that keeps its profile in a folder.
+    """Start a headless Chromium whose profile is in a folder.
 
-    Where it is not installed the test is skipped, but in continuous integration it fails.
+    If it is not installed, the test is skipped, but fails in continuous integration.
     """
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (chromium and driver) and not os.environ.get("CI"):
         pytest.skip("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = str(chromium)
-    options.enable_bidi = True  # which has user contexts
+    options.enable_bidi = True  # for user contexts
     for flag in (*FLAGS, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -55,31 +55,31 @@ def chromium_in(folder: Path) -> Iterator[webdriver.Chrome]:
 
 @contextmanager
 def fresh_profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Turn to a window with cookies, storage and a cache of its own; forget them at the end.
+    """Switch to a window with new cookies, storage and cache, and remove these afterwards.
 
-    These are the user contexts of WebDriver BiDi.
+    They belong to a user context of WebDriver BiDi.
     """
     first = chromium.current_window_handle
     profile = chromium.browser.create_user_context()
     window = chromium.browsing_context.create(type="tab", user_context=profile)
     chromium.switch_to.window(window)
-    chromium.get_log("browser")  # type: ignore[no-untyped-call]  # what others have left there
+    chromium.get_log("browser")  # type: ignore[no-untyped-call]  # entries of earlier tests
     try:
         yield chromium
     finally:
         chromium.switch_to.window(first)
-        chromium.browser.remove_user_context(profile)  # closes its windows, too
+        chromium.browser.remove_user_context(profile)  # also closes its windows
 
 
-def wait_for(browser: webdriver.Chrome, look: Callable[[], Shown | Literal[False]]) -> Shown:
-    """Return what a look at the page sees, as soon as that is something.
+def wait_for(browser: webdriver.Chrome, inspect: Callable[[], Shown | Literal[False]]) -> Shown:
+    """Return the first true result of a function that inspects the page.
 
-    Scripts may replace elements meanwhile.
+    Scripts may replace elements at the same time.
     """
     stale = [StaleElementReferenceException]
-    return WebDriverWait(browser, SECONDS, 0.02, stale).until(lambda _: look())
+    return WebDriverWait(browser, SECONDS, 0.02, stale).until(lambda _: inspect())
 
 
 def paste(browser: webdriver.Chrome, text: str) -> None:
-    """Paste a text where the focus is: of a long one each key would take its time."""
+    """Insert a text at the focus at once: separate keys would take long."""
     browser.execute_cdp_cmd("Input.insertText", {"text": text})

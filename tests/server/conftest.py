@@ -1,4 +1,4 @@
-"""Servers and a browser that are started once, for all tests that use them."""
+"""Servers and a browser that are started once for all tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,14 +32,14 @@ def demo_server(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def client(demo_server: Server) -> Iterator[httpx.Client]:
-    """Return a client of that server, which keeps its connections."""
+    """Return a client of the demo server, which reuses its connections."""
     with httpx.Client(base_url=demo_server.url) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with five weeks of develop and their commits, which tests only read."""
+    """Return a catalog of five weeks of develop with commits of recipes; tests only read it."""
     folder = tmp_path_factory.mktemp("history")
     catalog = Catalog(str(folder))
     catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
@@ -49,19 +49,19 @@ def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
-    """Return a client of a server of that catalog."""
+    """Return a client of a server of the history catalog."""
     with application(Settings(catalog=str(history_catalog))) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def e4s_week(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of two real states of the stack e4s, without recipes; tests only read it."""
+    """Return a catalog of two real revisions of the stack e4s, without recipes, to read only."""
     catalog = tmp_path_factory.mktemp("e4s")
     for date in ("2026-06-20", "2026-06-27"):
         index = real_data.folder() / "spack-history" / date / "e4s/index.json"
-        done = cachelog("import", index, "--tag", f"develop-{date}", catalog=catalog)
-        assert done.code == 0, done.err
+        result = cachelog("import", index, "--tag", f"develop-{date}", catalog=catalog)
+        assert result.code == 0, result.err
     return catalog
 
 
@@ -76,7 +76,7 @@ def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
-    """Return lanes of threads as a server has them by default; they end with the test."""
+    """Return lanes with the default number of threads."""
     lanes = Lanes.of(Settings())
     yield lanes
     lanes.close()
@@ -91,12 +91,12 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 @pytest.fixture
 def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Return that Chromium with a profile that no other test has used."""
+    """Return a Chromium with a new profile."""
     with fresh_profile(chromium) as browser:
         yield browser
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """Run tests that are coroutines by asyncio, as the server does."""
+    """Run coroutines with asyncio, as the server does."""
     return "asyncio"

@@ -1,4 +1,4 @@
-"""Applications behind the middleware that sees requests and answers, without a server."""
+"""Applications behind the middleware that observes requests and responses, without a server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,21 +19,21 @@ from server.asgi.exchanges import (
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-async def answering(_scope: Scope, _receive: Receive, send: Send) -> None:
-    """Answer in two pieces."""
+async def respond(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Respond in two chunks."""
     await send({"type": "http.response.start", "status": 201, "headers": []})
     await send({"type": "http.response.body", "body": b"abc", "more_body": True})
     await send({"type": "http.response.body", "body": b"de"})
 
 
-async def failing(scope: Scope, _receive: Receive, _send: Send) -> None:
-    """Fail before anything is sent."""
+async def fail(scope: Scope, _receive: Receive, _send: Send) -> None:
+    """Fail before the response starts."""
     if scope["type"] == "http":
         raise ZeroDivisionError
 
 
 def scope(path: str = "/graphql", **facts: Any) -> Scope:
-    """Return the scope of a request."""
+    """Return the ASGI scope of a request."""
     return {
         "type": "http",
         "method": "GET",
@@ -43,7 +43,7 @@ def scope(path: str = "/graphql", **facts: Any) -> Scope:
     } | facts
 
 
-def exchanged(
+def exchange(
     application: Application,
     *scopes: Scope,
     observers: Sequence[Observer] = (),
@@ -51,7 +51,7 @@ def exchanged(
     wait: float = 0.0,
     tracing: Tracing | None = None,
 ) -> list[Message]:
-    """Send requests, wait for some seconds, and return all messages of the answers."""
+    """Send requests, wait for some seconds, and return all messages of the responses."""
     messages: list[Message] = []
     exchanges = Exchanges(
         application,

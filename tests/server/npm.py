@@ -1,4 +1,4 @@
-"""Programs in JavaScript that tests run, with the npm packages that they need beside them."""
+"""JavaScript programs that tests run, with their npm packages."""
 
 import os
 import shutil
@@ -12,10 +12,10 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cac
 
 
 def installed(package: Path, folder: Path) -> Path:
-    """Copy a package into a folder of the test's own, with the packages that it needs; return it.
+    """Copy a package into a folder, with its dependencies; return the copy.
 
-    npm installs these once for each content of package.json. Skips the test where there is no npm,
-    but not in CI.
+    npm installs these once for each content of package.json. Without npm, the test is skipped, but
+    fails in continuous integration.
     """
     if not shutil.which("npm") and not os.environ.get("CI"):
         pytest.skip("node and npm are not installed")
@@ -25,28 +25,30 @@ def installed(package: Path, folder: Path) -> Path:
 
 
 def run(folder: Path, *command: str | Path) -> bytes:
-    """Run a program in a folder and return what it prints."""
-    done = subprocess.run(["node", *command], cwd=folder, capture_output=True, timeout=60)
-    assert done.returncode == 0, (done.stderr + done.stdout).decode()
-    return done.stdout
+    """Run a program in a folder; return its standard output."""
+    result = subprocess.run(["node", *command], cwd=folder, capture_output=True, timeout=60)
+    assert result.returncode == 0, (result.stderr + result.stdout).decode()
+    return result.stdout
 
 
 def _modules(package: Path) -> Path:
-    """Return the folder node_modules that package.json asks for."""
+    """Return a folder node_modules with the dependencies of a package."""
     manifest = package / "package.json"
     folder = _CACHE / f"{package.name}-{sha256(manifest.read_bytes()).hexdigest()[:12]}"
     if not folder.exists():
-        making = folder.with_name(f"{folder.name}.{os.getpid()}")
-        making.mkdir(parents=True)
-        shutil.copy(manifest, making)
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}")
+        partial.mkdir(parents=True)
+        shutil.copy(manifest, partial)
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=making, capture_output=True, text=True)
-        if done.returncode:
-            shutil.rmtree(making, ignore_errors=True)
-            pytest.fail(done.stderr)
+        result = subprocess.run(command, cwd=partial, capture_output=True, text=True)
+        if result.returncode:
+            shutil.rmtree(partial, ignore_errors=True)
+            pytest.fail(result.stderr)
         try:
-            making.rename(folder)
+            partial.rename(folder)
         except OSError:
-            assert folder.exists(), "another process has installed them in the meantime"
-            shutil.rmtree(making, ignore_errors=True)
+            assert folder.exists(), (
+                "neither this process nor another one has installed the packages"
+            )
+            shutil.rmtree(partial, ignore_errors=True)
     return folder / "node_modules"

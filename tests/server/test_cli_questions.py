@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests import real_data
-from tests.server.commands import CommandResult, cachelog, succeed
+from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
 
@@ -124,6 +124,16 @@ def test_twins(ml: Path) -> None:
     assert result.lines[9:] == ["and 63 groups more"]
 
 
+def test_twins_as_json(ml: Path) -> None:
+    """The numbers of the causes add up, and groups refer to them by key."""
+    report = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
+    assert (report["num_specs"], report["num_groups"], len(report["groups"])) == (281, 65, 65)
+    assert report["saved"] == {"num_specs": 65, "size": None}
+    assert sum(cause["num_specs"] for cause in report["causes"]) == 65
+    (key,) = report["groups"][0]["causes"]
+    assert key in {cause["key"] for cause in report["causes"]}
+
+
 def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     """Only their specs count."""
     command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
@@ -178,23 +188,10 @@ def test_top(catalog: Path) -> None:
     ]
 
 
-class Week:
-    """A real revision of the stack e4s, and the repository of its recipes."""
-
-    def __init__(self, catalog: Path, folder: Path) -> None:
-        self.catalog = catalog
-        self.recipes = the_week(folder / "recipes")
-
-    def impact(self, *arguments: object) -> CommandResult:
-        """Run the command on the older revision and the commits of the repository."""
-        state = ("--in", "develop-2026-06-20", "--recipes", self.recipes.folder)
-        return cachelog("impact", *arguments, *state, catalog=self.catalog)
-
-
 @pytest.fixture(scope="module")
-def week(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Week:
-    """Return the week."""
-    return Week(e4s_week, tmp_path_factory.mktemp("week"))
+def recipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the repository of the recipes of a real week."""
+    return the_week(tmp_path_factory.mktemp("week") / "recipes").folder
 
 
 def test_next_change_of_a_package(e4s_week: Path) -> None:
@@ -213,10 +210,11 @@ def test_next_change_of_a_package(e4s_week: Path) -> None:
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 
 
-def test_impact_of_commits(week: Week) -> None:
+def test_impact_of_commits(e4s_week: Path, recipes: Path) -> None:
     """The packages that they change, and separately those that the revision lacks."""
     commits = "refs/snapshots/base..refs/snapshots/head"
-    report = week.impact(commits, "--json").json
+    options = ("--in", "develop-2026-06-20", "--recipes", recipes)
+    report = cachelog("impact", commits, *options, "--json", catalog=e4s_week).json
     assert {"gettext", "expat"} <= {*report["packages"]}
     assert report["size_label"] == "101-500"
     assert 112 < report["num_specs"] <= 222
@@ -224,21 +222,20 @@ def test_impact_of_commits(week: Week) -> None:
     absent = report["commits"]["absent"]
     assert absent
     assert not {*absent} & {*report["packages"]}
-    lines = week.impact(commits).lines
+    lines = cachelog("impact", commits, *options, catalog=e4s_week).lines
     num_touched = len(absent) + len(report["packages"])
     assert lines[1] == (
         f"69 commits in {commits} touch {num_touched} packages, {len(absent)} of them not in this "
         "revision"
     )
     assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
-    missing = week.impact("nothing..refs/snapshots/head")
+    missing = cachelog("impact", "nothing..HEAD", *options, catalog=e4s_week)
     assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
 
 
 @pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
 def test_repository_in_a_variable(
-    week: Week, arguments: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+    e4s_week: Path, recipes: Path, arguments: tuple[object, ...]
 ) -> None:
     """It applies to all commands, and is ignored without commits."""
-    monkeypatch.setenv("CACHELOG_RECIPES", str(week.recipes.folder))
-    assert cachelog("impact", *arguments, catalog=week.catalog).code == 0
+    assert cachelog("impact", *arguments, catalog=e4s_week, recipes=recipes).code == 0

@@ -16,28 +16,16 @@ from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from server.http.limits import ConnectionLimits
-from server.http.servers import url_of
+from server.http.servers import listening_socket, url_of
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history, history, write_pages
+from snapshots.demo import develop_history
+from snapshots.errors import InvalidArgument
 from snapshots.tables import REVISIONS
+from tests.server.cache_pages import demo_pages
 from tests.server.commands import cachelog
-from tests.server.servers import PATIENCE, free_port, serving, until
-
-TAGS = {"query": "{ tags { name } }"}
-
-
-def tags(client: httpx.Client) -> list[str]:
-    """Return the tags that the server lists."""
-    return [tag["name"] for tag in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
-
-
-def write_history(folder: Path) -> list[str]:
-    """Write a small history as pages; return its tags, oldest first."""
-    snapshots = list(history(revisions=2, packages=3, specs=9))
-    for snapshot in snapshots:
-        write_pages(snapshot, folder)
-    return [snapshot.tag for snapshot in snapshots]
+from tests.server.metrics.test_page import numbers_of
+from tests.server.servers import PATIENCE, free_port, serving, tags, until
 
 
 def empty_catalog(folder: Path) -> Path:
@@ -48,8 +36,8 @@ def empty_catalog(folder: Path) -> Path:
 
 @pytest.mark.long
 def test_workers_share_an_address(tmp_path: Path) -> None:
-    """All have the settings, follow the catalog, and stop together."""
-    (name, *others) = write_history(tmp_path / "pages")
+    """All have the settings, follow the catalog, report common metrics, and stop together."""
+    names = [snapshot.tag for snapshot in demo_pages(tmp_path / "pages")]
     catalog, front = empty_catalog(tmp_path / "catalog"), "https://front.example"
     settings = {"cors_origins": front, "access_log": "no"}
     no_reuse = httpx.Limits(max_keepalive_connections=0)
@@ -58,14 +46,21 @@ def test_workers_share_an_address(tmp_path: Path) -> None:
         httpx.Client(base_url=server.url, limits=no_reuse) as client,
     ):
         assert tags(client) == []
-        cachelog("import", tmp_path / "pages" / name, catalog=catalog)
-        until(lambda: all(tags(client) == [name] for _ in range(10)), "both processes know it", 4)
         cachelog("import", tmp_path / "pages", catalog=catalog)
-        expected = len(others) + 1
-        until(lambda: all(len(tags(client)) == expected for _ in range(10)), "and the others", 4)
+        until(
+            lambda: all({*tags(client)} == {*names} for _ in range(10)),
+            "both processes have the tags",
+            4,
+        )
+        named = {"query": "query Tags { tags { name } }", "operationName": "Tags"}
         for _ in range(10):
-            response = client.post("/graphql", json=TAGS, headers={"origin": front})
+            response = client.post("/graphql", json=named, headers={"origin": front})
             assert response.headers["access-control-allow-origin"] == front
+        metrics = {("cachelog_processes", ""): 2, ("cachelog_request_seconds_count", "Tags"): 10}
+        until(
+            lambda: all(metrics.items() <= numbers_of(client).items() for _ in range(6)),
+            "both processes report the sum",
+        )
         assert server.stop() == 0
     log = server.log.read_text()
     assert f"The catalog at {catalog} is empty." in log
@@ -240,3 +235,24 @@ def test_unreadable_catalog(tmp_path: Path) -> None:
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"cachelog: catalog {tmp_path}: ")
     assert result.err.count("\n") == 1
+
+
+# -- sockets
+
+
+def test_clients_can_connect_before_the_server_starts() -> None:
+    """They wait for a response instead of being refused."""
+    with listening_socket("127.0.0.1", 0) as listener:
+        address = listener.getsockname()
+        assert url_of(listener) == f"http://127.0.0.1:{address[1]}"
+        socket.create_connection(address, timeout=PATIENCE).close()
+
+
+def test_url_of_ipv6() -> None:
+    """The address is in brackets."""
+    try:
+        listener = listening_socket("::1", 0)
+    except InvalidArgument as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    with listener:
+        assert url_of(listener) == f"http://[::1]:{listener.getsockname()[1]}"

@@ -1,7 +1,6 @@
 """``cachelog show``: all facts of a revision, a package or a spec."""
 
 import shutil
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -271,15 +270,6 @@ def test_long_lists(many: str) -> None:
     log = cachelog("log", catalog=many).lines
     assert log[-1] == " and 17 more packages"
     assert "Source: git pages (0123abc)" in log
-
-
-def test_ambiguous_prefix_of_a_hash(many: str) -> None:
-    """The error lists some of the hashes."""
-    hashes = sorted(hash_of(f"p{number}") for number in range(25))
-    first = next(a[0] for a, b in pairwise(hashes) if a[0] == b[0])
-    result = cachelog("show", "develop", f"/{first}", catalog=many)
-    assert (result.code, result.out) == (1, "")
-    assert f"'{first}' begins " in result.err
 
 
 def test_missing_counts(world: KnownCatalog, tmp_path: Path) -> None:

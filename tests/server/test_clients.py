@@ -1,4 +1,4 @@
-"""Clients that people use, each asking a real server as its own documentation has it."""
+"""GraphQL clients and audits against a real server."""
 
 import asyncio
 import json
@@ -20,19 +20,19 @@ HASHES = f'{{ revision(ref: "{REF}") {{ specs(first: 1000) {{ nodes {{ hash }} }
 
 @pytest.fixture(scope="module")
 def hashes(demo_server: Server) -> list[str]:
-    """Return the hashes of a revision's specs in the order of the API."""
-    found = httpx.post(demo_server.graphql, json={"query": HASHES}).json()
-    return [node["hash"] for node in found["data"]["revision"]["specs"]["nodes"]]
+    """Return the hashes of the specs of a revision, in the order of the API."""
+    output = httpx.post(demo_server.graphql, json={"query": HASHES}).json()
+    return [node["hash"] for node in output["data"]["revision"]["specs"]["nodes"]]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder of one's own with the clients in it."""
+    """Return a new folder with the clients."""
     return npm.installed(HERE, tmp_path)
 
 
-def asked(folder: Path, program: str, server: Server, *arguments: str) -> Any:
-    """Run a program that prints JSON."""
+def run_client(folder: Path, program: str, server: Server, *arguments: str) -> Any:
+    """Run a program that prints JSON; return the parsed output."""
     return json.loads(npm.run(folder, program, server.graphql, REF, *arguments))
 
 
@@ -40,16 +40,16 @@ def asked(folder: Path, program: str, server: Server, *arguments: str) -> Any:
 def test_urql(
     folder: Path, demo_server: Server, hashes: list[str], prefers_get: str, method: str
 ) -> None:
-    """Pages through a list by either method, and gets the code of an error."""
-    found = asked(folder, "urql.mjs", demo_server, prefers_get)
-    assert (found["hashes"], found["totalCount"]) == (hashes, len(hashes))
-    assert set(found["methods"]) == {method}
-    assert found["code"] == "REVISION_NOT_FOUND"
+    """It pages through a list by either method, and gets the code of an error."""
+    output = run_client(folder, "urql.mjs", demo_server, prefers_get)
+    assert (output["hashes"], output["totalCount"]) == (hashes, len(hashes))
+    assert set(output["methods"]) == {method}
+    assert output["code"] == "REVISION_NOT_FOUND"
 
 
 def test_apollo(folder: Path, demo_server: Server, hashes: list[str]) -> None:
-    """A document is sent once, when its hash is not known; after that the hash alone is, by GET."""
-    first = asked(folder, "apollo.mjs", demo_server, "false")
+    """A document is sent once if its hash is unknown; then only the hash is sent, by GET."""
+    first = run_client(folder, "apollo.mjs", demo_server, "false")
     assert (first["hashes"], first["totalCount"]) == (hashes, len(hashes))
     miss, document, *others = first["exchanges"]
     assert miss == {
@@ -62,31 +62,31 @@ def test_apollo(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     by_hash = {"method": "POST", "query": False, "status": 200, "errors": []}
     assert others == [by_hash] * (-(-len(hashes) // 150) - 1)
 
-    second = asked(folder, "apollo.mjs", demo_server, "true")
+    second = run_client(folder, "apollo.mjs", demo_server, "true")
     assert second["hashes"] == hashes
     assert second["exchanges"] == [by_hash | {"method": "GET"}] * (len(others) + 1)
 
 
 def test_relay(folder: Path, demo_server: Server, hashes: list[str]) -> None:
-    """Its compiler takes the schema; its connection pages by refetching the revision as a node."""
+    """Its compiler accepts the schema; its connection pages by refetching the revision."""
     relay = folder / "relay"
     schema = httpx.get(f"{demo_server.url}/schema.graphql").text
     (relay / "generated").mkdir()
     (relay / "schema.graphql").write_text(schema, "utf-8")
     npm.run(relay, "../node_modules/relay-compiler/cli.js")
-    made = sorted(path.name for path in (relay / "generated").iterdir())
-    assert made == [
+    generated = sorted(path.name for path in (relay / "generated").iterdir())
+    assert generated == [
         "SpecsPaginationQuery.graphql.js",
         "SpecsQuery.graphql.js",
         "Specs_revision.graphql.js",
     ]
-    found = asked(relay, "run.cjs", demo_server)
-    assert (found["hashes"], found["totalCount"]) == (hashes, len(hashes))
-    assert found["takenAt"] == "2025-01-26T00:00:00Z"
+    output = run_client(relay, "run.cjs", demo_server)
+    assert (output["hashes"], output["totalCount"]) == (hashes, len(hashes))
+    assert output["takenAt"] == "2025-01-26T00:00:00Z"
 
 
 def test_codegen(folder: Path, demo_server: Server) -> None:
-    """The types that it makes of the schema are those of the answers; TypeScript checks a use."""
+    """The generated types are those of responses; TypeScript checks a program with them."""
     npm.run(folder, "codegen.mjs", demo_server.url)
     compiler = "node_modules/typescript/bin/tsc"
     npm.run(
@@ -107,27 +107,41 @@ query Specs($ref: String!, $after: String) {
 
 
 def test_gql(demo_server: Server, hashes: list[str]) -> None:
-    """Takes the schema by introspection, checks the query against it, and pages."""
+    """It fetches the schema by introspection, validates the query, and pages."""
     transport = HTTPXTransport(url=demo_server.graphql)
-    found: list[str] = []
+    output: list[str] = []
     with Client(transport=transport, fetch_schema_from_transport=True) as session:
         page: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
         while page["hasNextPage"]:
             variables = {"ref": REF, "after": page["endCursor"]}
             request = GraphQLRequest(PAGE, variable_values=variables)
             specs = session.execute(request)["revision"]["specs"]
-            found += [node["hash"] for node in specs["nodes"]]
+            output += [node["hash"] for node in specs["nodes"]]
             page = specs["pageInfo"]
-    assert found == hashes
+    assert output == hashes
 
 
 def test_gql_in_an_event_loop(demo_server: Server, hashes: list[str]) -> None:
-    """Several questions at the same time over one session."""
+    """Several concurrent queries over one session."""
 
-    async def ask() -> list[Any]:
+    async def execute() -> list[Any]:
         transport = HTTPXAsyncTransport(url=demo_server.graphql)
         async with Client(transport=transport, fetch_schema_from_transport=True) as session:
             return await asyncio.gather(*(session.execute(gql(HASHES)) for _ in range(5)))
 
-    for answer in asyncio.run(ask()):
+    for answer in asyncio.run(execute()):
         assert [node["hash"] for node in answer["revision"]["specs"]["nodes"]] == hashes
+
+
+# -- the audits of https://github.com/graphql/graphql-http#audits
+
+
+NUM_AUDITS = 61
+
+
+def test_audits(demo_server: Server, tmp_path: Path) -> None:
+    """All pass, including those of recommendations in the specification."""
+    folder = npm.installed(Path(__file__).with_name("audit"), tmp_path)
+    results: list[dict[str, Any]] = json.loads(npm.run(folder, "audit.mjs", demo_server.graphql))
+    assert [result for result in results if result["status"] != "ok"] == []
+    assert len(results) == NUM_AUDITS

@@ -1,4 +1,4 @@
-"""The documentation site: it is built strictly, is whole, and can be read at every width."""
+"""The documentation site: it builds strictly, is complete, and is readable at every width."""
 
 import os
 import re
@@ -29,57 +29,57 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site: a link that dangles, or a document that no menu has, is an error."""
+    """Build the site; a broken link, or a document without a menu entry, is an error."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "CACHELOG_BUILD_REPOSITORY": REPOSITORY},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return folder
 
 
 @pytest.fixture(scope="module")
 def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the site by cachelog's own server; return its address."""
+    """Serve the site with cachelog; return its URL."""
     catalog = str(tmp_path_factory.mktemp("empty") / "catalog")
     with application(Settings(catalog=catalog, docs=str(site))) as client:
         yield str(client.base_url.join("/docs"))
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings."""
+    """Return the anchors of the headings of a page."""
     return set(re.findall(r'<h2 id="([^"]+)"', page.read_text("utf-8")))
 
 
 def test_each_document_is_a_page(site: Path) -> None:
     """Those of docs/, and those of other folders."""
     names = {path.stem for path in (ROOT / "docs").glob("*.md")}
-    names |= {PurePath(it).stem for it in ELSEWHERE.values()}
+    names |= {PurePath(path).stem for path in ELSEWHERE.values()}
     assert {path.stem for path in site.glob("*.html")} == names | {"404"}
 
 
-def test_each_page_leads_to_the_repository(site: Path) -> None:
-    """That the environment names: a reader of the site alone knows where to clone."""
+def test_pages_link_to_the_repository(site: Path) -> None:
+    """To the one that the environment names."""
     for page in (site / "index.html", site / "reference/rules.html"):
         assert f'href="{REPOSITORY}"' in page.read_text("utf-8")
 
 
-def test_each_command_and_type_is_there(site: Path) -> None:
-    """As the program and the schema have them."""
+def test_reference_is_complete(site: Path) -> None:
+    """It has all commands of the program and all types of the schema."""
     reference = site / "reference"
     assert anchors(reference / "commands.html") == {path.replace(" ", "-") for path in COMMANDS}
     names = {name.lower() for name in build_schema(api.sdl()).type_map if name[:2] != "__"}
     pages = ("queries", "objects", "inputs", "enums")
-    shown = set().union(*(anchors(reference / f"{page}.html") for page in pages))
-    assert shown == {name for name in names if not name.endswith(("connection", "edge"))}
+    scheme_of_page = set().union(*(anchors(reference / f"{page}.html") for page in pages))
+    assert scheme_of_page == {name for name in names if not name.endswith(("connection", "edge"))}
 
 
-def test_pages_lead_there(browser: webdriver.Chrome, url: str) -> None:
-    """From the foot of each page of the server, also one that says that nothing is there."""
+def test_pages_of_the_server_link_to_the_documentation(browser: webdriver.Chrome, url: str) -> None:
+    """Including those of unknown URLs."""
     browser.get(f"{url.removesuffix('/docs')}/nothing/here")
     browser.find_element(By.LINK_TEXT, "Documentation").click()
     settle(browser)
@@ -96,18 +96,18 @@ def test_pages_lead_there(browser: webdriver.Chrome, url: str) -> None:
         ("reference/objects", "dark", 390),
     ],
 )
-def test_pages_can_be_read(
+def test_pages_fit_the_window(
     browser: webdriver.Chrome, url: str, page: str, scheme: str, width: int
 ) -> None:
-    """In both colours, on a telephone too; they load nothing from other servers."""
+    """In both colour schemes and on phones; they load nothing from other servers."""
     seen_as(browser, scheme, width)
     browser.get(f"{url}/{page}.html")
     settle(browser)
     assert sideways(browser) == 0
-    assert complaints(browser) == []  # the server's policy refuses nothing of it
+    assert complaints(browser) == []  # the server's policy blocks no part of the page
     assert [name for name in loaded(browser) if not name.startswith(url)] == []
-    shown = browser.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
-    assert shown == {"light": "default", "dark": "slate"}[scheme]
+    scheme_of_page = browser.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
+    assert scheme_of_page == {"light": "default", "dark": "slate"}[scheme]
 
 
 SEARCHES = {
@@ -121,7 +121,7 @@ SEARCHES = {
     "upgrade": "upgrading.html",
     "CACHELOG_HEARTBEAT": "settings.html",
 }
-"""What new readers search for, and the page that answers it."""
+"""Searches of new readers, and the relevant page of each."""
 
 _RESULTS = """
 [...document.querySelectorAll(".md-search-result__item > .md-search-result__link")]
@@ -129,7 +129,7 @@ _RESULTS = """
 """
 
 
-def test_the_search_ranks_the_page_that_answers(browser: webdriver.Chrome, url: str) -> None:
+def test_search_ranking(browser: webdriver.Chrome, url: str) -> None:
     """The page is among the first three results."""
     seen_as(browser, "light", 1280)
     browser.get(f"{url}/index.html")
@@ -146,8 +146,8 @@ def test_the_search_ranks_the_page_that_answers(browser: webdriver.Chrome, url: 
 
 
 @pytest.mark.parametrize("path", ["nothing.html", "a/b/c/"])
-def test_an_unknown_address_has_a_page(browser: webdriver.Chrome, url: str, path: str) -> None:
-    """Its links hold however deep the address is."""
+def test_unknown_url_has_a_page(browser: webdriver.Chrome, url: str, path: str) -> None:
+    """Its links work at any depth of the URL."""
     seen_as(browser, "light", 1280)
     browser.get(f"{url}/{path}")
     settle(browser)

@@ -1,4 +1,4 @@
-"""docs/embedding.md: pages of another origin show its badge and frame of a package."""
+"""docs/embedding.md: pages of another origin embed its badge and frame of a package."""
 
 import re
 from functools import partial
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return where a catalog is that has the package; tests only read it."""
+    """Return the location of a catalog with the package; tests only read it."""
     folder = str(tmp_path_factory.mktemp("catalog"))
     specs = [a_spec(f"{number}", name="hdf5", version="1.14") for number in range(3)]
     states = [a_snapshot(specs[: number + 1], "develop", day(number)) for number in range(3)]
@@ -39,17 +39,17 @@ class Quiet(SimpleHTTPRequestHandler):
     """Serves files without a log."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        """Discard the message."""
 
 
-@pytest.mark.parametrize("is_named", [True, False])
-def test_a_package_is_embedded(
-    browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_named: bool
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_embedded_package(
+    browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_allowed: bool
 ) -> None:
-    """Badges in every page, frames in pages of the origins that the setting names."""
+    """All pages may embed badges, but only pages of the configured origins may embed frames."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as site:
         origin = f"http://127.0.0.1:{site.server_port}"
-        settings = Settings(catalog=catalog, frame_ancestors=(origin,) if is_named else ())
+        settings = Settings(catalog=catalog, frame_ancestors=(origin,) if is_allowed else ())
         Thread(target=site.serve_forever).start()
         with application(settings) as client:
             page = f"<!doctype html>{BADGE}{MarkdownIt().render(MARKDOWN)}{FRAME}"
@@ -65,16 +65,16 @@ def test_a_package_is_embedded(
                 for complaint in complaints(browser)
                 if "frame-ancestors" in complaint["message"]
             ]
-            assert bool(refused) is not is_named
+            assert bool(refused) is not is_allowed
             browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
-            shown = browser.find_element(By.TAG_NAME, "body").text
+            text = browser.find_element(By.TAG_NAME, "body").text
             browser.switch_to.default_content()
-            assert ("hdf5" in shown) is is_named
+            assert ("hdf5" in text) is is_allowed
         site.shutdown()
 
 
-def test_each_address_is_one(catalog: str) -> None:
-    """Of a page, a badge or a feed."""
+def test_documented_urls(catalog: str) -> None:
+    """Each is of a page, a badge or a feed."""
     addresses = re.findall(r"^\| `(/.+?)` \|", TEXT, re.MULTILINE)
     assert len(addresses) == 5
     with application(Settings(catalog=catalog)) as client:

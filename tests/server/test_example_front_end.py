@@ -1,4 +1,4 @@
-"""clients/example: its page asks a server of another origin, in a real browser."""
+"""clients/example: its page queries a server of another origin, in a real browser."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the example as its README says; the client comes from this repository."""
+    """Build the example as its README describes, with the client of this repository."""
     folder = tmp_path_factory.mktemp("clients")
     example = Path(shutil.copytree(CLIENTS / "example", folder / "example"))
     # npm would link the client: the rest is installed once for each list of packages.
@@ -48,7 +48,7 @@ def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def origin(site: Path) -> Iterator[str]:
-    """Serve the site; yields its origin."""
+    """Serve the site; yield its origin."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -58,7 +58,7 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def graphql(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of an API that pages of that origin may query."""
+    """Return the URL of an API that pages of that origin may query."""
     catalog = str(tmp_path_factory.mktemp("catalog"))
     Catalog(catalog).publish(develop_history(revisions=2, packages=40, specs=120))
     with application(Settings(catalog=catalog, cors_origins=(origin,))) as client:
@@ -75,10 +75,8 @@ def texts(browser: webdriver.Chrome, selector: str) -> list[str]:
 FIRST = "tbody td:first-child"
 
 
-def test_packages_are_found_and_explained(
-    browser: webdriver.Chrome, origin: str, graphql: str
-) -> None:
-    """The list follows what is typed; a link leads to a package, another to what changed."""
+def test_search_and_links(browser: webdriver.Chrome, origin: str, graphql: str) -> None:
+    """The list matches the typed text; links lead to a package and to its changes."""
     browser.get(f"{origin}/?server={graphql}")
     until(lambda: texts(browser, FIRST), "packages are shown", SECONDS)
     name = texts(browser, FIRST)[-1]
@@ -105,7 +103,7 @@ def test_packages_are_found_and_explained(
 def test_errors_are_shown(
     address: str, message: str, browser: webdriver.Chrome, origin: str, graphql: str
 ) -> None:
-    """Of a package, of the address, and without a server."""
+    """For an unknown package, a wrong URL, and without a server."""
     server = address.format(graphql=graphql, port=free_port())
     browser.get("about:blank")
     browser.get(f"{origin}/?server={server}")

@@ -1,6 +1,5 @@
-"""Another package named ``schema`` in the same environment is refused, not run."""
+"""Another package named ``schema`` in the same environment is rejected, and not executed."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +15,11 @@ FOREIGN = 'raise SystemExit("foreign code was run")\n'
 
 
 def start(*path: Path) -> "subprocess.CompletedProcess[str]":
-    """Start the command line where modules are looked for in these folders, in this order.
+    """Start the command line with these folders first in the module search path.
 
-    Libraries are found behind them, but not what else is installed (-S): the source of cachelog.
+    Libraries follow, but no other installed packages (-S), such as the source of cachelog.
     """
-    libraries = [Path(place) for place in sys.path if Path(place, "click").is_dir()]
+    libraries = [Path(path_) for path_ in sys.path if Path(path_, "click").is_dir()]
     script = "import sys; from server.cli import main; sys.argv[1:] = ['--version']; main()"
     return subprocess.run(
         [sys.executable, "-S", "-c", script],
@@ -31,52 +30,40 @@ def start(*path: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_its_own_schema_is_recognised() -> None:
-    """Where nothing is wrong nothing is said."""
+def test_own_schema_is_accepted() -> None:
+    """Without output."""
     require_own_schema()
-    done = start(ROOT)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = start(ROOT)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def assert_rejected(result: "subprocess.CompletedProcess[str]", message: str) -> None:
+    """Assert that the error is one line that starts with a message."""
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"cachelog: the package 'schema' {message}")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("file", ["schema.py", "schema/__init__.py"])
-def test_a_schema_that_hides_it(file: str, tmp_path: Path) -> None:
-    """One line says where it is and what to do; none of its code is run."""
+def test_foreign_schema_precedes(file: str, tmp_path: Path) -> None:
+    """The error states its path and what to do; none of its code is executed."""
     foreign = tmp_path / file
     foreign.parent.mkdir(exist_ok=True)
     foreign.write_text(FOREIGN)
-    assert_refused(start(tmp_path, ROOT), foreign)
+    result = start(tmp_path, ROOT)
+    assert_rejected(result, f"at {foreign} is not cachelog's ")
+    assert "an environment of its own" in result.stderr
 
 
-def test_a_schema_that_overwrote_it(tmp_path: Path) -> None:
-    """Installed later into the same folder, it leaves only the files whose names it has not."""
-    overwritten = installed_once_more(tmp_path)
-    overwritten.write_text(FOREIGN)
-    assert_refused(start(tmp_path), overwritten)
-
-
-def test_a_schema_that_was_removed_again(tmp_path: Path) -> None:
-    """It takes the file that both had with it."""
-    installed_once_more(tmp_path)
-    done = start(tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("cachelog: the package 'schema' lacks its first file: install ")
-    assert done.stderr.count("\n") == 1
-
-
-def installed_once_more(folder: Path) -> Path:
-    """Install cachelog in a folder but for the first file of ``schema``, and return its place."""
+def test_foreign_schema_overwrites(tmp_path: Path) -> None:
+    """If another package replaces ``schema/__init__.py``, and later removes it."""
     for name in ("server", "snapshots"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("static"))
-    (folder / "schema").mkdir()
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "schema").mkdir()
     for file in (ROOT / "schema").glob("*.py"):
-        if file.name != "__init__.py":
-            (folder / "schema" / file.name).symlink_to(file)
-    return folder / "schema" / "__init__.py"
-
-
-def assert_refused(done: "subprocess.CompletedProcess[str]", place: Path) -> None:
-    """Assert that one line names the package at fault."""
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"cachelog: the package 'schema' at {place} is not cachelog's ")
-    assert "an environment of its own" in done.stderr
-    assert done.stderr.count("\n") == 1
+        (tmp_path / "schema" / file.name).symlink_to(file)
+    overwritten = tmp_path / "schema" / "__init__.py"
+    overwritten.unlink()
+    assert_rejected(start(tmp_path), "lacks its first file: install ")
+    overwritten.write_text(FOREIGN)
+    assert_rejected(start(tmp_path), f"at {overwritten} is not cachelog's ")

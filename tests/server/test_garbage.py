@@ -1,4 +1,4 @@
-"""The garbage collector sets aside what stays, and still finds all garbage in the end."""
+"""The garbage collector freezes long-lived objects, and still frees all garbage eventually."""
 
 import gc
 import weakref
@@ -9,7 +9,7 @@ import pytest
 from server.app import ShortCollections
 
 
-class Circle:
+class Cycle:
     """An object that refers to itself."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Circle:
 
 @pytest.fixture
 def short() -> Iterator[None]:
-    """Keep collections short during a test; afterwards the collector is as it was."""
+    """Enable short collections during a test."""
     short = ShortCollections(of_everything=3)
     short.begin()
     yield
@@ -27,10 +27,10 @@ def short() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("short")
-def test_survivors_are_set_aside() -> None:
-    """A full collection frees new garbage, and leaves next to nothing for the next collection."""
+def test_survivors_are_frozen() -> None:
+    """A full collection frees new garbage, and leaves few objects for the next one."""
     survivors = [[number] for number in range(50_000)]
-    garbage = weakref.ref(Circle())
+    garbage = weakref.ref(Cycle())
     assert len(gc.get_objects()) > 50_000
     gc.collect()
     assert len(gc.get_objects()) < 5_000
@@ -39,15 +39,15 @@ def test_survivors_are_set_aside() -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_old_garbage_is_freed_in_the_end() -> None:
-    """What becomes garbage after it was set aside waits for a collection of everything."""
-    circle = Circle()
-    garbage = weakref.ref(circle)
-    gc.collect()  # sets it aside
-    del circle
+def test_frozen_garbage_is_freed_later() -> None:
+    """Objects that become garbage after they are frozen wait for a collection of all objects."""
+    cycle = Cycle()
+    garbage = weakref.ref(cycle)
+    gc.collect()  # freezes it
+    del cycle
     gc.collect()
     assert garbage() is not None
-    gc.collect()  # the third: takes back what was set aside
+    gc.collect()  # the third: unfreezes all objects
     gc.collect()
     assert garbage() is None
-    assert gc.get_freeze_count() > 1_000, "what survives is set aside again"
+    assert gc.get_freeze_count() > 1_000, "survivors are frozen again"

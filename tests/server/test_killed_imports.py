@@ -1,11 +1,11 @@
-"""Imports of each kind that are killed while another runs beside them.
+"""Imports of each kind that are killed while another one runs.
 
-Three are killed by default; ``CACHELOG_TEST_KILLS=200 pytest tests/server/test_killed_imports.py``
-kills as many as it says.
+The suite kills three; ``CACHELOG_TEST_KILLS`` overrides the number.
 """
 
 import os
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -25,21 +25,21 @@ from snapshots.models import RevisionInfo
 from tests.expensive import cases
 from tests.server.cache_pages import detail, page
 from tests.server.commands import cachelog
-from tests.server.test_cli_import import commit, git
 from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state
+from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(8)))
 SPECS = 40
 
 
 def details(number: int) -> list[dict[str, object]]:
-    """Return so many specs that no two numbers share."""
+    """Return specs that no two numbers share."""
     return [detail(hash_of(f"page {number} {row}")) for row in range(SPECS)]
 
 
 def pages(folder: Path, number: int) -> list[object]:
-    """Write two tags of pages, and return how to import them."""
+    """Write pages of two tags; return the arguments that import them."""
     for tag in ("develop", "v1"):
         for name in ("zlib", "hdf5"):
             file = folder / str(number) / "_cache" / tag / name / "specs.md"
@@ -50,7 +50,7 @@ def pages(folder: Path, number: int) -> list[object]:
 
 
 def index(folder: Path, number: int) -> list[object]:
-    """Write an index, and return how to import it."""
+    """Write an index; return the arguments that import it."""
     target = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
     installs = {}
     for row in range(SPECS):
@@ -63,35 +63,35 @@ def index(folder: Path, number: int) -> list[object]:
     return [file, "--tag", "index"]
 
 
+repository_in = cache(Repository)
+
+
 def repository(folder: Path, number: int) -> list[object]:
-    """Add a commit to a repository of pages, and return how to import it."""
-    file = folder / "_cache" / "develop" / "zlib" / "specs.md"
-    if not file.exists():
-        file.parent.mkdir(parents=True)
-        git(folder, "init", "--quiet")
-    file.write_bytes(page(spec_details=details(number)))
-    commit(folder, f"2024-01-01T{number // 60 % 24:02}:{number % 60:02}:00Z")
+    """Add a commit to a repository of pages; return the arguments that import it."""
+    repository_in(folder).commit({ZLIB: page(spec_details=details(number))})
     return ["--git", folder]
 
 
 KINDS: list[Callable[[Path, int], list[object]]] = [pages, index, repository]
 
 
-def run(arguments: list[object], settings: dict[str, Any], started: Connection) -> None:
+def import_in_process(
+    arguments: list[object], settings: dict[str, Any], receiver: Connection
+) -> None:
     """Import in this process."""
-    started.send(None)
+    receiver.send(None)
     cachelog("import", *arguments, **settings)
 
 
-def publish_beside(location: str, first: int, started: Connection) -> None:
-    """Publish one state after the other."""
-    started.send(None)
+def publish_forever(location: str, first: int, receiver: Connection) -> None:
+    """Publish one revision after the other."""
+    receiver.send(None)
     for number in count(first):
         publish_state(Catalog(location), number % 90)
 
 
 def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo]:
-    """Return the revisions of a catalog; those that were not checked before are read whole."""
+    """Return the revisions of a catalog, after reading each that is not ``checked`` completely."""
     catalog = Catalog(str(location))
     catalog.refresh()
     revisions = set(catalog.history.revisions)
@@ -104,7 +104,7 @@ def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo
 
 
 def check_changes(location: Path, checked: set[Pair]) -> None:
-    """Hold what is kept of neighbours against their contents, of pairs that are not checked yet."""
+    """Compare the stored changes of pairs that are not ``checked`` with their contents."""
     catalog = Catalog(str(location))
     catalog.refresh()
     for pair in (catalog.counts.keys() & catalog.history.pairs) - checked:
@@ -120,9 +120,9 @@ def check_changes(location: Path, checked: set[Pair]) -> None:
 
 
 def test_killed_imports(tmp_path: Path) -> None:
-    """Every earlier revision stays readable, nothing half is seen, and the same import goes on.
+    """All earlier revisions stay readable, no partial one is visible, and a retry succeeds.
 
-    What is kept of neighbours is whole and true, and what is not kept can be filled.
+    Stored changes are complete and correct, and missing ones can be filled.
     """
     processes = get_context("forkserver")
     processes.set_forkserver_preload(["tests.server.test_killed_imports"])
@@ -130,38 +130,38 @@ def test_killed_imports(tmp_path: Path) -> None:
     location = tmp_path / "catalog"
     settings: dict[str, Any] = {"catalog": location, "cache_dir": tmp_path / "cache"}
     publish_state(Catalog(str(location)), 0)
-    known = revisions_of(location, set())
-    num_cut = 0
+    earlier = revisions_of(location, set())
+    num_interrupted = 0
     checked: set[Pair] = set()
     for number in range(KILLS):
-        kind = KINDS[number % len(KINDS)]
-        arguments = kind(tmp_path / kind.__name__, number)
+        write = KINDS[number % len(KINDS)]
+        arguments = write(tmp_path / write.__name__, number)
         running = []
         for target, values in (
-            (run, (arguments, settings)),
-            (publish_beside, (str(location), number)),
+            (import_in_process, (arguments, settings)),
+            (publish_forever, (str(location), number)),
         ):
-            started, signal = processes.Pipe(duplex=False)
+            receiver, signal = processes.Pipe(duplex=False)
             process = processes.Process(target=target, args=(*values, signal))
             process.start()
-            running.append((process, started))
-        for _, started in running:
-            assert started.recv() is None
+            running.append((process, receiver))
+        for _, receiver in running:
+            assert receiver.recv() is None
         random.shuffle(running)
         for process, _ in running:
             sleep(random.uniform(0, 0.15))
             process.kill()
             process.join()
-        now = revisions_of(location, known)
-        assert known <= now
-        done = cachelog("import", *arguments, "--json", **settings)
-        assert done.code == 0, done.err
-        num_cut += any(revision["published"] for revision in done.json["revisions"])
+        now = revisions_of(location, earlier)
+        assert earlier <= now
+        result = cachelog("import", *arguments, "--json", **settings)
+        assert result.code == 0, result.err
+        num_interrupted += any(revision["published"] for revision in result.json["revisions"])
         after = revisions_of(location, now)
         assert now <= after
-        known = after
+        earlier = after
         check_changes(location, checked)
-    assert num_cut > 0
+    assert num_interrupted > 0
     catalog = Catalog(str(location))
     missing = missing_pairs(catalog, catalog.require_history())
     assert fill(catalog, missing).num_made == len(missing)

@@ -1,4 +1,4 @@
-"""Revisions as they are published: what is new in a history, and which subscribers get it."""
+"""Published revisions: which are new in a history, and which subscribers get them."""
 
 import asyncio
 
@@ -16,13 +16,13 @@ LATER = a_revision("develop", 9, "c", 1)
 RELEASE = a_revision("v0.22.0", 3, "d", 3)
 
 
-def every(_revision: RevisionInfo) -> bool:
-    """Follow all revisions."""
+def all_revisions(_revision: RevisionInfo) -> bool:
+    """Select all revisions."""
     return True
 
 
-def seen(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
-    """Return what is new in each of some histories, one after the other."""
+def arrivals_of(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
+    """Return the new revisions of consecutive histories."""
     arrivals = Arrivals()
     return [arrivals.take(History(rows)) for rows in histories]
 
@@ -35,77 +35,77 @@ def seen(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
         ([(OLD,), (OLD,)], [[], []]),
         ([(), (OLD,)], [[], [OLD]]),
         ([(OLD,), (OLD, LATER)], [[], [LATER]]),
-        # What was published first comes first, whenever it was taken.
+        # Revisions are in the order of publication, not of their times.
         ([(OLD,), (OLD, EARLIER, LATER, RELEASE)], [[], [LATER, EARLIER, RELEASE]]),
-        # A removal is no news; the same revision is new if it is published once more.
+        # A removal is not reported; the same revision is new if it is published again.
         ([(OLD, LATER), (OLD,), (OLD, LATER)], [[], [], [LATER]]),
-        # A catalog that was away for a while has nothing new when it is back.
+        # A catalog that was missing for a while has no new revisions.
         ([(OLD, LATER), (), (OLD, LATER)], [[], [], []]),
         ([(OLD,), (), (OLD, LATER)], [[], [], [LATER]]),
-        # A row that only confirms is not a revision.
+        # A row that only confirms a revision is not new.
         ([(OLD,), (OLD, a_revision("develop", 6, "a", 4))], [[], []]),
     ],
 )
-def test_what_is_new(
+def test_arrivals(
     histories: list[tuple[RevisionInfo, ...]], expected: list[list[RevisionInfo]]
 ) -> None:
-    """Revisions whose rows were not there before; none of the first history."""
-    assert seen(*histories) == expected
+    """Revisions whose rows are new; none of the first history."""
+    assert arrivals_of(*histories) == expected
 
 
-def test_a_row_that_becomes_a_revision_later_is_not_new() -> None:
-    """Another state between two equal ones makes the second a revision; its row is old."""
+def test_old_row_that_becomes_a_revision() -> None:
+    """A different revision between two equal ones makes the second a revision, not a new one."""
     first, again = a_revision("develop", 1, "a", 1), a_revision("develop", 9, "a", 2)
     between = a_revision("develop", 5, "b", 3)
-    assert seen((first, again), (first, again, between)) == [[], [between]]
+    assert arrivals_of((first, again), (first, again, between)) == [[], [between]]
 
 
 @pytest.fixture
 def publications() -> Publications:
-    """Return publications of a catalog that up to three follow."""
+    """Return the publications of a catalog for up to three subscribers."""
     return Publications(max_subscribers=3)
 
 
-async def taken(subscriber: Subscriber) -> list[RevisionInfo]:
-    """Return what waits for a subscriber, or all until its end where that has come."""
-    found = []
+async def received_by(subscriber: Subscriber) -> list[RevisionInfo]:
+    """Return the revisions that wait for a subscriber, or all until its end."""
+    revisions = []
     try:
         while True:
             async with asyncio.timeout(0.01):
-                found.append(await anext(subscriber))
+                revisions.append(await anext(subscriber))
     except (TimeoutError, StopAsyncIteration):
-        return found
+        return revisions
 
 
 @pytest.mark.anyio
-async def test_each_subscriber_gets_what_it_follows(publications: Publications) -> None:
-    """In the order of publication; one that has left gets nothing more."""
-    with publications.subscriber() as all_of_them, publications.subscriber() as releases:
-        all_of_them.follow(every)
+async def test_subscribers_get_selected_revisions(publications: Publications) -> None:
+    """In the order of publication, until they unsubscribe."""
+    with publications.subscriber() as everything, publications.subscriber() as releases:
+        everything.follow(all_revisions)
         releases.follow(lambda revision: revision.tag == "v0.22.0")
         publications.tell([LATER, RELEASE], [OLD, LATER, RELEASE])
-        assert await taken(all_of_them) == [LATER, RELEASE]
-        assert await taken(releases) == [RELEASE]
+        assert await received_by(everything) == [LATER, RELEASE]
+        assert await received_by(releases) == [RELEASE]
         assert publications.num_subscribers == 2
     publications.tell([EARLIER], [OLD, LATER, RELEASE, EARLIER])
-    assert await taken(all_of_them) == []
+    assert await received_by(everything) == []
     assert publications.num_subscribers == 0
 
 
 @pytest.mark.anyio
-async def test_nobody_follows_before_it_says_what(publications: Publications) -> None:
-    """What was published before is not for it."""
+async def test_subscriber_without_a_selection(publications: Publications) -> None:
+    """It gets no earlier publications."""
     with publications.subscriber() as subscriber:
         publications.tell([LATER], [OLD, LATER])
-        subscriber.follow(every)
-        assert await taken(subscriber) == []
+        subscriber.follow(all_revisions)
+        assert await received_by(subscriber) == []
 
 
 @pytest.mark.anyio
-async def test_one_who_waits_is_woken(publications: Publications) -> None:
-    """And a wait that is given up loses nothing."""
+async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
+    """A cancelled wait loses no revision."""
     with publications.subscriber() as subscriber:
-        subscriber.follow(every)
+        subscriber.follow(all_revisions)
         for revision in (LATER, RELEASE):
             waiting = asyncio.ensure_future(anext(subscriber))
             await asyncio.sleep(0)
@@ -122,19 +122,19 @@ async def test_one_who_waits_is_woken(publications: Publications) -> None:
     ("since", "expected"),
     [(OLD, [LATER, RELEASE]), (LATER, [RELEASE]), (RELEASE, []), (EARLIER, [])],
 )
-async def test_what_was_missed_is_made_up_for(
+async def test_resumed_subscription(
     publications: Publications, since: RevisionInfo, expected: list[RevisionInfo]
 ) -> None:
-    """All that came after a revision, in order; nothing after one that is not known."""
+    """It gets all revisions after a given one, in order; none after an unknown one."""
     publications.tell([], [OLD, LATER, RELEASE])
     with publications.subscriber() as subscriber:
-        publications.resume(subscriber.follow(every), since.key)
-        assert await taken(subscriber) == expected
+        publications.resume(subscriber.follow(all_revisions), since.key)
+        assert await received_by(subscriber) == expected
 
 
 @pytest.mark.anyio
-async def test_there_are_only_so_many() -> None:
-    """One more is refused with status 503, until another leaves."""
+async def test_number_of_subscribers_is_limited() -> None:
+    """A further one is rejected with 503 until another unsubscribes."""
     publications = Publications(max_subscribers=1)
     with publications.subscriber():
         with pytest.raises(BadRequest, match="too many subscriptions") as refused:
@@ -146,40 +146,40 @@ async def test_there_are_only_so_many() -> None:
 
 
 @pytest.mark.anyio
-async def test_one_who_does_not_take_what_waits_is_ended(publications: Publications) -> None:
-    """When more wait than may; what was missed before does not count."""
+async def test_slow_subscriber_is_ended(publications: Publications) -> None:
+    """If too many revisions wait; those missed before a resumption do not count."""
     missed = [a_revision("develop", 0, "a", number) for number in range(10)]
     many = [a_revision("develop", number, "a", number) for number in range(MAX_WAITING)]
     publications.tell([], [OLD, *missed])
     with publications.subscriber() as slow, publications.subscriber() as resumed:
-        slow.follow(every)
-        publications.resume(resumed.follow(every), OLD.key)
+        slow.follow(all_revisions)
+        publications.resume(resumed.follow(all_revisions), OLD.key)
         assert await anext(resumed) == missed[0]
         publications.tell(many, many)
         assert not slow.fell_behind
         publications.tell([LATER], many)
         assert slow.fell_behind
         assert not resumed.fell_behind
-        assert await taken(slow) == []
+        assert await received_by(slow) == []
         with pytest.raises(StopAsyncIteration):
             await anext(slow)
-        assert len(await taken(resumed)) == len(missed) + len(many)
+        assert len(await received_by(resumed)) == len(missed) + len(many)
 
 
 @pytest.mark.anyio
-async def test_the_end_is_for_all(publications: Publications) -> None:
-    """Those who wait see it at once, what waits is not given out, and nobody new is let in."""
+async def test_close_ends_all_subscriptions(publications: Publications) -> None:
+    """Waiting subscribers end at once, waiting revisions are dropped; none subscribes any more."""
     with publications.subscriber() as idle, publications.subscriber() as busy:
-        idle.follow(every)
+        idle.follow(all_revisions)
         waiting = asyncio.ensure_future(anext(idle))
         await asyncio.sleep(0)
-        busy.follow(every).offer([LATER])
+        busy.follow(all_revisions).offer([LATER])
         publications.close()
         for ended in (waiting, anext(busy)):
             with pytest.raises(StopAsyncIteration):
                 await ended
         publications.tell([RELEASE], [RELEASE])
-        assert await taken(busy) == []
+        assert await received_by(busy) == []
         assert not busy.fell_behind
     with pytest.raises(BadRequest, match="being stopped"):
         publications.subscriber().__enter__()

@@ -1,4 +1,4 @@
-"""clients/python: builds from the schema, and asks a real server as its README shows."""
+"""clients/python: it builds from the schema, and its README runs against a real server."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ reveal_type(compared)
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a wheel has that is built from a checkout."""
+    """Return a folder with the contents of a wheel that is built from a checkout."""
     checkout, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("installed")
     shutil.copytree(PACKAGE, checkout / "clients/python")
     shutil.copytree(ROOT / "clients/documents", checkout / "clients/documents")
@@ -58,15 +58,15 @@ def client(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
 
 @pytest.fixture
 def url(demo_catalog: Path) -> Iterator[str]:
-    """Return the URL of a new server of the demo catalog, which knows no document yet."""
+    """Return the URL of a new server of the demo catalog, without registered documents."""
     with application(Settings(catalog=str(demo_catalog))) as http:
         yield str(http.base_url).rstrip("/")
 
 
-def test_the_example_of_its_readme(
+def test_example_of_the_readme(
     client: ModuleType, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Causes with their numbers, and an error with its code."""
+    """It prints causes with their numbers, and an error with its code."""
     program = EXAMPLE.replace("http://127.0.0.1:8000", url).replace(
         "develop~1", "develop-2025-01-26"
     )
@@ -77,30 +77,30 @@ def test_the_example_of_its_readme(
     assert error.startswith("REVISION_NOT_FOUND no revision 'develp'")
 
 
-def test_a_document_is_sent_once(client: ModuleType, url: str) -> None:
-    """Then its hash is enough; what is too long for an address is sent whole."""
+def test_document_is_sent_once(client: ModuleType, url: str) -> None:
+    """Then its hash suffices; a request that is too long for a URL is sent in full."""
     methods: list[str] = []
-    http = httpx.Client(event_hooks={"request": [lambda it: methods.append(it.method)]})
+    http = httpx.Client(event_hooks={"request": [lambda request: methods.append(request.method)]})
     packages = import_module("cachelog_client.questions").Packages
-    with client.Client(f"{url}/graphql", http) as asking:
-        first, second = (asking.ask(packages(text="py-")) for _ in range(2))
+    with client.Client(f"{url}/graphql", http) as session:
+        first, second = (session.ask(packages(text="py-")) for _ in range(2))
         assert first == second
         assert all(node.name.startswith("py-") for node in first.revision.packages.nodes)
-        with pytest.raises(client.AskError) as refused:
-            asking.ask(packages(text="x" * 5000))
-        assert refused.value.code == "LIMIT_EXCEEDED"
+        with pytest.raises(client.AskError) as error_info:
+            session.ask(packages(text="x" * 5000))
+        assert error_info.value.code == "LIMIT_EXCEEDED"
     assert methods == ["GET", "POST", "GET", "POST"]
 
 
-def test_every_question_is_answered_in_an_event_loop(client: ModuleType, url: str) -> None:
-    """All at once, each by its own types."""
+def test_all_queries_in_an_event_loop(client: ModuleType, url: str) -> None:
+    """They are concurrent, and each has its own result type."""
     module = import_module("cachelog_client.questions")
-    questions = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
+    queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
     smaller = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
 
     async def answers() -> list[object]:
-        async with client.AsyncClient(f"{url}/graphql") as asking:
-            asked = [
+        async with client.AsyncClient(f"{url}/graphql") as session:
+            requests = [
                 question(
                     **{
                         name: smaller[name]
@@ -108,37 +108,35 @@ def test_every_question_is_answered_in_an_event_loop(client: ModuleType, url: st
                         if name in smaller
                     }
                 )
-                for question in questions
+                for question in queries
             ]
-            return [*await asyncio.gather(*map(asking.ask, asked))]
+            return [*await asyncio.gather(*map(session.ask, requests))]
 
-    for question, answer in zip(questions, asyncio.run(answers()), strict=True):
+    for question, answer in zip(queries, asyncio.run(answers()), strict=True):
         assert type(answer) is question.ANSWER
 
 
 @pytest.mark.parametrize(("status", "text"), [(502, "<html>"), (429, '{"errors": []}')])
-def test_an_answer_of_something_else_is_an_error(
-    status: int, text: str, client: ModuleType
-) -> None:
-    """With its status, and when to ask again."""
+def test_responses_of_other_servers(status: int, text: str, client: ModuleType) -> None:
+    """The error has the status, and when to try again."""
     headers = {"retry-after": "7"}
     transport = httpx.MockTransport(lambda _: httpx.Response(status, headers=headers, text=text))
     packages = import_module("cachelog_client.questions").Packages
     with (
-        client.Client("http://127.0.0.1/graphql", httpx.Client(transport=transport)) as asking,
-        pytest.raises(client.AskError, match=str(status)) as refused,
+        client.Client("http://127.0.0.1/graphql", httpx.Client(transport=transport)) as session,
+        pytest.raises(client.AskError, match=str(status)) as error_info,
     ):
-        asking.ask(packages())
-    assert (refused.value.status, refused.value.code) == (status, None)
-    assert refused.value.retry_after == 7
+        session.ask(packages())
+    assert (error_info.value.status, error_info.value.code) == (status, None)
+    assert error_info.value.retry_after == 7
 
 
 @pytest.mark.long
-def test_types_hold(built: Path, tmp_path: Path) -> None:
-    """Of the package, of the example, and against what is wrong."""
+def test_types(built: Path, tmp_path: Path) -> None:
+    """Those of the package and the example are valid; type errors are reported."""
     (tmp_path / "example.py").write_text(EXAMPLE)
     (tmp_path / "wrong.py").write_text(WRONG)
-    done = subprocess.run(
+    result = subprocess.run(
         [
             *(sys.executable, "-m", "mypy", "--strict", "--no-incremental"),
             *("-p", "cachelog_client", "-m", "example", "-m", "wrong"),
@@ -148,6 +146,6 @@ def test_types_hold(built: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 2, done.stdout
-    assert "WhyCompare | None" in done.stdout
+    errors = [line for line in result.stdout.splitlines() if ": error:" in line]
+    assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 2, result.stdout
+    assert "WhyCompare | None" in result.stdout

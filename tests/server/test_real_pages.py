@@ -22,7 +22,7 @@ QUERY = """query ($package: String!) { revision(ref: "develop") {
 
 
 def page_values(page: Path) -> dict[str, Any]:
-    """Return the values of a page that stand as JSON on their line."""
+    """Return the values of a page that are JSON on one line."""
     values = {}
     for line in page.read_text("utf-8").splitlines():
         key, _, value = line.partition(": ")
@@ -31,8 +31,8 @@ def page_values(page: Path) -> dict[str, Any]:
     return values
 
 
-def test_every_fact_of_real_pages(tmp_path: Path) -> None:
-    """The API has the values of the pages for each package and its specs."""
+def test_facts_of_real_pages(tmp_path: Path) -> None:
+    """The API has the values of each package and its specs."""
     folder = real_data.folder() / "pages"
     pages = {page["title"]: page for page in map(page_values, folder.rglob("specs.md"))}
     total = sum(page["meta"]["num_specs"] for page in pages.values())

@@ -1,4 +1,4 @@
-"""Settings: every field by its variable, and errors that name the variable and its value."""
+"""Settings: each field has a variable, and errors state the variable and its value."""
 
 import dataclasses
 from pathlib import Path
@@ -34,11 +34,11 @@ EXAMPLES: dict[Any, tuple[str, Any]] = {
     LogFormat: ("json", "json"),
     Names: ("https://a.example, ::1,", ("https://a.example", "::1")),
 }
-"""Of each type but switches, a text and the value that it is read as."""
+"""For each type but switches, a text and the value that it is parsed to."""
 
 
 def example(name: str) -> tuple[str, Any]:
-    """Return a text for a setting, and the value that it is read as, which is not the default."""
+    """Return a text for a setting, and the value that it is parsed to, which is not the default."""
     (field,) = (field for field in fields(Settings) if field.name == name)
     if field.type == Switch:
         return ("no", False) if field.default else ("yes", True)
@@ -46,8 +46,8 @@ def example(name: str) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
-def test_a_setting_is_read_from_its_variable(name: str) -> None:
-    """CACHELOG_ and the name in capitals; the other settings have their defaults."""
+def test_variable_of_a_setting(name: str) -> None:
+    """CACHELOG_ and its name in capitals; the other settings have their defaults."""
     text, value = example(name)
     settings = settings_from({PREFIX + name.upper(): text, "OTHER": "x"})
     assert getattr(settings, name) == value
@@ -58,14 +58,14 @@ def test_a_setting_is_read_from_its_variable(name: str) -> None:
     ]
 
 
-def test_the_limits_of_requests_are_settings() -> None:
-    """Each of them, with the same default; what is set is what the API gets."""
+def test_limits_are_settings() -> None:
+    """Each limit of the API has a setting with the same default."""
     assert Settings().limits() == Limits()
-    given = {field.name: 3 for field in dataclasses.fields(Limits)}
-    assert Settings(**given).limits() == Limits(**given)  # type: ignore[arg-type]
+    limits = {field.name: 3 for field in dataclasses.fields(Limits)}
+    assert Settings(**limits).limits() == Limits(**limits)  # type: ignore[arg-type]
 
 
-BAD = {
+INVALID = {
     "RESPONSE_CACHE": ["-1", "1.5", "1 GB", "", "nan"],
     "MAX_BODY": ["x"],
     "LOG_FORMAT": ["", "xml"],
@@ -77,13 +77,15 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, it) for name in BAD for it in BAD[name]])
-def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
-    """The message has the variable, the value and what is expected."""
-    with pytest.raises(InvalidArgument) as caught:
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in INVALID.items() for text in texts]
+)
+def test_invalid_value(name: str, text: str) -> None:
+    """The error states the variable, the value and what is expected."""
+    with pytest.raises(InvalidArgument) as error_info:
         settings_from({PREFIX + name: text})
-    assert caught.value.name == PREFIX + name
-    assert str(caught.value).startswith(f"{PREFIX}{name}: {text!r} is not ")
+    assert error_info.value.name == PREFIX + name
+    assert str(error_info.value).startswith(f"{PREFIX}{name}: {text!r} is not ")
 
 
 @pytest.mark.parametrize(
@@ -97,11 +99,13 @@ def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
         ("CACHELOG_PORT", ""),  # an option of ``cachelog serve``, and a variable of Kubernetes
     ],
 )
-def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) -> None:
-    """A misspelt one would be ignored silently otherwise; the nearest is named."""
-    with pytest.raises(InvalidArgument) as caught:
+def test_unknown_variable(variable: str, nearest: str) -> None:
+    """A misspelt variable would be ignored otherwise; the error states the nearest one."""
+    with pytest.raises(InvalidArgument) as error_info:
         settings_from({variable: "8000"})
-    assert str(caught.value).startswith(f"{variable}: is not a setting; the nearest is {nearest}")
+    assert str(error_info.value).startswith(
+        f"{variable}: is not a setting; the nearest is {nearest}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,20 +122,20 @@ def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) 
         ("_CACHELOG_COMPLETE", "complete_bash"),
     ],
 )
-def test_variables_of_others_are_left_alone(variable: str, text: str) -> None:
-    """Those of tests, of builds, and of Kubernetes beside a service named cachelog."""
+def test_variables_of_other_programs(variable: str, text: str) -> None:
+    """Those of tests, of builds, and of Kubernetes for a service named cachelog."""
     assert settings_from({variable: text}) == Settings()
 
 
 @pytest.mark.parametrize("text", ["1", "true", "TRUE", "Yes", "0", "false", "No"])
-def test_truth_is_read_in_any_case(text: str) -> None:
-    """1, true and yes; 0, false and no."""
+def test_booleans(text: str) -> None:
+    """1, true and yes; 0, false and no; case is ignored."""
     settings = settings_from({"CACHELOG_ACCESS_LOG": text})
     assert settings.access_log == (text.lower() in ("1", "true", "yes"))
 
 
-def test_worker_processes_get_the_same_settings() -> None:
-    """The environment that is made of settings is read as the same settings."""
+def test_environ_of_settings() -> None:
+    """It is parsed to the same settings."""
     names = [field.name for field in fields(Settings)]
     settings = settings_from({PREFIX + name.upper(): example(name)[0] for name in names})
     for setting in (settings, Settings()):
@@ -142,7 +146,7 @@ def test_worker_processes_get_the_same_settings() -> None:
     ("text", "address"),
     [("https://a.example/x", "https://a.example/x/"), ("https://a.example/x/",) * 2, ("", "")],
 )
-def test_a_public_address_ends_with_a_slash(text: str, address: str) -> None:
+def test_public_url_ends_with_a_slash(text: str, address: str) -> None:
     """Paths are appended to it; without one it is empty."""
     assert Settings(public_url=text).public_address() == address
 
@@ -157,8 +161,8 @@ ADDRESSES = (
 )
 ORIGINS = ("*", "a.example", "https://a.example/x", "'self'", "https://a;")
 PREFIXES = ("bucket", "=https://x.example", "bucket=http://x.example")
-PASSWORD = "a:b"  # noqa: S105 - of nobody
-REFUSED: tuple[tuple[Any, dict[str, Any], str], ...] = (
+PASSWORD = "a:b"  # noqa: S105 - fake
+UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
     *(
         (
             Settings.public_address,
@@ -183,16 +187,16 @@ REFUSED: tuple[tuple[Any, dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("read", "values", "reason"), REFUSED)
-def test_settings_that_cannot_be_used(read: Any, values: dict[str, Any], reason: str) -> None:
-    """The error names the variable and what is expected, and does not show a password."""
-    with pytest.raises(InvalidArgument, match=f"^CACHELOG_{reason}") as caught:
+@pytest.mark.parametrize(("read", "values", "reason"), UNUSABLE)
+def test_unusable_settings(read: Any, values: dict[str, Any], reason: str) -> None:
+    """The error states the variable and what is expected, but no password."""
+    with pytest.raises(InvalidArgument, match=f"^CACHELOG_{reason}") as error_info:
         read(Settings(**values))
-    assert PASSWORD not in str(caught.value)
+    assert PASSWORD not in str(error_info.value)
 
 
-def test_the_folder_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that is set, which must hold a site; else the installed one; ``none`` is none."""
+def test_documentation_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configured one, which must contain a site, or the installed one; ``none`` disables it."""
     monkeypatch.setattr("server.settings.DOCUMENTATION", tmp_path)
     assert Settings().documentation() is None
     with pytest.raises(InvalidArgument, match=r"^CACHELOG_DOCS: .* has no index.html and 404.html"):
@@ -204,15 +208,15 @@ def test_the_folder_of_the_documentation(tmp_path: Path, monkeypatch: pytest.Mon
     assert Settings().documentation() == tmp_path
 
 
-def test_a_login_for_registries() -> None:
-    """It is there where both of its halves are."""
+def test_registry_login() -> None:
+    """It requires both user and password."""
     assert Settings().reading().oci_login is None
     both = Settings(oci_user="reader", oci_password=PASSWORD).reading().oci_login
     assert both == Login("reader", PASSWORD)
 
 
-def test_the_configuration_of_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Docker's own variable names the folder; without it, it lies in the home folder."""
+def test_docker_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """DOCKER_CONFIG names its folder; the default is in the home folder."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     assert Settings().reading().docker_config == tmp_path / "config.json"
     monkeypatch.delenv("DOCKER_CONFIG")
@@ -220,8 +224,8 @@ def test_the_configuration_of_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert Settings().reading().docker_config == tmp_path / ".docker" / "config.json"
 
 
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in a container: Docker has no configuration, and the cache folder has to be set."""
+def test_user_without_a_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """There is no Docker configuration, and the cache folder must be configured."""
     monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
     assert Settings(cache_dir="").reading().cache_dir is None
     assert Settings(cache_dir=str(tmp_path)).reading().cache_dir == tmp_path

@@ -1,4 +1,4 @@
-"""clients/typescript: builds from the schema, and asks a real server as its README shows."""
+"""clients/typescript: it builds from the schema, and its README runs against a real server."""
 
 import re
 import shutil
@@ -48,7 +48,7 @@ await window.happyDOM.close();
 console.log(JSON.stringify({ shown, refusal }));
 """
 
-ASKING = """
+EXCHANGES = """
 import { Client, Packages } from "@cachelog/client";
 
 const exchanges: unknown[] = [];
@@ -87,16 +87,16 @@ export async function refused(): Promise<void> {
 def consumer(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the package as npm installs it, and compiled programs."""
     folder, package = tmp_path_factory.mktemp("consumer"), typescript_client
-    named = orjson.loads((package / "package.json").read_bytes())
-    installed = folder / "node_modules" / named["name"]
+    manifest = orjson.loads((package / "package.json").read_bytes())
+    installed = folder / "node_modules" / manifest["name"]
     installed.mkdir(parents=True)
-    for name in ("package.json", *named["files"]):
+    for name in ("package.json", *manifest["files"]):
         copy = shutil.copytree if (package / name).is_dir() else shutil.copy
         copy(package / name, installed / name)
     for name in ("@types", "csstype", "happy-dom", "react", "react-dom", "scheduler", "typescript"):
         (folder / "node_modules" / name).symlink_to(package / "node_modules" / name)
     (folder / "package.json").write_text('{"type": "module"}')
-    programs = {"example.ts": EXAMPLE, "asking.ts": ASKING, "component.tsx": COMPONENT}
+    programs = {"example.ts": EXAMPLE, "asking.ts": EXCHANGES, "component.tsx": COMPONENT}
     for name, text in programs.items():
         (folder / name).write_text(text)
     options = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
@@ -107,29 +107,29 @@ def consumer(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def url(demo_catalog: Path) -> Iterator[str]:
-    """Return the URL of a new server of the demo catalog, which knows no document yet."""
+    """Return the URL of a new server of the demo catalog, without registered documents."""
     with application(Settings(catalog=str(demo_catalog))) as client:
         yield str(client.base_url).rstrip("/")
 
 
 def program(consumer: Path, name: str, url: str) -> Path:
-    """Return a compiled program, with the address of a server and a tag of its catalog."""
+    """Return a compiled program with the URL of a server and a tag of its catalog."""
     file = consumer / name
     text = file.read_text().replace("http://127.0.0.1:8000", url)
     file.write_text(text.replace("develop~1", "develop-2025-01-26"))
     return file
 
 
-def test_the_example_of_its_readme(consumer: Path, url: str) -> None:
-    """Causes with their numbers, packages page by page, and an error with its code."""
+def test_example_of_the_readme(consumer: Path, url: str) -> None:
+    """It prints causes with their numbers, packages page by page, and an error with its code."""
     lines = npm.run(consumer, program(consumer, "example.js", url)).decode().splitlines()
     assert re.fullmatch(r"\d+ .+", lines[0])
     assert any(line.startswith("py-") for line in lines)
     assert lines[-1].startswith("no revision 'develp'")
 
 
-def test_the_component_of_its_readme(consumer: Path, url: str) -> None:
-    """It renders the answer to its newest variables, and the text of an error."""
+def test_component_of_the_readme(consumer: Path, url: str) -> None:
+    """It renders the response to its latest variables, and the message of an error."""
     (consumer / "rendering.js").write_text(RENDERING)
     program(consumer, "component.js", url)
     rendered = orjson.loads(npm.run(consumer, "rendering.js"))
@@ -138,8 +138,8 @@ def test_the_component_of_its_readme(consumer: Path, url: str) -> None:
     assert rendered["refusal"].startswith("AskError: ")
 
 
-def test_documents_and_unchanged_answers_are_sent_once(consumer: Path, url: str) -> None:
-    """Then the hash of a document is enough, and an answer is revalidated."""
+def test_documents_and_unchanged_responses_are_sent_once(consumer: Path, url: str) -> None:
+    """Then the hash of a document suffices, and a response is revalidated."""
     output = orjson.loads(npm.run(consumer, program(consumer, "asking.js", url)))
     first, second, third, other = output["answers"]
     assert first == second == third != other
@@ -155,8 +155,8 @@ def test_documents_and_unchanged_answers_are_sent_once(consumer: Path, url: str)
     assert output["unreachable"] == 404
 
 
-def test_its_documents_are_those_of_the_guide() -> None:
-    """The same text in both, so that both are tested."""
+def test_documents_equal_those_of_the_guide() -> None:
+    """So the tests of either cover both."""
     guide = (ROOT / "docs" / "api.md").read_text("utf-8")
-    shown = re.findall(r"^```graphql\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    assert sorted(shown) == sorted(path.read_text("utf-8") for path in DOCUMENTS.iterdir())
+    documents = re.findall(r"^```graphql\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    assert sorted(documents) == sorted(path.read_text("utf-8") for path in DOCUMENTS.iterdir())

@@ -1,4 +1,4 @@
-"""Following a catalog: what is logged of an outage, and what is known of it."""
+"""Watching a catalog: the log and the state of an outage."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from snapshots.errors import CatalogError
 
 @pytest.fixture
 def watch(demo_catalog: Path, caplog: pytest.LogCaptureFixture) -> CatalogWatch:
-    """Return a watch over a catalog, which is looked at by hand; its log is captured."""
+    """Return a watch of a catalog that only looks on demand; its log is captured."""
     caplog.set_level(logging.INFO, "cachelog")
     return CatalogWatch(Catalog(str(demo_catalog)), seconds=3_600)
 
@@ -23,7 +23,7 @@ def watch(demo_catalog: Path, caplog: pytest.LogCaptureFixture) -> CatalogWatch:
 def test_new_revisions_are_logged_once(
     watch: CatalogWatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A look that finds nothing new says nothing."""
+    """A look without new revisions logs nothing."""
     assert watch.problem == "not looked yet"
     for _ in range(3):
         watch.look()
@@ -31,17 +31,17 @@ def test_new_revisions_are_logged_once(
     assert caplog.messages == ["the catalog has 5 revisions"]
 
 
-def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
+def test_outage_is_logged_at_its_start_and_end(
     watch: CatalogWatch, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at every look, though a store's text has another request id each time."""
+    """Not at each look, although each message of a store has another request id."""
     requests = count(1)
 
-    def failing(_catalog: Catalog, **_: object) -> bool:
+    def fail(_catalog: Catalog, **_: object) -> bool:
         raise CatalogError("s3://bucket/x", f"connection refused (request {next(requests)})")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Catalog, "refresh", failing)
+        patched.setattr(Catalog, "refresh", fail)
         for number in range(1, 4):
             watch.look()
             assert watch.problem == f"connection refused (request {number})"
@@ -51,32 +51,32 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
         "catalog s3://bucket/x: connection refused (request 1)",
         "the catalog can be read again; it has 5 revisions",
     ]
-    monkeypatch.setattr(Catalog, "refresh", failing)
+    monkeypatch.setattr(Catalog, "refresh", fail)
     watch.look()
     assert len(caplog.messages) == 3
 
 
-def test_an_unexpected_fault_is_logged_once_too(
+def test_unexpected_error_is_logged_once(
     watch: CatalogWatch, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its details, under the id that is shown to others."""
+    """With its details, under the id that clients see."""
 
-    def failing(_catalog: Catalog, **_: object) -> bool:
+    def fail(_catalog: Catalog, **_: object) -> bool:
         raise ZeroDivisionError("the secret of the house")
 
-    monkeypatch.setattr(Catalog, "refresh", failing)
+    monkeypatch.setattr(Catalog, "refresh", fail)
     watch.look()
-    shown = watch.problem
+    problem = watch.problem
     watch.look()
-    assert shown is not None
-    assert watch.problem == shown
-    assert "secret" not in shown
+    assert problem is not None
+    assert watch.problem == problem
+    assert "secret" not in problem
     (message,) = caplog.messages
     assert message.endswith("the secret of the house")
 
 
-def test_looking_goes_on_until_the_end(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first look is over before anything is served; none comes after the end."""
+def test_looks_until_the_end(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look precedes the first request; none follows the end."""
     looks: list[None] = []
     monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
 
@@ -85,17 +85,17 @@ def test_looking_goes_on_until_the_end(demo_catalog: Path, monkeypatch: pytest.M
             assert len(looks) == 1
             while len(looks) < 4:
                 await asyncio.sleep(0.001)
-        at_the_end = len(looks)
+        num_looks = len(looks)
         await asyncio.sleep(0.02)
-        assert len(looks) == at_the_end
+        assert len(looks) == num_looks
 
     asyncio.run(run())
 
 
-def test_looking_goes_on_whatever_keeps_it_from_preparing(
+def test_looks_continue_if_preparation_fails(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Questions to the past would only be answered a little sooner."""
+    """Preparation only accelerates history queries."""
     looks: list[None] = []
     monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
     monkeypatch.setattr(watching, "prepare", lambda _catalog: 1 / 0)

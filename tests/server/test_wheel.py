@@ -1,4 +1,4 @@
-"""What is installed: ``python -m cachelog``, whose module the source does not have."""
+"""The installed package, including ``python -m cachelog``, whose module only builds have."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ FOLDERS = ("queries", "fragments", "templates", "static")
 
 @pytest.fixture(scope="module", params=["standard", "editable"])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what pip would install, without a network."""
+    """Return a folder with the files that pip would install, without a network."""
     source, folder = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
     wheel = built_wheel(source, request.param)
     with ZipFile(wheel) as archive:
@@ -35,54 +35,52 @@ COMMAND = (
 )
 
 
-@pytest.mark.parametrize(
-    ("program", "option"), [(MODULE, "--help"), (MODULE, "gate --schema"), (COMMAND, "--version")]
-)
-def test_the_command_runs(installed: Path, program: str, option: str) -> None:
-    """As a module and by its entry point, whichever way it was installed, and with its data."""
+@pytest.mark.parametrize(("program", "option"), [(MODULE, "gate --schema"), (COMMAND, "--version")])
+def test_command(installed: Path, program: str, option: str) -> None:
+    """As a module and by its entry point, in both kinds of wheels, and with its data files."""
     script = (
         f"import site, sys; site.addsitedir({str(installed)!r}); "
         f"sys.argv[1:] = {option.split()!r}; {program.format(str(installed))}"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-S", "-c", script],
         env=environ() | {"PYTHONPATH": ":".join(path for path in sys.path if "site-pack" in path)},
         cwd=installed.anchor,
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
 
 
-def test_pages_have_their_files(installed: Path) -> None:
+def test_files_of_pages(installed: Path) -> None:
     """Documents, templates, scripts and styles are installed with the code that reads them."""
     script = (
         f"import site; site.addsitedir({str(installed)!r}); from importlib.resources import files; "
         f"here = files('server.pages'); "
         f"print(*(it.name for name in {FOLDERS} for it in (here / name).iterdir()))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-S", "-c", script], cwd=installed.anchor, capture_output=True, text=True
     )
-    there = [path.name for name in FOLDERS for path in (ROOT / "server/pages" / name).iterdir()]
-    assert {Path(name).suffix for name in there} >= {".graphql", ".html", ".css", ".js"}
-    assert set(done.stdout.split()) == set(there)
+    expected = [path.name for name in FOLDERS for path in (ROOT / "server/pages" / name).iterdir()]
+    assert {Path(name).suffix for name in expected} >= {".graphql", ".html", ".css", ".js"}
+    assert set(result.stdout.split()) == set(expected)
 
 
-def test_the_module_does_nothing_when_it_is_imported(installed: Path) -> None:
-    """Nor is anything else at the top level but the three floors."""
+def test_module(installed: Path) -> None:
+    """Importing it has no effect; it is the only top-level module beside the three layers."""
     names = {
         path.name for path in installed.iterdir() if not path.name.endswith((".dist-info", ".pth"))
     }
     assert names - {"server", "schema", "snapshots"} == {"cachelog.py"}
     script = f"import site; site.addsitedir({str(installed)!r}); import cachelog"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (b"", b"")
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert (result.stdout, result.stderr) == (b"", b"")
 
 
-def test_a_wheel_is_built_of_the_sdist_without_a_network(tmp_path: Path) -> None:
-    """With what pages load and the documentation, where these were there; without npm and git."""
+def test_wheel_from_sdist_without_a_network(tmp_path: Path) -> None:
+    """It includes vendored files and the documentation if the sdist does; no npm, no git."""
     (tmp_path / "source").mkdir()
     (tmp_path / "unpacked").mkdir()
     source = source_in(tmp_path / "source")
@@ -104,14 +102,14 @@ def test_a_wheel_is_built_of_the_sdist_without_a_network(tmp_path: Path) -> None
         assert not [name for name in archive.namelist() if name.startswith("server/build_")]
 
 
-def test_the_licences_of_what_pages_load_are_in_the_metadata(installed: Path) -> None:
-    """Of each part, beside cachelog's own, as PEP 639 has it."""
+def test_licences(installed: Path) -> None:
+    """The metadata has those of cachelog and of all vendored files, as in PEP 639."""
     (folder,) = installed.glob("*.dist-info")
     metadata = BytesParser().parsebytes((folder / "METADATA").read_bytes())
     assert metadata["License-Expression"] == "Apache-2.0 AND MIT AND 0BSD"
     assets = tomllib.loads((ROOT / "server/vendor.toml").read_text("utf-8"))
     parts = {f"server/{asset['license']}" for asset in assets.values()}
-    named = metadata.get_all("License-File") or []
-    assert {*named} == parts | {"LICENSE", "server/licenses/mkdocs-material.txt"}
-    for name in named:
+    licences = metadata.get_all("License-File") or []
+    assert {*licences} == parts | {"LICENSE", "server/licenses/mkdocs-material.txt"}
+    for name in licences:
         assert (folder / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()

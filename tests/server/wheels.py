@@ -1,4 +1,4 @@
-"""Wheels of cachelog as pip would build them, without a network."""
+"""Wheels of cachelog as pip builds them, without a network."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from server.build_version import SETTING
 from snapshots.program import cachelog_version
 
 ROOT = Path(__file__).parents[2]
-BUILT = (
+SOURCE = (
     "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
@@ -22,8 +22,8 @@ BUILT = (
 
 
 def source_in(folder: Path) -> Path:
-    """Copy what is built to a folder, without what pages load: that is another test's."""
-    for name in BUILT:
+    """Copy the source of builds to a folder, without the files that pages load."""
+    for name in SOURCE:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
     (folder / "server/vendor.toml").write_text("")
@@ -31,7 +31,7 @@ def source_in(folder: Path) -> Path:
 
 
 def build(source: Path, target: str, **variables: str) -> Path:
-    """Build a target of hatchling, with these variables; return the file."""
+    """Build a target of hatchling with these variables; return the file."""
     before = {*(source / "dist").glob("*")}
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", target],
@@ -45,5 +45,5 @@ def build(source: Path, target: str, **variables: str) -> Path:
 
 
 def built_wheel(source: Path, kind: str = "standard") -> Path:
-    """Copy what is built to the folder ``source``, build it there, and return the wheel."""
+    """Copy the source to the folder ``source``, build it there, and return the wheel."""
     return build(source_in(source), f"wheel:{kind}", **{SETTING: cachelog_version()})

@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 from server.asgi.exchanges import SecurityHeaders, trusted_among
 from server.pages.renderer import POLICY
 from snapshots.errors import InvalidArgument
-from tests.server.exchanges import answering, exchanged, failing, scope
+from tests.server.exchanges import exchange, fail, respond, scope
 
 REQUEST_ID = re.compile(r"[0-9a-f]{12}-[0-9a-f]+")
 
@@ -18,7 +18,7 @@ REQUEST_ID = re.compile(r"[0-9a-f]{12}-[0-9a-f]+")
 def request_ids(*sent: bytes, client: str = "10.0.0.1", trusted: tuple[str, ...] = ()) -> list[str]:
     """Return the ids of the responses to requests with these ids."""
     scopes = [scope(headers=[(b"x-request-id", id_)], client=(client, 5)) for id_ in sent]
-    messages = exchanged(answering, *scopes, trusted=trusted)
+    messages = exchange(respond, *scopes, trusted=trusted)
     starts = [message for message in messages if message["type"] == "http.response.start"]
     return [dict(start["headers"])[b"x-request-id"].decode() for start in starts]
 
@@ -63,7 +63,7 @@ def test_invalid_network_raises() -> None:
 
 def test_error_response_has_the_common_headers() -> None:
     """Although the application raised it."""
-    start, body = exchanged(failing, scope())
+    start, body = exchange(fail, scope())
     assert (start["status"], body["body"]) == (500, b"ZeroDivisionError")
     names = {name for name, _ in start["headers"]}
     assert {b"x-request-id", b"content-security-policy", b"x-content-type-options"} <= names
@@ -78,7 +78,7 @@ def test_cancelled_request_gets_503(messages: list[Message], status: int) -> Non
             await send(message)
         raise asyncio.CancelledError
 
-    start, *rest = exchanged(cancelled, scope())
+    start, *rest = exchange(cancelled, scope())
     assert start["status"] == status
     assert bool(rest) == (status == 503)
 

@@ -1,4 +1,4 @@
-"""The endpoint of feeds: what it answers under which address, how often it is made, and 304."""
+"""The endpoint of feeds: contents by URL, caching, and 304."""
 
 import asyncio
 from itertools import pairwise
@@ -9,51 +9,53 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history as demo
-from tests.server.feeds.endpoints import SERIES, Served
+from tests.server.feeds.endpoints import SERIES, FeedsOf
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
-def test_the_feed_of_a_series(demo_catalog: Path) -> None:
-    """Valid, one entry a revision, the newest with its story, links relative to its address."""
-    served = Served(demo_catalog)
-    answer = served.get(SERIES)
+def test_feed_of_a_series(demo_catalog: Path) -> None:
+    """It is valid, with one entry per revision, stories, and links relative to its URL."""
+    feeds = FeedsOf(demo_catalog)
+    answer = feeds.get(SERIES)
     assert (answer.status_code, answer.headers["content-type"]) == (
         200,
         "application/atom+xml; charset=utf-8",
     )
     assert answer.headers["cache-control"] == "no-cache"
     feed = read_feed(answer.content)
-    revisions = served.catalog.history.of_series("develop-DATE")
-    assert [it.tags[0].term for it in feed.entries] == [it.tag for it in revisions]
+    revisions = feeds.catalog.history.of_series("develop-DATE")
+    assert [entry.tags[0].term for entry in feed.entries] == [
+        revision.tag for revision in revisions
+    ]
     assert "<h3>" in feed.entries[0].content[0].value
     assert "<h3>" not in feed.entries[-1].content[0].value
     url = httpx.URL("http://test" + SERIES)
     assert url.join(feed.feed.links[0].href) == url
-    digests = [it.digest for it in revisions]
+    digests = [revision.digest for revision in revisions]
     paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(digests)]
-    links = [it.links[0] for it in feed.entries]
-    assert [url.join(it.href).path for it in links] == [*paths, f"/r/{digests[-1]}"]
-    assert {it.type for it in links} == {"text/html"}
+    links = [entry.links[0] for entry in feed.entries]
+    assert [url.join(link.href).path for link in links] == [*paths, f"/r/{digests[-1]}"]
+    assert {link.type for link in links} == {"text/html"}
 
 
-def test_the_feed_of_a_package(demo_catalog: Path) -> None:
-    """One entry for each revision that touched it, made without loading a revision."""
-    served = Served(demo_catalog)
-    name = served.catalog.load(served.catalog.history.of_series("develop-DATE")[0].digest).packages[
-        0
-    ]
-    answer = served.get(f"/feeds/develop-DATE/{name}.atom")
+def test_feed_of_a_package(demo_catalog: Path) -> None:
+    """One entry for each revision that changed it, without loading a revision."""
+    feeds = FeedsOf(demo_catalog)
+    name = feeds.catalog.load(feeds.catalog.history.of_series("develop-DATE")[0].digest).packages[0]
+    answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
     feed = read_feed(answer.content)
     assert feed.entries[-1].title.startswith(f"{name}: added, ")
-    assert served.library.frames.num_kept == 0
+    assert feeds.library.frames.num_kept == 0
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
-    links = [url.join(it.links[0].href) for it in feed.entries]
+    links = [url.join(entry.links[0].href) for entry in feed.entries]
     assert (
         links[-1].path
-        == f"/r/{served.catalog.history.of_series('develop-DATE')[-1].digest}/packages/{name}"
+        == f"/r/{feeds.catalog.history.of_series('develop-DATE')[-1].digest}/packages/{name}"
     )
-    assert all(it.path.endswith("/specs") and it.params["packages"] == name for it in links[:-1])
+    assert all(
+        link.path.endswith("/specs") and link.params["packages"] == name for link in links[:-1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,9 +72,9 @@ def test_the_feed_of_a_package(demo_catalog: Path) -> None:
         (f"/feeds/{'x' * 5_000}.atom", "there is no series "),
     ],
 )
-def test_an_unknown_feed_is_not_found(demo_catalog: Path, path: str, text: str) -> None:
-    """404 with the reason in a line, and the names that are near."""
-    answer = Served(demo_catalog).get(path)
+def test_unknown_feed(demo_catalog: Path, path: str, text: str) -> None:
+    """404 with the reason in one line, and the nearest names."""
+    answer = FeedsOf(demo_catalog).get(path)
     assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
     assert text in answer.text
     assert len(answer.text) < 700
@@ -80,20 +82,20 @@ def test_an_unknown_feed_is_not_found(demo_catalog: Path, path: str, text: str) 
 
 
 @pytest.mark.anyio
-async def test_other_methods_are_refused(demo_catalog: Path) -> None:
-    """405 with those that are allowed; HEAD is answered as GET is, without a body."""
-    async with Served(demo_catalog).client() as client:
-        refused = await client.post(SERIES)
-        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+async def test_methods(demo_catalog: Path) -> None:
+    """405 with the allowed ones; HEAD is GET without the body."""
+    async with FeedsOf(demo_catalog).client() as client:
+        rejected = await client.post(SERIES)
+        assert (rejected.status_code, rejected.headers["allow"]) == (405, "GET, HEAD")
         head, whole = await client.head(SERIES), await client.get(SERIES)
         assert (head.status_code, head.content) == (200, b"")
         assert head.headers == whole.headers
 
 
 @pytest.mark.anyio
-async def test_a_known_feed_is_not_sent_again(demo_catalog: Path) -> None:
-    """304 for its ETag, which each coding has of its own, else for its exact moment."""
-    async with Served(demo_catalog).client() as client:
+async def test_unmodified_feed(demo_catalog: Path) -> None:
+    """304 for its ETag, which differs by coding, or else for its exact time."""
+    async with FeedsOf(demo_catalog).client() as client:
         first = await client.get(SERIES)
         etag, modified = first.headers["etag"], first.headers["last-modified"]
         assert modified.endswith(" GMT")
@@ -114,29 +116,29 @@ async def test_a_known_feed_is_not_sent_again(demo_catalog: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_feed_is_made_once_until_the_catalog_changes(tmp_path: Path) -> None:
-    """For all requests; after a new revision it is another one."""
-    *earlier, newest = (it for it in demo(revisions=4, packages=4, specs=20) if "-" in it.tag)
+async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
+    """For all requests; a new revision changes it."""
+    *earlier, newest = (one for one in demo(revisions=4, packages=4, specs=20) if "-" in one.tag)
     Catalog(str(tmp_path)).publish(earlier)
-    served = Served(tmp_path)
-    async with served.client() as client:
+    feeds = FeedsOf(tmp_path)
+    async with feeds.client() as client:
         answers = await asyncio.gather(*(client.get(SERIES) for _ in range(20)))
-        assert len({it.headers["etag"] for it in answers}) == 1
-        assert served.chronicle.num_asked == 1
-        served.catalog.publish([newest])
-        again = await client.get(SERIES)
-        assert again.headers["etag"] != answers[0].headers["etag"]
-        assert served.chronicle.num_asked == 2
+        assert len({answer.headers["etag"] for answer in answers}) == 1
+        assert feeds.naive_history.num_computed == 1
+        feeds.catalog.publish([newest])
+        second = await client.get(SERIES)
+        assert second.headers["etag"] != answers[0].headers["etag"]
+        assert feeds.naive_history.num_computed == 2
 
 
 @pytest.mark.anyio
-async def test_kept_feeds_are_counted_in_every_coding(demo_catalog: Path) -> None:
-    """A feed that was compressed for a client takes more bytes from then on."""
-    served = Served(demo_catalog)
-    async with served.client() as client:
+async def test_cached_feeds_are_measured_in_all_codings(demo_catalog: Path) -> None:
+    """A feed that is compressed for a client takes more bytes from then on."""
+    feeds = FeedsOf(demo_catalog)
+    async with feeds.client() as client:
         await client.get(SERIES, headers={"accept-encoding": "identity"})
-        plain = served.responses.num_bytes
+        plain = feeds.responses.num_bytes
         for _ in range(2):
-            packed = await client.get(SERIES, headers={"accept-encoding": "gzip"})
-            size = int(packed.headers["content-length"])
-            assert served.responses.num_bytes == plain + size
+            compressed = await client.get(SERIES, headers={"accept-encoding": "gzip"})
+            size = int(compressed.headers["content-length"])
+            assert feeds.responses.num_bytes == plain + size

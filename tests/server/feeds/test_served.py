@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,14 +11,17 @@ from msgspec.structs import replace
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history
+from snapshots.demo import develop_history, history
+from tests.server.commands import cachelog
+from tests.server.feeds.endpoints import FeedsOf
 from tests.server.pages.page_reader import shown
+from tests.server.pages.recipes import REPOSITORY, keep_recipes
 from tests.server.servers import application
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
-def test_every_feed_that_the_page_names_is_there(client: httpx.Client) -> None:
-    """The page for browsers names those of all series, as readers look for them."""
+def test_feeds_linked_by_graphiql(client: httpx.Client) -> None:
+    """Its page links to the feeds of all series, where readers look for them."""
     page = client.get("/graphql", headers={"accept": "text/html"}).text
     links = re.findall(
         r'<link rel="alternate" type="application/atom\+xml" title="([^"]+)" href="([^"]+)">', page
@@ -30,7 +34,7 @@ def test_every_feed_that_the_page_names_is_there(client: httpx.Client) -> None:
 
 
 def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path) -> None:
-    """People who follow one read what changed, or what was there at first."""
+    """They show the changes, or the contents of the first revision."""
     catalog = Catalog(str(demo_catalog))
     package = catalog.load(catalog.require_history().of_series("develop-DATE")[0].digest).packages[
         0
@@ -44,23 +48,27 @@ def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path
             assert page.texts("#tab tbody tr, article, table.packages, table.specs")
 
 
-def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
-    """Whatever a tag may be made of."""
+def test_escaped_names_of_series(tmp_path: Path) -> None:
+    """For all characters of tags."""
     (snapshot,) = history(revisions=1, packages=2, specs=4)
     names = ("v1.0+x_y", "2.0", "a.atom", "UPPER")
     Catalog(str(tmp_path)).publish([replace(snapshot, tag=name) for name in names])
     with application(Settings(catalog=str(tmp_path))) as client:
         for name in names:
-            for text in (name, quote(name, safe=""), "".join(f"%{ord(it):02x}" for it in name)):
+            for text in (
+                name,
+                quote(name, safe=""),
+                "".join(f"%{ord(character):02x}" for character in name),
+            ):
                 feed = read_feed(client.get(f"/feeds/{text}.atom").content)
                 assert feed.feed.title == f"Spack build cache: {name}"
                 url = httpx.URL(f"{client.base_url}/feeds/{text}.atom")
-                again = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
-                assert again.feed.id == feed.feed.id
+                second = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
+                assert second.feed.id == feed.feed.id
 
 
-def test_an_older_catalog_is_completed_on_the_way(tmp_path: Path) -> None:
-    """The first request for a feed makes what changed between neighbours, and keeps it."""
+def test_feed_fills_missing_changes(tmp_path: Path) -> None:
+    """The first request for a feed computes the changes between neighbours, and stores them."""
     Catalog(str(tmp_path)).publish(list(history(revisions=4, packages=4, specs=20)))
     for table in ("comparisons", "changes", "hashes"):
         shutil.rmtree(tmp_path / table)
@@ -68,3 +76,30 @@ def test_an_older_catalog_is_completed_on_the_way(tmp_path: Path) -> None:
         feed = read_feed(client.get("/feeds/develop-DATE.atom").content)
         assert re.search(r": \d+ specs? (new|removed|replaced|rebuilt)", feed.entries[0].title)
     assert (tmp_path / "comparisons").is_dir()
+
+
+def test_commits_imported_later(tmp_path: Path) -> None:
+    """An entry gets their pull requests later, and a new modification time."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.publish(list(develop_history(revisions=2, packages=6, specs=30)))
+    (before,) = read_feed(feed_of(catalog)).entries[:1]
+    assert "ull request" not in before.content[0].value
+    keep_recipes(catalog, sorted(catalog.package_names()))
+    (after,) = read_feed(feed_of(catalog)).entries[:1]
+    html = after.content[0].value
+    assert html.startswith(before.content[0].value)
+    assert "<h3>Pull requests (" in html
+    moments = [datetime.fromisoformat(entry.updated) for entry in (before, after)]
+    recorded = catalog.recipes.recorded_at
+    revisions = catalog.history.of_series("develop")
+    assert moments[0] < moments[1] == max(filter(None, map(recorded, revisions)))
+    file = tmp_path / "feed.atom"
+    result = cachelog("feed", "develop", "-o", file, catalog=catalog.location)
+    assert result.code == 0, result.err
+    (entry,) = read_feed(file.read_bytes()).entries[:1]
+    assert f'<a href="{REPOSITORY}/pull/' in entry.content[0].value
+
+
+def feed_of(catalog: Catalog) -> bytes:
+    """Return the feed of develop as a server of a catalog sends it."""
+    return FeedsOf(Path(catalog.location)).get("/feeds/develop.atom").content

@@ -24,7 +24,7 @@ from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, proxy_reader
 from server.graphql.event_streams import EventStreams
 from server.http.cycles import ReadyAnswer
 from server.settings import Settings
-from tests.server.metrics.test_page import counted
+from tests.server.metrics.test_page import numbers_of
 from tests.server.servers import Server, application, serving, until
 
 SMALL = "query Small { tags { name } }"
@@ -105,9 +105,9 @@ def test_direct_responses_are_counted_and_logged(demo_server: Server) -> None:
     """Each has its own id, its line in the log and its place in the metrics."""
     body = {"query": "query Logged { tags { name } }", "operationName": "Logged"}
     with httpx.Client(base_url=demo_server.url) as client:
-        before = counted(client)
+        before = numbers_of(client)
         ids = [client.post("/graphql", json=body).headers["x-request-id"] for _ in range(5)]
-        after = counted(client)
+        after = numbers_of(client)
     increases = {name: after[name] - before.get(name, 0) for name in after}
     assert increases["cachelog_request_seconds_count", "Logged"] == 5
     assert increases["cachelog_response_cache_hits_total", ""] == 4

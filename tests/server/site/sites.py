@@ -10,8 +10,8 @@ from tests.server.commands import CommandResult, cachelog
 
 def files_in(folder: Path) -> dict[str, bytes]:
     """Return the contents of all files in a folder, by their relative paths."""
-    files = (it for it in folder.rglob("*") if it.is_file())
-    return {it.relative_to(folder).as_posix(): it.read_bytes() for it in files}
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
 def export(catalog: Path, folder: Path, *options: object) -> CommandResult:

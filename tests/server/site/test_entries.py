@@ -1,4 +1,4 @@
-"""What a site has pages of beside its revisions, and its search, in a browser on a disk."""
+"""The entries of a site beside its revisions, and its search, in a browser on local files."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,31 +23,34 @@ from tests.server.site.sites import export, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 STACKS = ("e4s", "root", "..", "a/b", "x" * 300)
-GONE = a_spec("a", name="pa")
+REMOVED = a_spec("a", name="pa")
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with a package that went, and stacks that can be the names of no files."""
+    """Return a catalog with a removed package, and stacks whose names are no valid file names."""
     folder = tmp_path_factory.mktemp("catalog")
-    kept = [a_spec(text, name=f"p{text}", stacks=tuple(sorted(STACKS))) for text in "bc"]
+    remaining = [a_spec(text, name=f"p{text}", stacks=tuple(sorted(STACKS))) for text in "bc"]
     Catalog(str(folder)).publish(
-        [a_snapshot([GONE, *kept], "develop", day(1)), a_snapshot(kept, "develop", day(2))]
+        [
+            a_snapshot([REMOVED, *remaining], "develop", day(1)),
+            a_snapshot(remaining, "develop", day(2)),
+        ]
     )
     return folder
 
 
 @pytest.fixture(scope="module")
 def site(catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the whole site of that catalog; tests only read it."""
+    """Return the complete site of that catalog; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = export(catalog, folder)
-    assert done.code == 0, done.err
+    result = export(catalog, folder)
+    assert result.code == 0, result.err
     return folder
 
 
-def test_each_has_a_page_that_the_search_leads_to(site: Path) -> None:
-    """Series, revisions, packages, also gone ones, stacks and hashes, also removed ones."""
+def test_search_index(site: Path) -> None:
+    """Series, revisions, packages, stacks and hashes, including removed ones, have a page."""
     text = (site / "search-index.js").read_text().removeprefix("globalThis.searchIndex = ")
     rows = orjson.loads(text.removesuffix(";\n"))  # kind, value, detail, file
     assert {file for *_, file in rows} <= files_in(site).keys()
@@ -62,16 +65,16 @@ def test_each_has_a_page_that_the_search_leads_to(site: Path) -> None:
     details = {value: detail for _, value, detail, _ in rows}
     assert details["pa"] == "gone, last in develop"
     assert details["pb"] == "1.14.5 in develop"
-    assert details[GONE.hash] == "pa@1.14.5 for x86_64_v3"
+    assert details[REMOVED.hash] == "pa@1.14.5 for x86_64_v3"
 
 
-def test_there_are_no_more_than_the_limit(catalog: Path) -> None:
-    """Of each kind; none leaves series and revisions."""
+def test_limit(catalog: Path) -> None:
+    """It applies to each kind; with 0, series and revisions remain."""
 
     def limited(limit: int) -> list[SiteEntry]:
-        return asyncio.run(entries(ask, choose(history), limit))
+        return asyncio.run(entries(execute, choose(history), limit))
 
-    async def ask(text: str, variables: Mapping[str, Any]) -> Any:
+    async def execute(text: str, variables: Mapping[str, Any]) -> Any:
         (answer,) = data_of(client, text, **variables).values()
         return answer
 
@@ -81,19 +84,19 @@ def test_there_are_no_more_than_the_limit(catalog: Path) -> None:
     with application(Settings(catalog=str(catalog))) as client:
         one, none = limited(1), limited(0)
     addresses = [address for entry in one for address in entry.addresses]
-    for part, most in {"/packages/p": 3, "/specs/": 1, "/stacks/": 0, "/hash/": 2}.items():
-        assert len([address for address in addresses if part in address]) == most, part
+    for part, maximum in {"/packages/p": 3, "/specs/": 1, "/stacks/": 0, "/hash/": 2}.items():
+        assert len([address for address in addresses if part in address]) == maximum, part
     assert {entry.kind for entry in none} == {"series", "revision"}
 
 
-def test_the_documents_of_code_generator_are_answered(catalog: Path, tmp_path: Path) -> None:
-    """Its persisted-documents.json maps the hash of a document to its text."""
+def test_persisted_documents_of_codegen(catalog: Path, tmp_path: Path) -> None:
+    """persisted-documents.json maps the hash of a document to its text."""
     manifest = tmp_path / "persisted-documents.json"
     digest = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"
     text = "query Newest($ref: String!) { revision(ref: $ref) { __typename numSpecs } }"
     manifest.write_bytes(orjson.dumps({f"sha256:{digest}": text}))
-    done = export(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
-    assert done.code == 0, done.err
+    result = export(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
+    assert result.code == 0, result.err
     answers = [
         orjson.loads(file.read_bytes())["data"]["revision"]
         for file in (tmp_path / f"site/graphql/{digest}").iterdir()
@@ -105,7 +108,7 @@ def test_the_documents_of_code_generator_are_answered(catalog: Path, tmp_path: P
 
 
 def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -> list[str]:
-    """Write into the search of a page; return the suggestions as soon as there are so many."""
+    """Type into the search of a page; return the suggestions once there are ``number`` of them."""
     browser.get(page.as_uri())
     settle(browser)
     browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(text)
@@ -114,12 +117,12 @@ def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -
     return [option.text for option in browser.find_elements(*options)]
 
 
-def test_what_is_written_leads_to_its_page(browser: webdriver.Chrome, site: Path) -> None:
-    """By a part of its name or the beginning of a hash; Enter opens the first suggestion.
+def test_search(browser: webdriver.Chrome, site: Path) -> None:
+    """By part of a name or the start of a hash; Enter opens the first suggestion.
 
-    The same name comes first; nothing is suggested for what the site does not have.
+    Exact matches come first; there is no suggestion for names that the site lacks.
     """
-    for text, title in (("pa", "pa"), (f"/{GONE.hash[:9]}", "pa@1.14.5")):
+    for text, title in (("pa", "pa"), (f"/{REMOVED.hash[:9]}", "pa@1.14.5")):
         (suggestion,) = suggestions(browser, site / "series/develop/index.html", text, 1)
         assert "pa" in suggestion
         browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)

@@ -1,4 +1,4 @@
-"""Addresses of pages as a site has them, and the files that they lead to."""
+"""URLs of pages in a site, and the files that they lead to."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ SERVER = "https://cache.example.org/"
 
 
 def site_links(page: SitePage = SitePage(f"/r/{A}"), **urls: str) -> SiteLinks:  # noqa: B008
-    """Return those of a site with both revisions, and what changed between them."""
+    """Return the links of a site with both revisions and their comparison."""
     links = SiteLinks(PAST, **urls)
     for address in (f"/r/{A}", f"/r/{B}", f"/compare/{A}...{B}", "/"):
         links.add(address, page_file(address))
@@ -29,36 +29,36 @@ def address_of(links: SiteLinks) -> Address:
 
 
 @pytest.mark.parametrize(
-    ("make", "bare", "with_server"),
+    ("link", "bare", "with_server"),
     [
-        (lambda it: it.to("r", "develop"), f"../{B}/index.html", None),
-        (lambda it: it.to("r", "develop~1"), "index.html", None),
-        (lambda it: it.to("r", A[:12]), "index.html", None),
-        (lambda it: it.to("r", "nowhere"), "", f"{SERVER}r/nowhere"),
+        (lambda page: page.to("r", "develop"), f"../{B}/index.html", None),
+        (lambda page: page.to("r", "develop~1"), "index.html", None),
+        (lambda page: page.to("r", A[:12]), "index.html", None),
+        (lambda page: page.to("r", "nowhere"), "", f"{SERVER}r/nowhere"),
         (
-            lambda it: it.to("compare", f"{A[:12]}...develop"),
+            lambda page: page.to("compare", f"{A[:12]}...develop"),
             f"../../compare/{A}...{B}/index.html",
             None,
         ),
-        (lambda it: it.to("r", "develop", q="x"), f"../{B}/index.html", None),
-        (lambda it: it.to(), "../../index.html", None),
-        (lambda it: it.to("search", q="a&b"), "", f"{SERVER}search?q=a%26b"),
-        (lambda it: it.here(order="X"), "", f"{SERVER}r/{A}?q=x&order=X"),
-        (lambda it: it.here(q=None), "index.html", None),
-        (lambda it: it.same_at("r", B, q=None), f"../{B}/index.html", None),
-        (lambda it: it.root, "../../", None),
+        (lambda page: page.to("r", "develop", q="x"), f"../{B}/index.html", None),
+        (lambda page: page.to(), "../../index.html", None),
+        (lambda page: page.to("search", q="a&b"), "", f"{SERVER}search?q=a%26b"),
+        (lambda page: page.here(order="X"), "", f"{SERVER}r/{A}?q=x&order=X"),
+        (lambda page: page.here(q=None), "index.html", None),
+        (lambda page: page.same_at("r", B, q=None), f"../{B}/index.html", None),
+        (lambda page: page.root, "../../", None),
     ],
 )
 def test_links_lead_to_files_or_to_a_server(
-    make: Callable[[Address], str], bare: str, with_server: str | None
+    link: Callable[[Address], str], bare: str, with_server: str | None
 ) -> None:
-    """By the digests that names stand for; without either they are empty."""
-    assert make(address_of(site_links())) == bare
-    assert make(address_of(site_links(server_url=SERVER))) == (with_server or bare)
+    """By the digests of names; without a file or a server, they are empty."""
+    assert link(address_of(site_links())) == bare
+    assert link(address_of(site_links(server_url=SERVER))) == (with_server or bare)
 
 
-def test_a_page_is_written_again_where_its_links_lead_elsewhere() -> None:
-    """It tells which of its targets the site has; static files are not targets."""
+def test_targets_of_a_page() -> None:
+    """They record which targets the site has; static files are no targets."""
     links = site_links()
     address = address_of(links)
     assert (address.is_live, address.has_server) == (False, False)
@@ -71,8 +71,8 @@ def test_a_page_is_written_again_where_its_links_lead_elsewhere() -> None:
     assert not links.still_lead(links.targets)
 
 
-def test_lists_go_on() -> None:
-    """From page to page, to a certain length; a page's own address is no further page."""
+def test_pages_of_a_list() -> None:
+    """Up to a maximum; the URL of a page itself is no further page."""
     links = site_links(SitePage(f"/r/{A}", 2, "after=y"))
     assert links.page.file == f"r/{A}/page-2.html"
     address = links.address(f"/r/{A}", {"after": ["y"]})
@@ -87,8 +87,8 @@ def test_lists_go_on() -> None:
     assert last.next == ""
 
 
-def test_pages_say_where_they_are_for_good() -> None:
-    """Where somebody said where the site is going to be."""
+def test_canonical_url() -> None:
+    """Only if the URL of the site is configured."""
     base = "https://example.org/"
     assert address_of(site_links()).absolute("../r/x", "") == ""
     assert address_of(site_links(base_url=base)).absolute("../r/x", "") == f"{base}r/{A}/"
@@ -106,12 +106,12 @@ def test_pages_say_where_they_are_for_good() -> None:
     ],
 )
 def test_pages_are_in_folders(address: str, number: int, file: str) -> None:
-    """So that their addresses hold where a host answers for a folder with its index."""
+    """So their URLs work if a host serves the index of a folder."""
     assert page_file(address, number) == file
 
 
-def test_links_name_files_as_browsers_ask_for_them() -> None:
-    """What a name has of signs with a meaning in addresses is escaped there, and not on a disk."""
+def test_links_are_escaped() -> None:
+    """Reserved characters are escaped in links, but not in file names."""
     links = SiteLinks(History([]))
     address = path_of("series", "a+b")
     links.add(address, page_file(address))

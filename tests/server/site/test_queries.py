@@ -1,4 +1,4 @@
-"""The documents of a site: what their variables stand for."""
+"""The documents of a site, and the values of their variables."""
 
 import pytest
 
@@ -33,8 +33,8 @@ PAST = History(
         ("query($n: Int! = 3) { revisions(first: $n) { totalCount } }", {}),
     ],
 )
-def test_variables_have_roles_by_their_use(text: str, roles: dict[str, Role]) -> None:
-    """Whatever they are called, and in fragments too; others keep their defaults."""
+def test_roles_of_variables(text: str, roles: dict[str, Role]) -> None:
+    """They depend on their use, also in fragments, not on names; others keep their defaults."""
     (document,) = documents_of({"it": text})
     assert document.roles == roles
 
@@ -61,32 +61,32 @@ def test_variables_have_roles_by_their_use(text: str, roles: dict[str, Role]) ->
         ),
     ],
 )
-def test_what_cannot_be_answered_is_refused(id_: str, text: str, reason: str) -> None:
-    """With the document's id and the reason, before anything is written."""
-    with pytest.raises(InvalidArgument) as caught:
+def test_unanswerable_documents(id_: str, text: str, reason: str) -> None:
+    """The error states the id of the document and the reason."""
+    with pytest.raises(InvalidArgument) as error_info:
         documents_of({id_: text})
-    assert caught.value.name == "--documents"
-    assert reason in caught.value.reason
+    assert error_info.value.name == "--documents"
+    assert reason in error_info.value.reason
 
 
-def test_each_question_is_asked_once() -> None:
-    """Of contents and pairs that several tags share, too; equal neighbours are no change."""
-    asked = {
-        it.name: [dict(question.variables) for question in it.questions(choose(PAST))]
-        for it in own_documents()
+def test_queries_are_unique() -> None:
+    """Also if several tags share contents and pairs; equal neighbours are no change."""
+    variables_by_name = {
+        own_document.name: [dict(query.variables) for query in own_document.questions(choose(PAST))]
+        for own_document in own_documents()
     }
     a, b, c = map(digest_of, "abc")
-    assert sorted(it["digest"] for it in asked["Revision"]) == sorted([a, b, c])
-    pairs = {(it["base"], it["head"]) for it in asked["Comparison"]}
+    assert sorted(row["digest"] for row in variables_by_name["Revision"]) == sorted([a, b, c])
+    pairs = {(row["base"], row["head"]) for row in variables_by_name["Comparison"]}
     assert pairs == {(a, b), (b, c)}
-    assert len(asked["Comparison"]) == 2
-    assert asked["Notes"] == asked["Comparison"]
-    assert [it["name"] for it in asked["Series"]] == PAST.series_names
-    assert asked["AllSeries"] == [{}]
+    assert len(variables_by_name["Comparison"]) == 2
+    assert variables_by_name["Notes"] == variables_by_name["Comparison"]
+    assert [row["name"] for row in variables_by_name["Series"]] == PAST.series_names
+    assert variables_by_name["AllSeries"] == [{}]
 
 
-def test_revisions_are_chosen() -> None:
-    """By series, by time and by number, the newest first."""
+def test_choice_of_revisions() -> None:
+    """By series, time and number, newest first."""
     dated = PAST.of_series("develop-DATE")
     assert list(choose(PAST, ["develop-DATE"], last=2).revisions.values()) == [dated[:2]]
     assert choose(PAST, since=dated[0].taken_at).revisions.keys() == set(PAST.series_names)

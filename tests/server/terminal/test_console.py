@@ -1,4 +1,4 @@
-"""What the commands print cannot act on a terminal, whatever the catalog holds."""
+"""Output of commands cannot control a terminal, for any content of the catalog."""
 
 import errno
 import json
@@ -19,7 +19,7 @@ FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "output"),
     [
         ("hdf5@1.14.5+mpi ü", "hdf5@1.14.5+mpi ü"),
         ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
@@ -30,14 +30,14 @@ FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
         ("\u202etxt", r"\u202etxt"),
     ],
 )
-def test_lines(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line of the result is one line, with what is not seen written out."""
+def test_line(text: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A result is one line, with invisible characters escaped."""
     say(text)
-    assert capsys.readouterr().out == f"{shown}\n"
+    assert capsys.readouterr().out == f"{output}\n"
 
 
-def test_styles_stay() -> None:
-    """The colours of cachelog itself are not text, and are kept."""
+def test_styles_are_preserved() -> None:
+    """Colours of cachelog itself are not escaped."""
     echoed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(click, "echo", echoed.append)
@@ -46,20 +46,20 @@ def test_styles_stay() -> None:
             assert echoed[-1] == f"{style('zlib')} \\x1b[5m"
 
 
-def test_faults() -> None:
-    """An error of the operating system is none, unless it is that of the standard output."""
+def test_operating_system_errors() -> None:
+    """They propagate, unless they concern the standard output."""
     with pytest.raises(PermissionError), faults_end_with(1):
         raise PermissionError(errno.EACCES, "Permission denied", "file")
 
 
-def test_remarks(capsys: pytest.CaptureFixture[str]) -> None:
-    """Remarks may have several lines, a caret below a query; nothing else of them acts."""
+def test_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    """They may have several lines, such as a caret below a query; controls are escaped."""
     note("a\x1b[31m\n  ^")
     assert capsys.readouterr().err == "a\\x1b[31m\n  ^\n"
 
 
 def test_blocks(capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty line stands between them; what is not seen in them is written out."""
+    """An empty line separates them; invisible characters are escaped."""
     say_blocks([["a", "b\x1b[5m"], ["c"]])
     assert capsys.readouterr().out == "a\nb\\x1b[5m\n\nc\n"
     say_blocks([])
@@ -67,19 +67,19 @@ def test_blocks(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("num_blocks", "is_paged"), [(3, False), (4, True), (100, True)])
-def test_blocks_at_a_terminal(
+def test_blocks_on_a_terminal(
     num_blocks: int,
     is_paged: bool,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """They go through the pager where they do not fit, and are made as far as it is read."""
-    made: list[int] = []
+    """They go through the pager if they do not fit, and are generated as it reads them."""
+    generated: list[int] = []
     read: list[str] = []
 
     def blocks() -> Iterator[list[str]]:
         for number in range(num_blocks):
-            made.append(number)
+            generated.append(number)
             yield [str(number)]
 
     def pager(texts: Iterable[str]) -> None:
@@ -92,15 +92,17 @@ def test_blocks_at_a_terminal(
     )
     monkeypatch.setattr(click, "echo_via_pager", pager)
     say_blocks(blocks())
-    shown = "".join(read) if is_paged else capsys.readouterr().out
-    assert shown.split() == [str(number) for number in range(min(num_blocks, 5 if is_paged else 3))]
-    assert len(made) <= 6
+    output = "".join(read) if is_paged else capsys.readouterr().out
+    assert output.split() == [
+        str(number) for number in range(min(num_blocks, 5 if is_paged else 3))
+    ]
+    assert len(generated) <= 6
 
 
 @FIXTURES
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_json_means_the_same(capsys: pytest.CaptureFixture[str], text: str) -> None:
-    """JSON says the same to programs, in characters that a terminal shows."""
+def test_json(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """It has the same value, in visible characters."""
     say_json({text: [text]})
     out = capsys.readouterr().out
     assert json.loads(out) == {text: [text]}

@@ -1,4 +1,4 @@
-"""Where spans go in tests: a list, or a collector of OTLP over HTTP on this machine."""
+"""Destinations of spans in tests: a list, or an OTLP collector over HTTP."""
 
 import threading
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from server.tracing.telemetry import Telemetry
 
 @dataclass(frozen=True)
 class Received:
-    """A span as the collector got it, with the facts of what it is of.
+    """A span as received by the collector, with its attributes and those of its resource.
 
-    It ``began`` so many nanoseconds after the beginning of 1970.
+    ``began`` is in nanoseconds since 1970.
     """
 
     name: str
@@ -32,20 +32,20 @@ class Received:
 
 @dataclass
 class Collector:
-    """What arrived so far, in its order; ``url`` is for OTEL_EXPORTER_OTLP_ENDPOINT."""
+    """The spans received so far, in order; ``url`` is for OTEL_EXPORTER_OTLP_ENDPOINT."""
 
     url: str
     spans: list[Received] = field(default_factory=list)
     content_types: set[str] = field(default_factory=set)
 
     def named(self, name: str) -> list[Received]:
-        """Return the spans of a name."""
-        return [it for it in self.spans if it.name == name]
+        """Return the spans with a name."""
+        return [span for span in self.spans if span.name == name]
 
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Collect until the context ends."""
+    """Collect spans until the context exits."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -58,7 +58,7 @@ def collecting() -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
+            """Discard the message."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     collector = Collector(f"http://127.0.0.1:{server.server_port}")
@@ -74,7 +74,7 @@ def collecting() -> Iterator[Collector]:
 
 @contextmanager
 def in_memory() -> Iterator[tuple[Telemetry, InMemorySpanExporter]]:
-    """Return what makes spans, and where they are found once they have ended."""
+    """Return telemetry, and the exporter of its ended spans."""
     exporter = InMemorySpanExporter()
     telemetry = Telemetry(SimpleSpanProcessor(exporter))
     yield telemetry, exporter
@@ -85,17 +85,20 @@ def _read(body: bytes) -> Iterator[Received]:
     for group in ExportTraceServiceRequest.FromString(body).resource_spans:
         resource = _facts(group.resource.attributes)
         for scope in group.scope_spans:
-            for it in scope.spans:
+            for span in scope.spans:
                 yield Received(
-                    it.name,
-                    it.trace_id,
-                    it.span_id,
-                    it.parent_span_id,
-                    _facts(it.attributes),
+                    span.name,
+                    span.trace_id,
+                    span.span_id,
+                    span.parent_span_id,
+                    _facts(span.attributes),
                     resource,
-                    it.start_time_unix_nano,
+                    span.start_time_unix_nano,
                 )
 
 
 def _facts(attributes: Any) -> dict[str, Any]:
-    return {it.key: getattr(it.value, str(it.value.WhichOneof("value"))) for it in attributes}
+    return {
+        attribute.key: getattr(attribute.value, str(attribute.value.WhichOneof("value")))
+        for attribute in attributes
+    }

@@ -1,4 +1,4 @@
-"""Spans on their way: switched on by a setting, told where by OpenTelemetry's own variables."""
+"""Tracing: enabled by a setting, configured by the variables of OpenTelemetry."""
 
 import subprocess
 import sys
@@ -21,8 +21,8 @@ from tests.server.servers import environ, serving, until
 from tests.server.tracing.collectors import collecting, in_memory
 
 
-def test_nothing_is_imported_where_it_is_off() -> None:
-    """Neither by the server nor by the command line."""
+def test_disabled_tracing_imports_no_library() -> None:
+    """Neither in the server nor in commands."""
     program = (
         "import sys, server.cli\n"
         "from server.app import create_app\n"
@@ -35,16 +35,16 @@ def test_nothing_is_imported_where_it_is_off() -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "import"])
-def test_a_missing_package_is_named_with_its_extra(
+def test_missing_package(
     command: str, demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is served or read."""
+    """The error names the extra, before anything is served or imported."""
     monkeypatch.delitem(sys.modules, "server.tracing.telemetry", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
     location = [tmp_path] if command == "import" else []
-    done = cachelog(command, *location, catalog=demo_catalog, tracing="yes")
-    assert done.code == 1
-    assert done.err.splitlines() == [
+    result = cachelog(command, *location, catalog=demo_catalog, tracing="yes")
+    assert result.code == 1
+    assert result.err.splitlines() == [
         "cachelog: CACHELOG_TRACING: OpenTelemetry is not installed: pip install 'cachelog[otel]'"
     ]
 
@@ -57,17 +57,17 @@ def test_a_missing_package_is_named_with_its_extra(
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "'http/json' is not http/protobuf"),
     ],
 )
-def test_an_unsupported_variable_is_an_error(
+def test_unsupported_variable(
     variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message names it."""
+    """The error names the variable."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(InvalidArgument, match=f"{variable}: {expected}"):
         telemetry_from(Settings(tracing=True))
 
 
-def test_a_look_for_revisions_has_a_span(demo_catalog: Path, tmp_path: Path) -> None:
-    """With the number of revisions, or the error."""
+def test_span_of_a_refresh(demo_catalog: Path, tmp_path: Path) -> None:
+    """It has the number of revisions, or the error."""
     with in_memory() as (telemetry, exporter):
         for catalog in (demo_catalog, tmp_path / "none"):
             CatalogWatch(Catalog(str(catalog)), 1.0, telemetry).look()
@@ -78,85 +78,85 @@ def test_a_look_for_revisions_has_a_span(demo_catalog: Path, tmp_path: Path) -> 
     assert NoCatalog.__name__ in str(bad.status.description)
 
 
-def test_each_snapshot_that_is_read_has_a_span() -> None:
-    """Within the span in which reading began."""
+def test_spans_of_snapshots() -> None:
+    """Their parent is the span in which the import began."""
     snapshots = list(history(revisions=2, packages=4, specs=20))
     with in_memory() as (telemetry, exporter):
         with telemetry.span("import"):
-            waiting = reading(snapshots, telemetry)
-        assert list(waiting) == snapshots
-        whole, *parts = exporter.get_finished_spans()
-    assert whole.context is not None
-    assert {it.parent and it.parent.span_id for it in parts} == {whole.context.span_id}
-    assert [dict(it.attributes or {}).get("cachelog.specs") for it in parts] == [
-        *(len(it.content) for it in snapshots),
+            lazy = reading(snapshots, telemetry)
+        assert list(lazy) == snapshots
+        parent, *spans = exporter.get_finished_spans()
+    assert parent.context is not None
+    assert {span.parent and span.parent.span_id for span in spans} == {parent.context.span_id}
+    assert [dict(span.attributes or {}).get("cachelog.specs") for span in spans] == [
+        *(len(snapshot.content) for snapshot in snapshots),
         None,
     ]
 
 
-def test_spans_of_a_server_reach_a_collector(
+def test_spans_of_a_server(
     demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From each of its processes, including those of the last moment."""
+    """The server sends all spans, including the last ones."""
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
         query = {"query": "query Tags { tags { name } }", "operationName": "Tags"}
-        with serving(demo_catalog, tmp_path / "log", "--workers", "2", tracing="yes") as server:
-
-            def processes() -> set[str]:
-                httpx.post(server.graphql, json=query)  # over a new connection each time
-                asked = collector.named("POST /graphql")
-                return {it.resource["service.instance.id"] for it in asked}
-
-            until(lambda: len(processes()) == 2, "both processes have sent spans")
+        with serving(demo_catalog, tmp_path / "log", tracing="yes") as server:
+            for _ in range(2):
+                httpx.post(server.graphql, json=query)
+            until(lambda: len(collector.named("POST /graphql")) == 2, "the spans are sent")
             httpx.get(f"{server.url}/last", headers={"x-request-id": "mine"})
-        assert [it.facts["url.path"] for it in collector.named("GET")] == ["/last"]
+        assert [span.facts["url.path"] for span in collector.named("GET")] == ["/last"]
     assert collector.content_types == {"application/x-protobuf"}
-    asked = collector.named("POST /graphql")
-    assert {it.facts["graphql.operation.name"] for it in asked} == {"Tags"}
-    assert {it.facts["http.response.status_code"] for it in asked} == {200}
-    assert not any(it.parent for it in asked)
-    assert len({it.id for it in asked}) == len({it.trace for it in asked}) == len(asked)
+    requests = collector.named("POST /graphql")
+    assert {request.facts["graphql.operation.name"] for request in requests} == {"Tags"}
+    assert {request.facts["http.response.status_code"] for request in requests} == {200}
+    assert not any(request.parent for request in requests)
+    assert (
+        len({request.id for request in requests})
+        == len({request.trace for request in requests})
+        == len(requests)
+    )
     refreshed = collector.named("refresh")
-    assert {it.facts["cachelog.revisions"] for it in refreshed} == {5}
-    assert {it.resource["service.name"] for it in collector.spans} == {"cachelog"}
-    assert {it.resource["deployment.environment.name"] for it in collector.spans} == {"test"}
+    assert {span.facts["cachelog.revisions"] for span in refreshed} == {5}
+    assert {span.resource["service.name"] for span in collector.spans} == {"cachelog"}
+    assert {span.resource["deployment.environment.name"] for span in collector.spans} == {"test"}
 
 
-def test_spans_of_an_import_reach_a_collector(tmp_path: Path) -> None:
-    """One of the whole, and within it those of reading and publishing, with their counts."""
+def test_spans_of_an_import(tmp_path: Path) -> None:
+    """One span contains those of reading and publishing, with their numbers."""
     snapshots = demo_pages(tmp_path / "pages")
     with collecting() as collector:
         variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "nightly"}
         folders = (tmp_path / "pages", tmp_path / "catalog")
-        done = cachelog(
+        result = cachelog(
             "import", folders[0], catalog=folders[1], variables=variables, tracing="yes"
         )
-    assert (done.code, done.err) == (0, "")
-    (whole,), (publishing,) = collector.named("import"), collector.named("publish")
+    assert (result.code, result.err) == (0, "")
+    (parent,), (publishing,) = collector.named("import"), collector.named("publish")
     number = len(snapshots)
-    assert whole.facts == {"cachelog.revisions": number, "cachelog.skipped": 0}
+    assert parent.facts == {"cachelog.revisions": number, "cachelog.skipped": 0}
     assert publishing.facts == {"cachelog.revisions": number, "cachelog.new_revisions": number}
-    found = {it.facts["cachelog.tag"]: it for it in collector.named("read") if it.facts}
-    specs = {it.tag: len(it.content) for it in snapshots}
-    assert {tag: it.facts["cachelog.specs"] for tag, it in found.items()} == specs
-    assert {it.parent for it in [publishing, *found.values()]} == {whole.id}
-    assert {it.resource["service.name"] for it in collector.spans} == {"nightly"}
+    reads = {span.facts["cachelog.tag"]: span for span in collector.named("read") if span.facts}
+    specs = {snapshot.tag: len(snapshot.content) for snapshot in snapshots}
+    assert {tag: span.facts["cachelog.specs"] for tag, span in reads.items()} == specs
+    assert {span.parent for span in [publishing, *reads.values()]} == {parent.id}
+    assert {span.resource["service.name"] for span in collector.spans} == {"nightly"}
 
 
-def test_a_failing_import_shows_its_own_error(tmp_path: Path) -> None:
-    """Though there is no collector."""
+def test_failed_import_without_a_collector(tmp_path: Path) -> None:
+    """The import prints its own error."""
     variables = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
         "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
     }
     began = time.monotonic()
-    none = tmp_path / "none"
+    missing = tmp_path / "none"
     catalog = tmp_path / "catalog"
-    done = cachelog("import", none, catalog=catalog, variables=variables, tracing="yes")
-    assert done.code == 1
-    assert "Traceback" not in done.err
-    assert done.err.splitlines()[-1].startswith(f"cachelog: {none}")
+    result = cachelog("import", missing, catalog=catalog, variables=variables, tracing="yes")
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    assert result.err.splitlines()[-1].startswith(f"cachelog: {missing}")
     assert time.monotonic() - began < 30

@@ -1,4 +1,4 @@
-"""A program that is told of revisions: it keeps what it was sent, and answers as it is told to."""
+"""A receiver of webhooks that records requests and sends predefined responses."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ class Received:
 
     @property
     def json(self) -> Any:
-        """The body as a program reads it."""
+        """The body parsed as JSON."""
         return orjson.loads(self.body)
 
 
@@ -34,8 +34,8 @@ class Hook:
 
     @property
     def tags(self) -> list[str]:
-        """The tags that it was told of."""
-        return [it.json["revision"]["tag"] for it in self.received]
+        """The tags of the announced revisions."""
+        return [request.json["revision"]["tag"] for request in self.received]
 
 
 Answer = tuple[int, dict[str, str]]
@@ -45,11 +45,11 @@ Answer = tuple[int, dict[str, str]]
 def receiving(
     answers: Sequence[Answer] = (), *, silent_seconds: float = 0, drips: bool = False
 ) -> Iterator[Hook]:
-    """Receive on a free port: the ``answers`` one by one, and 204 after them.
+    """Receive on a free port: respond with ``answers`` in order, then with 204.
 
-    It may be silent for a while first, or send its answer drop by drop without an end.
+    The receiver may be silent for a while first, or send its response endlessly byte by byte.
     """
-    given = iter(answers)
+    remaining = iter(answers)
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def receiving(
             with lock:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 hook.received.append(Received(self.path, headers, body))
-                status, more = next(given, (204, {}))
+                status, extra_headers = next(remaining, (204, {}))
             sleep(silent_seconds)
             if drips:
                 for _ in range(100):
@@ -66,7 +66,7 @@ def receiving(
                     self.wfile.flush()
                     sleep(0.05)
             self.send_response(status)
-            for name, value in more.items():
+            for name, value in extra_headers.items():
                 self.send_header(name, value)
             self.send_header("content-length", "0")
             self.end_headers()
@@ -75,7 +75,7 @@ def receiving(
             pass
 
         def handle(self) -> None:
-            with suppress(OSError):  # whoever posted may have left
+            with suppress(OSError):  # clients may disconnect
                 super().handle()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""Deliveries: signed, tried again where that may help, and bounded whatever a receiver does."""
+"""Deliveries of webhooks: signatures, retries, and bounds for any receiver."""
 
 import hmac
 from contextlib import closing
@@ -30,21 +30,21 @@ from tests.snapshots.notes.stories import BASE, HEAD, log_between
 
 LOG = log_between(BASE, HEAD)
 assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
-TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
+ANNOUNCEMENT = announcement(Neighbours(LOG.base, LOG.head), LOG)
 SOON = Patience(attempts=4, silence=0.3, attempt_seconds=0.6)
 
 
 def deliver(
-    url: str, secret: str = "", announced: Announcement = TOLD, patience: Patience = SOON
+    url: str, secret: str = "", announced: Announcement = ANNOUNCEMENT, patience: Patience = SOON
 ) -> tuple[Delivered, list[float]]:
-    """Deliver to a URL; return what became of it, and the pauses that were made."""
+    """Deliver to a URL; return the delivery and the pauses between its attempts."""
     receivers, pauses = receivers_of([url], "--notify"), list[float]()
     with closing(Deliverer(receivers, secret, patience, pauses.append)) as deliverer:
         return deliverer.deliver(announced, receivers[0]), pauses
 
 
-def test_a_delivery_has_the_beginning_of_the_notes() -> None:
-    """The revision and the one before it, the highlights, the numbers, and the main causes."""
+def test_body() -> None:
+    """The revision and the one before it, highlights, numbers, and the main causes."""
     before = datetime.now(UTC)
     with receiving() as hook:
         delivered, pauses = deliver(hook.url)
@@ -56,29 +56,31 @@ def test_a_delivery_has_the_beginning_of_the_notes() -> None:
     assert received.headers["x-cachelog-event"] == "revision.published"
     assert received.headers["x-cachelog-delivery"] == delivered.id
     assert "x-cachelog-signature-256" not in received.headers
-    told = received.json
-    assert (told["format"], told["event"]) == (1, "revision.published")
-    assert told["delivery"] == delivered.id
-    assert before <= datetime.fromisoformat(told["sent_at"]) <= datetime.now(UTC)
-    assert (told["base"]["tag"], told["revision"]["tag"]) == ("v0.21.0", "v0.22.0")
-    assert told["series"] == "vX.Y.Z"
-    assert told["highlights"] == " ".join(map(plain, LOG.highlights))
-    assert told["summary"]["specs_added"] == LOG.summary.specs_added
-    assert [it["title"] for it in told["causes"]] == [it.title for it in LOG.causes[:NUM_CAUSES]]
-    assert told["num_causes"] == len(LOG.causes)
+    body = received.json
+    assert (body["format"], body["event"]) == (1, "revision.published")
+    assert body["delivery"] == delivered.id
+    assert before <= datetime.fromisoformat(body["sent_at"]) <= datetime.now(UTC)
+    assert (body["base"]["tag"], body["revision"]["tag"]) == ("v0.21.0", "v0.22.0")
+    assert body["series"] == "vX.Y.Z"
+    assert body["highlights"] == " ".join(map(plain, LOG.highlights))
+    assert body["summary"]["specs_added"] == LOG.summary.specs_added
+    assert [cause["title"] for cause in body["causes"]] == [
+        cause.title for cause in LOG.causes[:NUM_CAUSES]
+    ]
+    assert body["num_causes"] == len(LOG.causes)
 
 
-def test_the_first_of_a_series_has_nothing_before_it() -> None:
-    """Its numbers are those of the revision, without changes."""
+def test_first_revision_of_a_series() -> None:
+    """The numbers are those of the revision, without changes."""
     with receiving() as hook:
         deliver(hook.url, announced=announcement(Neighbours(None, a_revision("develop", 0)), None))
-    told = hook.received[0].json
-    assert (told["base"], told["summary"], told["causes"]) == (None, None, [])
-    assert told["highlights"].startswith("The first revision of its series, with 1 spec")
+    body = hook.received[0].json
+    assert (body["base"], body["summary"], body["causes"]) == (None, None, [])
+    assert body["highlights"].startswith("The first revision of its series, with 1 spec")
 
 
-def test_each_attempt_is_signed_with_its_moment() -> None:
-    """The same delivery keeps its id, but no old body can be sent again later."""
+def test_signatures_include_the_time() -> None:
+    """All attempts have one id, but an old body cannot be replayed."""
     with receiving([(503, {})]) as hook:
         delivered, _ = deliver(hook.url, "sécret")
     first, second = hook.received
@@ -89,8 +91,8 @@ def test_each_attempt_is_signed_with_its_moment() -> None:
     assert first.json["sent_at"] < second.json["sent_at"]
 
 
-def test_a_secret_is_the_bytes_of_the_environment() -> None:
-    """Also those that are no UTF-8, which Python hands over as surrogates."""
+def test_secret_that_is_not_utf_8() -> None:
+    """Python passes such bytes of the environment as surrogates."""
     expected = hmac.new(b"s\xff", b"body", "sha256").hexdigest()
     assert signature(b"body", "s\udcff") == f"sha256={expected}"
 
@@ -110,16 +112,16 @@ def test_a_secret_is_the_bytes_of_the_environment() -> None:
     ids=str,
 )
 def test_retries(answers: list[Answer], attempts: int, reason: str | None) -> None:
-    """For statuses that may be temporary; without redirects, and waits of over a minute."""
+    """After statuses that may be temporary; never for redirects or pauses of over a minute."""
     with receiving(answers) as hook:
         delivered, pauses = deliver(hook.url)
     assert (delivered.attempts, delivered.reason) == (attempts, reason)
     assert len(hook.received) == attempts == len(pauses) + 1
-    assert {it.path for it in hook.received} == {"/hooks/token?key=s3cret"}
+    assert {request.path for request in hook.received} == {"/hooks/token?key=s3cret"}
 
 
-def test_pauses_grow_and_heed_the_receiver() -> None:
-    """Each is about twice the one before, and no shorter than the receiver asks for."""
+def test_pauses() -> None:
+    """Each is about twice the preceding one, and no shorter than the receiver requests."""
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
     with receiving(
         [(503, {}), (429, {"retry-after": "20"}), (503, {"retry-after": later})]
@@ -135,8 +137,8 @@ def test_pauses_grow_and_heed_the_receiver() -> None:
 
 
 @pytest.mark.parametrize("how", ["nobody", "silent", "drips"])
-def test_a_dead_receiver_is_given_up(how: str) -> None:
-    """One that is away, says nothing, or never comes to an end: within the time of all attempts."""
+def test_unresponsive_receiver(how: str) -> None:
+    """One that is unreachable, silent, or endless fails within the time of all attempts."""
     patience = replace(SOON, attempts=2)
     if how == "nobody":
         delivered, pauses = deliver(f"http://127.0.0.1:{free_port()}/", patience=patience)
@@ -149,15 +151,15 @@ def test_a_dead_receiver_is_given_up(how: str) -> None:
     assert (delivered.attempts, delivered.may_recover, len(pauses)) == (2, True, 1)
 
 
-def test_an_invalid_host_is_a_failed_delivery() -> None:
-    """No fault of a URL ends an import that has published already."""
+def test_invalid_host() -> None:
+    """The delivery fails, but not the import, which has already published."""
     delivered, pauses = deliver("http://xn--a/")
     assert (delivered.reason, delivered.attempts) == ("is not a URL that can be posted to", 1)
     assert not pauses
 
 
-def test_an_answer_is_not_read() -> None:
-    """Its status says all; however long the rest is, nobody waits for it."""
+def test_body_of_the_response_is_ignored() -> None:
+    """Only its status counts."""
     with receiving([(200, {"transfer-encoding": "chunked"})]) as hook:
         delivered, _ = deliver(hook.url)
     assert delivered.reason is None
@@ -178,13 +180,13 @@ def test_an_answer_is_not_read() -> None:
         "http://a:99999/",
     ],
 )
-def test_an_invalid_url_is_refused(url: str) -> None:
-    """The error has its place, not its text, which may be a secret."""
+def test_invalid_url(url: str) -> None:
+    """The error states its position, not its text, which may be secret."""
     with pytest.raises(InvalidArgument, match="URL 2 is not one of http:// or https://HOST"):
         receivers_of(["http://example.org/", url], "--notify")
 
 
-def test_messages_show_no_more_than_the_host() -> None:
-    """The rest may be a secret; each URL is a receiver once."""
+def test_receivers() -> None:
+    """Messages show only the host, as the rest may be secret; duplicates are removed."""
     url = "https://user:word@hooks.example.org:8443/services/T0/B0?key=x"
     assert receivers_of([url, url], "--notify") == [Receiver(url, "https://hooks.example.org:8443")]

@@ -1,0 +1,185 @@
+"""The logs: one line per request or event, in text or JSON, and none that a client forges."""
+
+import io
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+from starlette.types import Scope
+
+from server.asgi.exchanges import CODE, OPERATION, REQUEST_ID
+from server.logs import AccessLog, JsonFormatter, TextFormatter
+from tests.server.exchanges import (
+    Application,
+    exchange,
+    fail,
+    respond,
+    scope,
+)
+
+LINE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?P<client>\S+) (?P<method>\S+) (?P<path>\S+) "
+    r"(?P<status>\d+) (?P<size>\d+)B \d+\.\d\dms (?P<id>\S+)"
+)
+
+
+def logged(
+    application: Application,
+    *scopes: Scope,
+    wait: float = 0.0,
+    as_json: bool = False,
+    has_ended: bool = True,
+) -> list[str]:
+    """Return the log of requests, some seconds after the last one or at the end of the server."""
+    stream = io.StringIO()
+    log = AccessLog(stream, as_json=as_json)
+    exchange(application, *scopes, observers=[log.note], wait=wait)
+    if has_ended:
+        log.flush()
+    return stream.getvalue().splitlines()
+
+
+def test_line() -> None:
+    """Time, client, method, path, status, bytes, duration and the id of the request."""
+    (line,) = logged(respond, scope())
+    match = LINE.fullmatch(line)
+    assert match is not None
+    assert match.groups()[:-1] == ("10.0.0.1", "GET", "/graphql", "201", "5")
+    assert match["id"].isascii()
+
+
+def test_line_as_json() -> None:
+    """It also has the operation, or the code of the error."""
+    facts: list[dict[str, Any]] = [{OPERATION: "Tags"}, {CODE: "BAD_REQUEST"}, {}]
+    lines = logged(respond, *(scope(**fact) for fact in facts), as_json=True)
+    first, refused, other = map(json.loads, lines)
+    assert first | {"time": 0, "request_id": 0, "milliseconds": 0} == {
+        "time": 0,
+        "level": "info",
+        "logger": "cachelog.access",
+        "request_id": 0,
+        "client": "10.0.0.1",
+        "method": "GET",
+        "path": "/graphql",
+        "status": 201,
+        "bytes": 5,
+        "milliseconds": 0,
+        "operation": "Tags",
+    }
+    assert refused["code"] == "BAD_REQUEST"
+    assert not {"operation", "code"} & set(other)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_failed_request(as_json: bool) -> None:
+    """The status is 500, as in the response."""
+    (line,) = logged(fail, scope(), as_json=as_json)
+    assert '"status":500' in line if as_json else " 500 " in line
+
+
+HOSTILE = [
+    "/a\n2025-01-01T00:00:00Z 10.0.0.2 GET /b 200 1B 0.01ms x",
+    "/a b",
+    "/\x1b[2J",
+    "/ü",
+    "/\u2028\u202e\x9b",
+    '/"}',
+    "/\ud800",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_clients_cannot_forge_lines(text: str) -> None:
+    """Line breaks, spaces and terminal controls are escaped in all fields."""
+    if "\ud800" not in text:  # no server decodes a path to half a character
+        (line,) = logged(respond, scope(text))
+        match = LINE.fullmatch(line)
+        assert match is not None
+        assert match["client"] == "10.0.0.1"
+        assert match["path"].isascii()
+        assert match["path"].isprintable()
+    client: dict[str, Any] = {"client": (text, 5)}
+    (line,) = logged(respond, scope(**client))
+    assert LINE.fullmatch(line)
+    request = scope(text, **client, **{OPERATION: text})
+    (line,) = logged(respond, request, as_json=True)
+    assert line.isascii()
+    assert line.isprintable()
+    if "\ud800" not in text:
+        assert json.loads(line)["path"] == json.loads(line)["operation"] == text
+
+
+def test_client_without_an_address() -> None:
+    """A dash replaces it, such as for a Unix socket."""
+    (line,) = logged(respond, scope(client=None))
+    assert " - GET /graphql " in line
+
+
+def test_lines_are_written_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soon after the requests, in the order in which these end."""
+    monkeypatch.setattr("server.logs.FLUSH_SECONDS", 0.05)
+    scopes = [scope(f"/{number}") for number in range(5)]
+    assert logged(respond, *scopes, has_ended=False) == []
+    lines = logged(respond, *scopes, wait=0.2, has_ended=False)
+    assert [line.split()[3] for line in lines] == [f"/{number}" for number in range(5)]
+
+
+# -- other events
+
+
+FORGED = "a\n2025-01-01T00:00:00Z cachelog.server forged \x1b[2J\u202e\x00\ud800"
+
+
+def record(
+    message: str, *arguments: object, error: BaseException | None = None
+) -> logging.LogRecord:
+    """Return an event."""
+    raised = (type(error), error, None) if error else None
+    return logging.LogRecord("cachelog.x", logging.WARNING, "", 0, message, arguments, raised)
+
+
+def test_text() -> None:
+    """It has time, logger and message."""
+    line = TextFormatter().format(record("the %s", "catalog"))
+    assert line[20:] == " cachelog.x the catalog"
+
+
+def test_text_cannot_forge_lines() -> None:
+    """Further lines are indented, and terminal controls are escaped."""
+    lines = TextFormatter().format(record("%s", FORGED)).splitlines()
+    assert lines[1].startswith("    2025")
+    assert all(line.isprintable() or "\ud800" in line for line in lines)
+
+
+def test_event_as_json() -> None:
+    """Time, level, logger, message and an exception."""
+    event = json.loads(JsonFormatter().format(record("the %s", "catalog")))
+    assert event | {"time": 0} == {
+        "time": 0,
+        "level": "warning",
+        "logger": "cachelog.x",
+        "message": "the catalog",
+    }
+    failed = json.loads(JsonFormatter().format(record("x", error=ValueError("why"))))
+    assert failed["exception"] == "ValueError: why"
+
+
+def test_request_id_in_json() -> None:
+    """Events within a request have it."""
+    token = REQUEST_ID.set("abc")
+    try:
+        assert json.loads(JsonFormatter().format(record("x")))["request_id"] == "abc"
+    finally:
+        REQUEST_ID.reset(token)
+
+
+@pytest.mark.parametrize("text", [FORGED, "\x7f", "\u2028", "😀", '"}\n{"'])
+def test_json_is_one_line_of_ascii(text: str) -> None:
+    """It is parsed to the original text, except for surrogates."""
+    line = JsonFormatter().format(record("%s", text))
+    assert line.isascii()
+    assert line.isprintable()
+    if "\ud800" not in text:
+        assert json.loads(line)["message"] == text
