@@ -9,7 +9,7 @@ from snapshots.changes.rules.rules import (
     DIMENSIONS,
     KEYS_OF,
     KINDS,
-    MOST_RULES,
+    MAX_RULES,
     Dimensions,
     Forbidden,
     PackageQuery,
@@ -63,7 +63,7 @@ def json_schema() -> dict[str, Any]:
     rules = {
         "type": "array",
         "minItems": 1,
-        "maxItems": MOST_RULES,
+        "maxItems": MAX_RULES,
         "items": {"oneOf": [*branches]},
     }
     return {

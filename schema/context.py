@@ -55,7 +55,7 @@ Value = TypeVar("Value")
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on and meet a condition."""
 
-MOST_CONTENTS = 200
+MAX_CONTENTS = 200
 """Maximum number of contents in which a request may search for specs: twice the number of tags of
 real caches.
 """
@@ -311,7 +311,7 @@ class Context:
         """Return the revisions that contain the most of some specs, among those with the newest
         contents.
         """
-        revisions = candidates(self.changing_history(), series, MOST_CONTENTS)
+        revisions = candidates(self.changing_history(), series, MAX_CONTENTS)
         kept = self.library.hash_sets.kept
         is_read = all(kept(info.digest) is not None for info in revisions)
         if not (self.may_take_long if is_read else self.may_load):

@@ -44,7 +44,7 @@ _OWN_MESSAGE = 2 * CLIENT_TEXT
 # Quotes in GraphQL's messages are truncated first, so that the rest of a message remains.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
-_MOST_REVISIONS = 100
+_MAX_REVISIONS = 100
 _ABORTED = "Validation aborted."
 _ASK_AGAIN = ". Try again: each request computes some of them."
 
@@ -132,7 +132,7 @@ def formatted(
                 {"hash": digest, "title": title} for digest, title in original.candidates.items()
             ]
         elif isinstance(original, errors.RevisionsLeftOut):
-            shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
+            shown["extensions"]["revisions"] = original.revisions[:_MAX_REVISIONS]
         elif not suggestions and isinstance(
             original, errors.RevisionNotFound | errors.UnknownPackage
         ):

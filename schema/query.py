@@ -16,7 +16,7 @@ from schema.comparisons.plan import (
     stack_locks,
 )
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
-from schema.context import MOST_CONTENTS, Context, Info
+from schema.context import MAX_CONTENTS, Context, Info
 from schema.fields.connections import (
     PAGE_MAX,
     Connection,
@@ -382,7 +382,7 @@ class Query:
         Omittable(),
         description="The result of `Revision.lookup` for the newest revision of each tag, or for "
         "all revisions of a series. The revisions that contain the most specs come first; ties "
-        f"are ordered by the number of roots, then newest first. The newest {MOST_CONTENTS} "
+        f"are ordered by the number of roots, then newest first. The newest {MAX_CONTENTS} "
         "different contents are searched. For an unknown series, the list is empty.",
     )
     def best_covering(

@@ -19,9 +19,9 @@ from snapshots.texts import (
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
-_MOST_ERRORS = 20
-_MOST_LEFT_OUT = 3
-_MOST_NAMED = 5
+_MAX_ERRORS = 20
+_MAX_LEFT_OUT = 3
+_MAX_NAMED = 5
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
@@ -61,9 +61,9 @@ class RulesError(CachelogError):
 
     def __init__(self, errors: Sequence[SourceError]) -> None:
         self.errors = tuple(errors)
-        shown = [str(error) for error in self.errors[:_MOST_ERRORS]]
-        if len(self.errors) > _MOST_ERRORS:
-            shown.append(f"... and {len(self.errors) - _MOST_ERRORS:,} more")
+        shown = [str(error) for error in self.errors[:_MAX_ERRORS]]
+        if len(self.errors) > _MAX_ERRORS:
+            shown.append(f"... and {len(self.errors) - _MAX_ERRORS:,} more")
         super().__init__("\n".join(shown))
 
 
@@ -164,7 +164,7 @@ class AmbiguousRef(CachelogError):
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
-        shown = ", ".join(distinct_prefixes(self.candidates[:_MOST_NAMED]))
+        shown = ", ".join(distinct_prefixes(self.candidates[:_MAX_NAMED]))
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
@@ -178,7 +178,7 @@ class AmbiguousHash(CachelogError):
         self.prefix = prefix
         self.candidates = candidates
         self.num_fitting = num_fitting
-        named = list(candidates)[:_MOST_NAMED]
+        named = list(candidates)[:_MAX_NAMED]
         more = ", ..." if num_fitting > len(named) else ""
         super().__init__(
             f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(named)}{more}"
@@ -290,8 +290,8 @@ class RevisionsLeftOut(CachelogError):
 
     def __init__(self, revisions: Sequence[str]) -> None:
         self.revisions = tuple(revisions)
-        shown = ", ".join(self.revisions[:_MOST_LEFT_OUT])
-        more = len(self.revisions) - _MOST_LEFT_OUT
+        shown = ", ".join(self.revisions[:_MAX_LEFT_OUT])
+        more = len(self.revisions) - _MAX_LEFT_OUT
         super().__init__(
             "the history leaves out revisions whose contents cannot be read: "
             f"{shown}{f' and {more:,} more' if more > 0 else ''}; 'cachelog verify' says what to do"

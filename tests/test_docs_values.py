@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,23 +11,23 @@ from msgspec.structs import fields
 
 from docs.generated import WRITERS
 from schema import api as public_api
-from schema.context import MOST_CONTENTS
+from schema.context import MAX_CONTENTS
 from server.cli import FAULT, INTERRUPTED, UNREAD
 from server.commands.imports import _NOT_NOTIFIED
 from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
-from server.pages.filters import MOST_MISSING
+from server.pages.filters import MAX_MISSING
 from server.settings import Settings, environ_of, variable_of
-from server.terminal.printing.histories import MOST_CHANGED
+from server.terminal.printing.histories import MAX_CHANGED
 from server.terminal.printing.verdicts import FEW
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
 from server.webhooks import Patience
 from snapshots.catalog import past
 from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
-from snapshots.catalog.vacuum import LEAST, MOST
+from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
 from snapshots.changes import lookup
 from snapshots.changes.candidates import MAX_CLASSES
-from snapshots.changes.cause_graph import MOST_STEPS
-from snapshots.changes.cause_names import MOST_TOGETHER
+from snapshots.changes.cause_graph import MAX_STEPS
+from snapshots.changes.cause_names import MAX_TOGETHER
 from snapshots.changes.counterparts import TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label
@@ -37,8 +38,8 @@ from snapshots.changes.rules.rule_files import LARGEST_FILE
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     LONGEST_TEXT,
-    MOST_GLOBS,
-    MOST_RULES,
+    MAX_GLOBS,
+    MAX_RULES,
     SIZES,
     RuleLevel,
 )
@@ -46,10 +47,10 @@ from snapshots.errors import NewerCatalog
 from snapshots.models import CauseKind
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
-from snapshots.notes.plan_comments import MOST_CHARACTERS
+from snapshots.notes.plan_comments import MAX_CHARACTERS
 from snapshots.notes.stories import FORMAT as STORY_FORMAT
 from snapshots.recipes.commits import SWEEPING, FoundBy, package_of, stack_of
-from snapshots.recipes.effects import MOST_DEPENDENTS, CommitLevel
+from snapshots.recipes.effects import MAX_DEPENDENTS, CommitLevel
 from snapshots.recipes.repository import REFS
 from snapshots.sources.lock_files import LOCK_FILE_VERSIONS, MAX_BYTES, MAX_SPECS
 from tests.schema.usual import api
@@ -64,14 +65,14 @@ PAUSES = [int(PATIENCE.backoff * 2**number) for number in range(PATIENCE.attempt
 SENTENCES = {
     "causes.md": (
         f"more than {MAX_CLASSES} different specs",
-        f"stops after {MOST_STEPS:,} levels",
-        f"lists up to {MOST_TOGETHER} of the others under *together with*",
-        f"more than {past.MOST_CONTENTS} different contents",
+        f"stops after {MAX_STEPS:,} levels",
+        f"lists up to {MAX_TOGETHER} of the others under *together with*",
+        f"more than {past.MAX_CONTENTS} different contents",
         f"up to {WORDS[NUM_NEAREST]} *nearest* specs",
     ),
     "commits.md": (
         f"more than {SWEEPING} packages",
-        f"the newest {MOST_DEPENDENTS} ",
+        f"the newest {MAX_DEPENDENTS} ",
         *(f"`{pattern}`" for pattern in REFS),
     ),
     "gates.md": (
@@ -79,22 +80,22 @@ SENTENCES = {
         f"; {', '.join(SIZES)})",
         " or ".join(f"`{level.value}`" for level in RuleLevel),
         f"1 to {LONGEST_TEXT} characters",
-        f"a list of up to {MOST_GLOBS}",
-        f"A file may have {MOST_RULES} rules and {LARGEST_FILE:,} bytes",
+        f"a list of up to {MAX_GLOBS}",
+        f"A file may have {MAX_RULES} rules and {LARGEST_FILE:,} bytes",
         f"the first {FEW} breaches",
         f"The version of the document, now {VERDICT_FORMAT}.",
     ),
-    "history.md": (f"The {WORDS[MOST_CHANGED]} packages with the most changed specs are listed",),
+    "history.md": (f"The {WORDS[MAX_CHANGED]} packages with the most changed specs are listed",),
     "keeping.md": (
-        f"from `{LEAST.total_seconds() / 3_600:.0f}h` to `{MOST.total_seconds() / 86_400:.0f}d`",
+        f"from `{MIN_AGE // timedelta(hours=1)}h` to `{MAX_AGE // timedelta(days=1)}d`",
     ),
     "lock-files.md": (
         f"{MAX_BYTES >> 20} MiB and {MAX_SPECS:,} specs",
         f"versions {', '.join(OLDER_LOCK_FILES)} and {NEWEST_LOCK_FILE}:",
-        f"the newest {MOST_CONTENTS} different contents",
+        f"the newest {MAX_CONTENTS} different contents",
         f"{WORDS[BODIES]} times `CACHELOG_MAX_BODY`",
         f"the first {LISTED[0]} are grouped by their cause",
-        f"{MOST_MISSING} of them are listed",
+        f"{MAX_MISSING} of them are listed",
         f"no more than {LONGEST_ADDRESS:,} characters",
     ),
     "notes.md": (
@@ -110,7 +111,7 @@ SENTENCES = {
         f"If it demands more than {WORDS[int(PATIENCE.longest_wait)]}, the delivery fails",
         f"than {PATIENCE.attempt_seconds:g} s",
     ),
-    "plan.md": (LABELS, "some 1,500.", f"{MOST_CHARACTERS:,} characters"),
+    "plan.md": (LABELS, "some 1,500.", f"{MAX_CHARACTERS:,} characters"),
     "questions.md": (LABELS,),
     "tables.md": (
         f"number of the catalog's format: {CATALOG_FORMAT},",

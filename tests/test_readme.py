@@ -12,7 +12,7 @@ from tests.server.servers import free_port, until
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-MOST_WORDS = 1_400
+MAX_WORDS = 1_400
 LARGEST_PICTURE = 120_000
 """How many bytes a picture may have."""
 
@@ -40,7 +40,7 @@ def test_examples(tmp_path: Path) -> None:
 
 def test_it_is_short() -> None:
     """A newcomer reads all of it."""
-    assert len(README.split()) <= MOST_WORDS
+    assert len(README.split()) <= MAX_WORDS
 
 
 def test_pictures_are_shown_and_small() -> None:

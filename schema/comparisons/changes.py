@@ -25,7 +25,7 @@ from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.catalog.past import MOST_CONTENTS
+from snapshots.catalog.past import MAX_CONTENTS
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -44,7 +44,7 @@ Item = TypeVar("Item")
 describe_enum(
     SpecChangeReason,
     RETURNED="Added: an earlier revision of the series had the hash. If the history is "
-    f"incomplete, only the newest {MOST_CONTENTS} contents are searched.",
+    f"incomplete, only the newest {MAX_CONTENTS} contents are searched.",
 )
 
 

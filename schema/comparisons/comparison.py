@@ -38,7 +38,7 @@ from schema.comparisons.explanations import (
     effect_connection,
     spec_change_connection,
 )
-from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
+from schema.comparisons.gates import CHECK, MAX_RULES, CheckReport, RuleInput, check
 from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import (
     Connection,
@@ -97,7 +97,7 @@ NOTES = Cost(weight=195_000, once=EXPLAINING, num_bytes=15_000_000)
 Notes between revisions that are months apart are long, especially as JSON.
 """
 
-MOST_LISTED = 4_000
+MAX_LISTED = 4_000
 """Maximum number of added and removed hashes in release notes; if there are more, none are listed.
 """
 
@@ -538,7 +538,7 @@ class ComparisonType(Node):
 
     @resolver(
         NOTES,
-        description=f"The complete release notes; without hashes if more than {MOST_LISTED:,} "
+        description=f"The complete release notes; without hashes if more than {MAX_LISTED:,} "
         "were added or removed.",
     )
     def release_notes(
@@ -552,7 +552,7 @@ class ComparisonType(Node):
         info.context.require_time()  # a change of all packages takes some 100 ms to write
         loaded = self.loaded(info)
         sides = {"base": _counted(loaded.before), "head": _counted(loaded.after)}
-        log = msgspec.structs.replace(loaded.notes(MOST_LISTED), **sides)
+        log = msgspec.structs.replace(loaded.notes(MAX_LISTED), **sides)
         budget.check()
         return render(log, format, budget.each)
 
@@ -560,7 +560,7 @@ class ComparisonType(Node):
     def check(
         self,
         info: Info,
-        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules; at most {MOST_RULES}.")],
+        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules; at most {MAX_RULES}.")],
     ) -> CheckReport:
         """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own
         conditions on specs, so they are evaluated on the full comparison, even if it is restricted.

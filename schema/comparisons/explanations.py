@@ -47,7 +47,7 @@ from schema.fields.scalars import DateTime, deprecated, describe_enum, object_ty
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.cause_names import MOST_TOGETHER
+from snapshots.changes.cause_names import MAX_TOGETHER
 from snapshots.changes.causes import Causes
 from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
@@ -55,7 +55,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind
 from snapshots.recipes.commits import SWEEPING, Commit
-from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
+from snapshots.recipes.effects import MAX_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons
 describe_enum(
     CommitLevel,
     DEPENDENT="It changed the recipe of a package that depends directly on this one, and may "
-    f"have requested a different one; only the newest {MOST_DEPENDENTS} such commits.",
+    f"have requested a different one; only the newest {MAX_DEPENDENTS} such commits.",
 )
 
 COMMITS = Cost(
@@ -299,7 +299,7 @@ PACKAGES = Cost(weight=100, num_bytes=10_000)
 FACTS = msgspec.structs.replace(FIELDS, weight=150)
 """The differences of a node, read on both sides, dependency by dependency."""
 
-TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
+TOGETHER = Cost(weight=5, items=MAX_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
@@ -407,7 +407,7 @@ class Cause(Node):
     together: list["Cause"] = for_many(
         _together,
         "Causes that are involved in exactly the same specs, so that this comparison cannot "
-        f"distinguish them: those that explain the most specs, at most {MOST_TOGETHER}.",
+        f"distinguish them: those that explain the most specs, at most {MAX_TOGETHER}.",
         cost=TOGETHER,
     )
     num_together: int = _of_cause(Causes.num_together)

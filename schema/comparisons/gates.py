@@ -44,7 +44,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import InvalidArgument
 from snapshots.models import ConcreteSpec
 
-MOST_RULES = 50
+MAX_RULES = 50
 """Maximum number of rules in a request."""
 
 describe_enum(RuleLevel)
@@ -333,8 +333,8 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     evaluated with the available data.
     """
     context = info.context
-    if len(inputs) > MOST_RULES:
-        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
+    if len(inputs) > MAX_RULES:
+        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MAX_RULES}")
     rules = rules_of(inputs)
     context.require_time()  # a rule takes up to 50 ms
     judged = comparison.judged(context.names_elsewhere)

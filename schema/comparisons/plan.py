@@ -35,7 +35,7 @@ TO_BUILD = Cost(weight=500, each=10)
 
 _UNKNOWN = "unknown"
 _PLACES = ("operating_system", "platform", "target")
-_MOST_DEPENDENCIES = 1_000
+_MAX_DEPENDENCIES = 1_000
 
 
 @strawberry.input(description="A dependency of a planned spec.")
@@ -70,7 +70,7 @@ class PlannedSpecInput:
     target: str | None = optional_field("The microarchitecture.")
     package_hash: str | None = optional_field("The hash of the package's recipe.")
     dependencies: list[PlannedDependencyInput] | None = optional_field(
-        f"Its dependencies, at most {_MOST_DEPENDENCIES:,}; unknown if not given."
+        f"Its dependencies, at most {_MAX_DEPENDENCIES:,}; unknown if not given."
     )
 
 
@@ -146,8 +146,8 @@ def _spec(given: PlannedSpecInput) -> Spec:
 def _dependencies(edges: Sequence[Mapping[str, Any]] | None) -> tuple[Dependency, ...] | None:
     if edges is None:
         return None
-    if len(edges) > _MOST_DEPENDENCIES:
-        raise ValueError(f"dependencies: there are more than {_MOST_DEPENDENCIES:,}")
+    if len(edges) > _MAX_DEPENDENCIES:
+        raise ValueError(f"dependencies: there are more than {_MAX_DEPENDENCIES:,}")
     return tuple(sorted({edge["hash"]: _dependency(edge) for edge in edges}.values()))
 
 

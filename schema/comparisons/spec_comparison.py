@@ -30,7 +30,7 @@ from schema.revisions.spec import SpecType
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_pairs import MOST_NESTED, ChangedDependency, SpecPair, variant_changes
+from snapshots.changes.spec_pairs import MAX_NESTED, ChangedDependency, SpecPair, variant_changes
 from snapshots.frames.dependencies import DependencyType
 
 COMPARING_SPECS = Cost(
@@ -236,7 +236,7 @@ class SpecComparisonType:
     @resolver(
         Cost(once=NESTING, num_bytes=20_000),
         description="The nested difference of the two specs and all of their dependencies, in "
-        f"the format of deepdiff; limited to the nearest {MOST_NESTED:,} dependencies.",
+        f"the format of deepdiff; limited to the nearest {MAX_NESTED:,} dependencies.",
     )
     def document(self) -> JSON:
         return self.compared.pair.difference  # type: ignore[return-value]

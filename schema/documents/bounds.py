@@ -177,7 +177,7 @@ def _refused_lengths(document: DocumentNode, limits: Limits) -> Refusal:
     )
 
 
-_MOST_BITS = 64
+_MAX_BITS = 64
 """Maximum number of bits of an integer: other programs do not support larger JSON numbers."""
 
 
@@ -205,7 +205,7 @@ def _refused_values(variables: Mapping[str, Any], limits: Limits) -> Refusal:
         refuse(what, deepest, limits.max_variable_depth)
         or refuse("Values in a list", longest_list, limits.max_list_length)
         or refuse("Characters of a text", longest_text, limits.max_text_length)
-        or refuse("Bits of a number", bits, _MOST_BITS)
+        or refuse("Bits of a number", bits, _MAX_BITS)
     )
 
 

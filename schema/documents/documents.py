@@ -114,7 +114,7 @@ _ESTIMATES = 32
 _KEY_VALUES = 20
 """Maximum number of variables with which estimates are cached; larger keys take too much memory."""
 
-MOST_WEIGHED = 64
+MAX_WEIGHED = 64
 """Maximum number of objects in a list of a variable whose contents are part of an estimate's key.
 """
 
@@ -270,7 +270,7 @@ def _content(values: list[Any]) -> int | None:
 
     It is valid only within this process, and clients cannot construct collisions.
     """
-    if len(values) > MOST_WEIGHED or not any(isinstance(value, dict) for value in values):
+    if len(values) > MAX_WEIGHED or not any(isinstance(value, dict) for value in values):
         return None
     try:
         return hash(repr(values))

@@ -111,7 +111,7 @@ RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
 
 _STRUCTURE = 4
 
-_MOST_LOADED = Limits.max_revisions
+_MAX_LOADED = Limits.max_revisions
 """Maximum number of revisions whose loading counts for fields that return objects of any revision.
 """
 
@@ -247,7 +247,7 @@ class _Walk:
         page = round(self._items(cost.page, arguments, page)) if cost.page else page
         items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
         if cost.each_loaded:
-            kept = cost.each_loaded * min(place.times * items, _MOST_LOADED)
+            kept = cost.each_loaded * min(place.times * items, _MAX_LOADED)
             self.kept_units += kept
             units += kept
         inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)

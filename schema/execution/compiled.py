@@ -32,10 +32,10 @@ from schema.execution.kept_rows import KeptRows
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
 
-MOST_FIELDS = 500
+MAX_FIELDS = 500
 """Maximum number of fields of a compiled operation; larger ones are not compiled."""
 
-MOST_COMPILED = 4
+MAX_COMPILED = 4
 """Maximum number of compiled operations of a document: one for each combination of its directives'
 conditions.
 """
@@ -187,9 +187,9 @@ class Operations:
         """
         values = self._coerced(operation, variables)
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
-        if key not in self._declined and len(self._declined) >= MOST_COMPILED:
+        if key not in self._declined and len(self._declined) >= MAX_COMPILED:
             raise Declined
-        if self._declined[key] > _MOST_DECLINED:
+        if self._declined[key] > _MAX_DECLINED:
             self._declined[key] -= 1
             raise Declined
         # Rows are only cached for repeated operations.
@@ -228,7 +228,7 @@ class Operations:
         )
         if isinstance(executor, list):
             raise Declined
-        compiler = Compiler(executor, MOST_FIELDS)
+        compiler = Compiler(executor, MAX_FIELDS)
         selection = compiler.operation()
         self.num_bytes += _BYTES_A_FIELD * compiler.num_fields
         return selection
@@ -238,7 +238,7 @@ _NO_VARIABLES = VariableValues({}, {})
 
 _BYTES_A_FIELD = 2_500
 
-_EACH_DECLINED, _MOST_DECLINED = 4, 12
+_EACH_DECLINED, _MAX_DECLINED = 4, 12
 """The amount by which a declined execution increases an operation's count, and the count above
 which it is not tried.
 """

@@ -118,7 +118,7 @@ OrderArgument = Annotated[
 
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
-MOST_CANDIDATES = 20
+MAX_CANDIDATES = 20
 """Maximum number of specs with the same hash prefix that an error lists."""
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
@@ -314,7 +314,7 @@ class SpecType(SpecFacts):
         if len(rows) > 1:
             shown = {
                 frame.hashes.at(row): versioned(frame.package.at(row), frame.version.at(row))
-                for row in rows[:MOST_CANDIDATES]
+                for row in rows[:MAX_CANDIDATES]
             }
             raise AmbiguousHash(text, shown, len(rows))
         return cls(loaded=loaded, row=int(rows[0])) if len(rows) else None

@@ -24,7 +24,7 @@ from server.terminal.parameters import open_catalog, require_series
 from snapshots.program import cachelog_version
 from snapshots.texts import counted
 
-_MOST_FAULTS = 5
+_MAX_FAULTS = 5
 
 
 class SiteOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
     if options.prune:
         parts.append(f"{site_folder.num_removed:,} removed")
     console.note(f"{', '.join(parts)} in {folder}")
-    for fault in site.faults[:_MOST_FAULTS]:
+    for fault in site.faults[:_MAX_FAULTS]:
         console.note(f"left out: {fault}")
     if site.faults:
         console.note(f"{counted(len(site.faults), 'file')} could not be made")

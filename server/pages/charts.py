@@ -5,7 +5,7 @@ from itertools import groupby, pairwise
 
 import msgspec
 
-MOST_POINTS = 120
+MAX_POINTS = 120
 """Maximum number of points or bars in a chart; more could not be distinguished."""
 
 Place = tuple[int, int]
@@ -100,14 +100,14 @@ def _x_coordinates(times: Sequence[int], width: int) -> Callable[[int], int]:
 
 def _sampled(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
     """Yield evenly selected values with their numbers, including the last one."""
-    step = -(-len(values) // MOST_POINTS)
+    step = -(-len(values) // MAX_POINTS)
     numbers = range((len(values) - 1) % step, len(values), step)
     return ((number, values[number]) for number in numbers)
 
 
 def _largest(values: Sequence[int]) -> Iterator[int]:
     """Yield the number of the largest value in each group of neighbors, unless it is 0."""
-    step = -(-len(values) // MOST_POINTS)
+    step = -(-len(values) // MAX_POINTS)
     for start in range(0, len(values), step):
         some = range(start, min(start + step, len(values)))
         largest = max(some, key=values.__getitem__)

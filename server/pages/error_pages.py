@@ -15,7 +15,7 @@ from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
 from snapshots.texts import nearest_names, quoted
 
-_MOST = 8
+_MAX_SUGGESTIONS = 8
 _SIMILAR_NAMES = {
     "package": "nearest_packages",
     "stack": "nearest_stacks",
@@ -143,7 +143,7 @@ async def _names_like(
     # These two documents filter the names themselves.
     if query not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
         named = nearest_names(name, named)
-    return answered.data, [*dict.fromkeys([*spelt, *named])][:_MOST]
+    return answered.data, [*dict.fromkeys([*spelt, *named])][:_MAX_SUGGESTIONS]
 
 
 def _names_in(data: Any) -> Iterable[str]:

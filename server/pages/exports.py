@@ -31,7 +31,7 @@ from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, docum
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
-_MOST, _FEWEST = 1_000, 50
+_MAX_ROWS, _MIN_ROWS = 1_000, 50
 """Maximum and minimum number of rows per request; fewer are requested if they cost much."""
 
 _PATIENCE = 60.0
@@ -245,7 +245,7 @@ class Export(msgspec.Struct, eq=False):
     asker: Asker
     lane: Lane
     outgoing: Outgoing
-    size: int = msgspec.field(default_factory=lambda: _MOST)
+    size: int = msgspec.field(default_factory=lambda: _MAX_ROWS)
     digests: Sequence[str] = ()
     first: ExportPart = ExportPart([], None)
 
@@ -254,7 +254,7 @@ class Export(msgspec.Struct, eq=False):
 
         Raises BadRequest if the server is overloaded.
         """
-        while self.size > _FEWEST and not await self.asker.is_affordable(
+        while self.size > _MIN_ROWS and not await self.asker.is_affordable(
             self.table.document.text, self._variables_after(None)
         ):
             self.size //= 2

@@ -202,7 +202,7 @@ def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
     )
 
 
-MOST_COLUMNS, MOST_ROWS = 12, 40
+MAX_COLUMNS, MAX_ROWS = 12, 40
 """Maximum number of versions (the newest) and of rows (those with most specs) in a matrix."""
 
 _LEVELS = 4
@@ -244,8 +244,8 @@ def version_matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) 
     for one in cells:
         value, version = one["values"]
         counts.setdefault(value, {})[version] = one["numSpecs"]
-    columns = versions[:MOST_COLUMNS]
-    weighty = sorted(counts, key=lambda value: -sum(counts[value].values()))[:MOST_ROWS]
+    columns = versions[:MAX_COLUMNS]
+    weighty = sorted(counts, key=lambda value: -sum(counts[value].values()))[:MAX_ROWS]
     largest = max((one["numSpecs"] for one in cells), default=1)
 
     def cell(version: str, num_specs: int) -> VersionCell:
@@ -354,7 +354,7 @@ def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
     return sorted(specs_of.values(), key=len, reverse=True)
 
 
-MOST_FIELDS = 2_500
+MAX_FIELDS = 2_500
 """Maximum number of fields of the matrix, including empty ones, which limits the page's size."""
 
 Cells = Mapping[str, Mapping[str, Any]]
@@ -372,13 +372,13 @@ def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
     """Return lost and gained cells as a matrix.
 
     Its columns are the values of the first requested dimension; its rows are the packages with the
-    values of the other dimensions. It ends before it exceeds MOST_FIELDS.
+    values of the other dimensions. It ends before it exceeds MAX_FIELDS.
     """
     rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
     num_shown = 0
     for names, cells in _by_row(nodes).items():
-        if len(columns | cells.keys()) * (len(rows) + 1) > MOST_FIELDS:
+        if len(columns | cells.keys()) * (len(rows) + 1) > MAX_FIELDS:
             break
         columns |= cells.keys()
         rows.append((names, cells))
@@ -395,7 +395,7 @@ def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[st
     return rows
 
 
-MOST_CHARACTERS = 70_000
+MAX_CHARACTERS = 70_000
 """Maximum length of notes on their page, in characters; the full notes exist as Markdown."""
 
 _HEADING = re.compile(r"(</?h)([1-3])(?=>)")
@@ -409,7 +409,7 @@ _FEWEST_LINES = 3
 def notes_body(whole: str) -> tuple[Markup, bool]:
     """Return the ``main`` element of release notes in HTML, and whether lists were shortened."""
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
-    shown = _HEADING.sub(_one_level_deeper, fitting(body, MOST_CHARACTERS))
+    shown = _HEADING.sub(_one_level_deeper, fitting(body, MAX_CHARACTERS))
     # The template of the notes escapes all names, so no markup comes from the catalog.
     return Markup(shown), len(shown) < len(body)  # noqa: S704
 
@@ -441,7 +441,7 @@ def _shortened(most: int, items: re.Match[str]) -> str:
     return f"<ul>\n{''.join(lines)}</ul>"
 
 
-MOST_MISSING = 45
+MAX_MISSING = 45
 """Maximum number of missing specs on the page of a lock file; the CSV file contains all."""
 
 
@@ -461,7 +461,7 @@ class MissingGroup(msgspec.Struct, frozen=True):
 def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
     """Return missing specs grouped by cause and revision, the largest group first.
 
-    The groups contain at most MOST_MISSING specs in total. The cause is the main cause in the
+    The groups contain at most MAX_MISSING specs in total. The cause is the main cause in the
     revision that removed the specs, or else the reason for the removal.
     """
     specs_of: dict[tuple[str, str], list[Data]] = {}
@@ -469,7 +469,7 @@ def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
         gone_in = (spec["goneIn"] or {}).get("digest", "")
         specs_of.setdefault((missing_cause(spec), gone_in), []).append(spec)
     groups = []
-    room = MOST_MISSING
+    room = MAX_MISSING
     for (title, gone_in), specs in sorted(specs_of.items(), key=lambda one: -len(one[1])):
         groups.append(MissingGroup(title, len(specs), specs[:room], specs[0] if gone_in else None))
         room = max(0, room - len(specs))

@@ -26,8 +26,8 @@ from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
-_MOST_REASONS = 3
-_MOST_JOBS = 4
+_MAX_REASONS = 3
+_MAX_JOBS = 4
 
 _FEW_PAIRS = 16
 """Up to this number of pairs, one process is faster than starting others."""
@@ -69,7 +69,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         unreadable: dict[str, str] = {}
         history = self.history
         while pairs := missing_pairs(self.catalog, history, series, causes=causes):
-            jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
+            jobs = min(_MAX_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
             with progress() as bars:
                 filled = fill(self.catalog, pairs, jobs=jobs, progress=partial(bars, "history"))
             faults = filled.unreadable
@@ -77,7 +77,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
                 break
             unreadable |= faults
             history = self.history.without(unreadable)
-        for reason in list(dict.fromkeys(unreadable.values()))[:_MOST_REASONS]:
+        for reason in list(dict.fromkeys(unreadable.values()))[:_MAX_REASONS]:
             note(reason)
         if not (history.revisions if series is None else history.of_series(series)):
             return self

@@ -29,7 +29,7 @@ SIDE_FORMS = (
     "an installation's .spack-db (./FILE)"
 )
 
-_MOST_JOBS = 256
+_MAX_JOBS = 256
 
 _CLUSTER = "CACHELOG_CLUSTER"
 
@@ -242,7 +242,7 @@ def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return a decorator that adds ``--jobs``, with a description, and ``--cluster``."""
     jobs = click.option(
         "--jobs",
-        type=click.IntRange(1, _MOST_JOBS),
+        type=click.IntRange(1, _MAX_JOBS),
         metavar="N",
         help=f"{text} By default 1; on a cluster, the number of cores.",
     )

@@ -227,7 +227,7 @@ _ENCODINGS = {
 LEAST_BYTES = 1 << 16
 """Smaller contents are stored whole: a second file costs more than it saves."""
 
-MOST_SHARE = 0.5
+MAX_SHARE = 0.5
 """The maximum size of an overlay, relative to the size of the whole content.
 
 Two files are read as fast as one if the second is small.
@@ -306,4 +306,4 @@ def most_bytes(whole_bytes: int, sizes: Collection[int]) -> float:
 
     ``sizes`` are those of the base and the contents over it.
     """
-    return min(whole_bytes * MOST_SHARE, sum(sizes) / len(sizes))
+    return min(whole_bytes * MAX_SHARE, sum(sizes) / len(sizes))

@@ -53,7 +53,7 @@ from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 from snapshots.timelines.steps import Steps
 
-_MOST_CANDIDATES = 50
+_MAX_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20
 
 
@@ -118,7 +118,7 @@ class Past:
             raise InvalidArgument("hash", reason)
         require_complete(self._catalog, history)
         fitting = self._catalog.changes.packages_of_prefix(text)
-        some = dict(islice(sorted(fitting.items()), _MOST_CANDIDATES))
+        some = dict(islice(sorted(fitting.items()), _MAX_CANDIDATES))
         # Some of the stored changes may belong to removed revisions.
         histories = self.hash_histories(history, some)
         if len(histories) > 1 or len(some) < len(fitting):
@@ -294,7 +294,7 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
 # contents before them. Therefore that result is stored separately from the comparison, under the
 # contents that were searched. It changes only if a content is inserted before them.
 
-MOST_CONTENTS = 200
+MAX_CONTENTS = 200
 """The maximum number of earlier contents that are read if changes are missing, newest first.
 
 Each takes some milliseconds of a thread that loads revisions, and a series can have thousands.
@@ -319,9 +319,9 @@ class EarlierContents(msgspec.Struct, frozen=True):
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The contents to read if changes are missing: the newest MOST_CONTENTS, newest first."""
+        """The contents to read if changes are missing: the newest MAX_CONTENTS, newest first."""
         digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
-        return tuple(islice(digests, MOST_CONTENTS))
+        return tuple(islice(digests, MAX_CONTENTS))
 
     @property
     def pairs(self) -> frozenset[Pair]:
@@ -370,7 +370,7 @@ def earlier_contents(
         revisions = before_base
     states = tuple(revision.digest for revision in reversed(revisions))
     earlier = EarlierContents(base.digest, head.digest, states, is_next)
-    if len(states) > MOST_CONTENTS:
+    if len(states) > MAX_CONTENTS:
         with suppress(CatalogError):
             return msgspec.structs.replace(earlier, is_kept=earlier.pairs <= catalog.counts.keys())
     return earlier

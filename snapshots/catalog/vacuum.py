@@ -24,11 +24,11 @@ from snapshots.catalog.storage import Found, translated
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
 
-LEAST = timedelta(hours=1)
-MOST = timedelta(days=7)
+MIN_AGE = timedelta(hours=1)
+MAX_AGE = timedelta(days=7)
 """After this time a table's log may no longer state when a file was unlisted."""
 
-_HOURS_OF_LEFTOVERS = LEAST // timedelta(hours=1)
+_HOURS_OF_LEFTOVERS = MIN_AGE // timedelta(hours=1)
 _DELETERS = 8
 _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
 """The suffixes of the files that cachelog writes; other files are never deleted."""
@@ -56,15 +56,15 @@ def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
     """Return the grace period in whole hours; raises InvalidArgument if it is unsafe."""
     if nothing_runs and not older_than:
         return older_than
-    if not LEAST <= older_than <= MOST:
+    if not MIN_AGE <= older_than <= MAX_AGE:
         reason = "a vacuum takes from 1h to 7d"
-        if older_than < LEAST:
+        if older_than < MIN_AGE:
             reason += (
                 ": an import that runs, or a server that has not looked since, still needs what "
                 "was just removed. Where none does, stop them all and say so with --nothing-runs"
             )
         raise InvalidArgument("older-than", reason)
-    return timedelta(hours=older_than // LEAST)
+    return timedelta(hours=older_than // MIN_AGE)
 
 
 def vacuum(
@@ -89,7 +89,7 @@ class _Vacuum:
         self._storage = self._contents.storage
         self._hours = older_than // timedelta(hours=1)
         self._until = time() - older_than.total_seconds()
-        self._unfinished_until = time() - min(older_than, LEAST).total_seconds()
+        self._unfinished_until = time() - min(older_than, MIN_AGE).total_seconds()
         self._progress = progress
         self._dry_run = dry_run
         self._old = OldChanges(self._storage, self._hours, progress, dry_run=dry_run)

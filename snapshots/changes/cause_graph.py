@@ -249,14 +249,14 @@ def _repeated(keys: Keys) -> Keys:
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
 
 
-MOST_PAIRS_PER_NODE = 4
+MAX_PAIRS_PER_NODE = 4
 """Maximum number of pairs per node of the two graphs; real ones rarely need more than one.
 
 Cycles of different lengths have as many pairs as the product of their lengths. If there are more
 pairs, the most distant ones are not followed.
 """
 
-MOST_STEPS = 1_000
+MAX_STEPS = 1_000
 """Maximum length of a chain of dependencies from a pair; real ones end after about 100."""
 
 
@@ -302,7 +302,7 @@ class _Walk:
         self._base, self._head = base, head
         self._join = EdgeJoin(base, head)
         self._stated = is_stated(base), is_stated(head)
-        self._most = MOST_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
+        self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
         self._numbers: dict[int, int] = {}
         self._edges: list[tuple[Edges, Edges]] = []
         self._twice: list[Edges] = []
@@ -315,7 +315,7 @@ class _Walk:
         levels = []
         while len(level):
             levels.append(level)
-            if len(self._numbers) > self._most or len(levels) > MOST_STEPS:
+            if len(self._numbers) > self._most or len(levels) > MAX_STEPS:
                 break
             level = self._step(level)
         return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))

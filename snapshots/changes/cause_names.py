@@ -45,7 +45,7 @@ from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
 OF_NO_PACKAGE = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
 """The kinds that explain only what no other cause does: one cause for all packages."""
 
-MOST_TOGETHER = 50
+MAX_TOGETHER = 50
 """Maximum number of causes that are listed together with another.
 
 If everything changed, thousands may occur together, and each would list all others.

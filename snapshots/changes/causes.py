@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from snapshots.changes.cause_graph import PairGraph, walk
 from snapshots.changes.cause_names import (
-    MOST_TOGETHER,
+    MAX_TOGETHER,
     OF_NO_PACKAGE,
     CauseName,
     CauseNaming,
@@ -293,10 +293,10 @@ class Causes:
     def together_with(self, number: int) -> list[int]:
         """Return the numbers of the causes that are involved in exactly the same specs.
 
-        If there are more than MOST_TOGETHER, return the most frequent ones.
+        If there are more than MAX_TOGETHER, return the most frequent ones.
         """
-        alike = self._alike[self.set_of(number)][: MOST_TOGETHER + 1]
-        return [other for other in alike if other != number][:MOST_TOGETHER]
+        alike = self._alike[self.set_of(number)][: MAX_TOGETHER + 1]
+        return [other for other in alike if other != number][:MAX_TOGETHER]
 
     def num_together(self, number: int) -> int:
         """Return the number of other causes that are involved in exactly the same specs."""

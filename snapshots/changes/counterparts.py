@@ -25,7 +25,7 @@ are both still free is selected in this order. A pair precedes another if, in th
 A share is the size of the intersection divided by that of the union, and 1 if both are empty.
 
 Counterparts vote, so they are determined repeatedly: first without votes, then with the votes of
-the previous counterparts, until the votes no longer change, at most ``MOST_ROUNDS`` times.
+the previous counterparts, until the votes no longer change, at most ``MAX_ROUNDS`` times.
 
 Candidates that differ only in the hash are ranked together as a class, with the same result: 5,000
 equal specs on each side are one pair of classes. Only if more than ``MAX_CLASSES`` different
@@ -313,7 +313,7 @@ class Counterparts(msgspec.Struct, frozen=True, dict=True):
         return sum(array.nbytes for array in rows) + _TIE_BYTES * num_ties
 
 
-MOST_ROUNDS = 10
+MAX_ROUNDS = 10
 """Maximum number of rounds of voting; for real caches, votes are stable after a few."""
 
 
@@ -332,7 +332,7 @@ def find_counterparts(
     """
     search = _Search(base, removed, head, added, apart)
     pairs = search.pairs()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if not search.vote(pairs):
             break
         pairs = search.pairs()

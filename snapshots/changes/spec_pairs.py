@@ -40,7 +40,7 @@ PATH_SEPARATOR = "/"
 """The separator of the names of a path in a document; none of the names contains it."""
 
 
-MOST_NESTED = 5_000
+MAX_NESTED = 5_000
 """Maximum number of dependencies, nearest first, in a document; real specs reach about 400."""
 
 
@@ -186,9 +186,9 @@ class SpecPair:
         below = self.below
         return Below(
             below.shared,
-            below.differing[:MOST_NESTED],
-            below.only_base[:MOST_NESTED],
-            below.only_head[:MOST_NESTED],
+            below.differing[:MAX_NESTED],
+            below.only_base[:MAX_NESTED],
+            below.only_head[:MAX_NESTED],
         )
 
     @cached_property

@@ -17,7 +17,7 @@ _MAX_VERSIONS = 3
 _NEW_ONE_IN = 40
 _LOST_ONE_IN = 12
 _OUTAGE_EVERY = 7
-_MOST_AFFECTED = 0.25
+_MAX_AFFECTED = 0.25
 _WIDEST = 5
 
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
@@ -113,7 +113,7 @@ class DemoCache:
 
         ``left`` has the number of specs that change with each package that may be edited.
         """
-        most = _MOST_AFFECTED * self._num_specs
+        most = _MAX_AFFECTED * self._num_specs
         ranked = sorted(left, key=left.__getitem__)
         widest = [name for name in ranked if left[name] <= most][-_WIDEST:] or ranked[:1]
         if widest:
@@ -124,7 +124,7 @@ class DemoCache:
 
     def _edit_near_leaves(self, left: dict[str, int]) -> None:
         """Edit packages with few dependents."""
-        packages, most = self._steady_size, _MOST_AFFECTED * self._num_specs / 3
+        packages, most = self._steady_size, _MAX_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
                 fitting = [name for name in left if left[name] <= most]

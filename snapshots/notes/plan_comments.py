@@ -10,10 +10,10 @@ from snapshots.changes.reasons import REASONS
 from snapshots.notes.changelog import Changelog
 from snapshots.notes.templates import shipped, variables
 
-MOST_CHARACTERS = 65_536
+MAX_CHARACTERS = 65_536
 """Maximum number of characters in a comment on GitHub."""
 
-_MOST_SPECS = 2_000
+_MAX_SPECS = 2_000
 """Maximum number of listed specs; the line of a spec has at least 30 characters."""
 
 _CUT = "\n\n... and more than there is room for.\n"
@@ -42,7 +42,7 @@ def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
             "stacks": frame.stacks.at(row),
             "reason": REASONS[reasons[row]].value,
         }
-        for row in plan.to_build[:_MOST_SPECS].tolist()
+        for row in plan.to_build[:_MAX_SPECS].tolist()
     ]
 
 
@@ -68,7 +68,7 @@ def comment(
             "to_build": _specs_to_build(plan),
         }
     )
-    if len(text) <= MOST_CHARACTERS:
+    if len(text) <= MAX_CHARACTERS:
         return text
-    cut = text[: MOST_CHARACTERS - len(_CUT)]
+    cut = text[: MAX_CHARACTERS - len(_CUT)]
     return cut[: cut.rfind("\n")] + _CUT

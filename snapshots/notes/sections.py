@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_names import MOST_TOGETHER
+from snapshots.changes.cause_names import MAX_TOGETHER
 from snapshots.changes.causes import CauseCount, Causes
 from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
@@ -214,7 +214,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     ``kind`` is the value of a CauseKind. ``num_specs`` is the number of specs whose main cause it
     is, so these numbers add up; ``num_involved`` is the number of specs in which it is involved.
-    ``together`` has the keys of causes that are involved in the same specs: the first MOST_TOGETHER
+    ``together`` has the keys of causes that are involved in the same specs: the first MAX_TOGETHER
     of ``num_together``, those that explain the most specs in scope first. ``facts`` are the facts
     of the package itself that differ. ``build_cost`` is that of the ``num_specs`` specs; None
     without costs.
@@ -375,7 +375,7 @@ def rebuilds_of(
     for count in counts:
         number, name = count.number, causes.name_of(count.number)
         together = alike[causes.set_of(number)]
-        named = [key for key in together[: MOST_TOGETHER + 1] if key != name.key]
+        named = [key for key in together[: MAX_TOGETHER + 1] if key != name.key]
         entries.append(
             CauseEntry(
                 key=name.key,
@@ -386,7 +386,7 @@ def rebuilds_of(
                 title=cause_title(name),
                 facts=causes.facts_of(number),
                 why_unknown=causes.why_unknown(number),
-                together=named[:MOST_TOGETHER],
+                together=named[:MAX_TOGETHER],
                 num_together=len(together) - 1,
                 num_specs=count.num_specs,
                 num_involved=count.num_involved,

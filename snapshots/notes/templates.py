@@ -238,7 +238,7 @@ def story(neighbours: Neighbours, explanation: Explanation) -> str:
     return story_of(changelog(base, neighbours.head, explanation, most_specs=0))
 
 
-MOST_IN_FEEDS = 20
+MAX_IN_FEEDS = 20
 """Maximum number of commits listed in an entry of a feed."""
 
 
@@ -248,7 +248,7 @@ def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
     if not commits:
         return ""
     title = f"<h3>{commits_title(commits)} ({len(commits):,})</h3>"
-    lines = [sentences.html(commit_sentence(commit)) for commit in commits[:MOST_IN_FEEDS]]
+    lines = [sentences.html(commit_sentence(commit)) for commit in commits[:MAX_IN_FEEDS]]
     if more := len(commits) - len(lines):
         lines.append(f"{more:,} more")
     items = "\n".join(f"<li>{line}</li>" for line in lines)

@@ -19,7 +19,7 @@ from snapshots.models import CauseKind
 from snapshots.recipes.commits import Between, Commit, Links, Recipes
 from snapshots.texts import short_digest
 
-MOST_DEPENDENTS = 20
+MAX_DEPENDENTS = 20
 """Maximum number of commits at the level DEPENDENT per cause."""
 
 
@@ -172,7 +172,7 @@ class Attribution:
             above = self._commits_of_any(of_package, dependents.get(package or "", ()))
             of_stacks = self._commits_of_any(of_stack, self.stacks(number) if of_stack else ())
             if above:
-                found[number] = _at_level(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
+                found[number] = _at_level(CommitLevel.DEPENDENT, above[:MAX_DEPENDENTS])
             elif package and of_stacks:
                 found[number] = _at_level(CommitLevel.STACK, of_stacks)
             elif bumps:

@@ -274,7 +274,7 @@ TIERS: tuple[tuple[Fact, ...], ...] = (
 """What two counterparts have in common beside package and architecture, most first."""
 
 
-MOST_ROUNDS = 10
+MAX_ROUNDS = 10
 """How often counterparts are found anew with the votes of the last ones."""
 
 
@@ -305,7 +305,7 @@ def counterparts(base: State, head: State) -> dict[str, str]:
 def counterparts_and_ties(base: State, head: State) -> Counterparts:
     """Return the counterparts of two states."""
     found = _found(base, head, Counter())
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         last, found = found, _found(base, head, votes(base, head, found.pairs))
         if found == last:
             break

@@ -186,7 +186,7 @@ def test_nothing_to_build(small: Path) -> None:
 
 def test_comment_is_truncated_at_a_line_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So it is if its fixed parts alone exceed the limit."""
-    monkeypatch.setattr(plan_comments, "MOST_CHARACTERS", 300)
+    monkeypatch.setattr(plan_comments, "MAX_CHARACTERS", 300)
     text = plan_for(small, small_lock_file(), "--format", "markdown").out
     assert len(text) <= 300
     assert text.endswith("\n\n... and more than there is room for.\n")

@@ -26,7 +26,7 @@ from snapshots.timelines.spans import LastSeen, last_seen
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
 
-_MOST_LISTED = 10
+_MAX_LISTED = 10
 _LONGEST_GROUP = 30
 
 
@@ -150,7 +150,7 @@ def check_lines(checked: Checked) -> Iterator[str]:
 
 
 def _best_lines(checked: Checked) -> Iterator[str]:
-    covered = checked.covered[:_MOST_LISTED]
+    covered = checked.covered[:_MAX_LISTED]
     requested = checked.lookup.requested
     columns = [
         TAG,

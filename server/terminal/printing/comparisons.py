@@ -47,7 +47,7 @@ from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, si
 # -- changes with their reasons
 
 
-_MOST_MATCHES = 3
+_MAX_MATCHES = 3
 """Maximum number of hashes that the error for an ambiguous prefix lists."""
 
 
@@ -107,8 +107,8 @@ class ReportedComparison(SideComparison[SideInfo, Library], frozen=True, dict=Tr
             reason = f"no changed spec has a hash that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
         if len(matches) > 1:
-            hashes = distinct_prefixes([match.change.hash for match in matches[:_MOST_MATCHES]])
-            more = ", ..." if len(matches) > _MOST_MATCHES else ""
+            hashes = distinct_prefixes([match.change.hash for match in matches[:_MAX_MATCHES]])
+            more = ", ..." if len(matches) > _MAX_MATCHES else ""
             named = ", ".join(f"/{text}" for text in hashes) + more
             reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
             raise InvalidArgument("HASH", reason)
@@ -346,7 +346,7 @@ def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
 
 
 _BELOW_CAUSE = " " * 6
-_MOST_TOGETHER = 5
+_MAX_TOGETHER = 5
 """Maximum number of causes listed that occur together with another."""
 
 
@@ -392,7 +392,7 @@ def _cause_and_others(causes: Causes, number: int) -> str:
     """Return a cause, followed in parentheses by those that occur together with it."""
     text = cause_title(causes.name_of(number))
     if together := causes.together_with(number):
-        others = [cause_title(causes.name_of(other)) for other in together[:_MOST_TOGETHER]]
+        others = [cause_title(causes.name_of(other)) for other in together[:_MAX_TOGETHER]]
         more = causes.num_together(number) - len(others)
         text += f" (together with {', '.join(others)}{f' and {more:,} more' if more else ''})"
     return text

@@ -39,9 +39,9 @@ Counts = Sequence[tuple[str, int]]
 """Values, each with its number of specs."""
 
 _FACETS = ("target", "platform", "operating_system", "compiler")
-_MOST_SAME = 5
-_MOST_DEPENDENTS = 20
-_MOST_AMBIGUOUS = 5
+_MAX_SAME = 5
+_MAX_DEPENDENTS = 20
+_MAX_AMBIGUOUS = 5
 _REF_AND_SUBJECT = 2
 
 
@@ -164,7 +164,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("Hashes", listings.proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
-                ("The same as", few(list(map(title, self.same)), _MOST_SAME)),
+                ("The same as", few(list(map(title, self.same)), _MAX_SAME)),
                 *_facet_labels(self.facets),
             ]
         )
@@ -446,7 +446,7 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
         reason = f"{title(revision)} has none that begins with {prefix!r}"
         raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
     if len(rows) > 1:
-        specs = map(frame.spec, rows[:_MOST_AMBIGUOUS])
+        specs = map(frame.spec, rows[:_MAX_AMBIGUOUS])
         named = {spec.hash: versioned(spec.name, spec.version) for spec in specs}
         raise AmbiguousHash(prefix, named, len(rows))
     return frame.hashes.at(rows[0])
@@ -542,7 +542,7 @@ def _dependent_lines(dependents: Sequence[Spec] | None) -> Iterator[str]:
         return
     needs = "needs" if len(dependents) == 1 else "need"
     yield f"{counted(len(dependents), 'spec')} {needs} it directly:"
-    for spec in dependents[:_MOST_DEPENDENTS]:
+    for spec in dependents[:_MAX_DEPENDENTS]:
         yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}")
-    if len(dependents) > _MOST_DEPENDENTS:
-        yield f"  and {len(dependents) - _MOST_DEPENDENTS:,} more"
+    if len(dependents) > _MAX_DEPENDENTS:
+        yield f"  and {len(dependents) - _MAX_DEPENDENTS:,} more"

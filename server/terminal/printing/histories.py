@@ -47,7 +47,7 @@ _INDENT = " " * 4
 _WIDEST_BAR = 40
 _NARROWEST_BAR = 10
 
-MOST_CHANGED = 10
+MAX_CHANGED = 10
 """Maximum number of packages listed in an entry of a series."""
 
 _AT_FIRST, _AT_ONCE = 24, 64
@@ -222,7 +222,7 @@ def _series_entry(
     point: GrowthPoint, reasons: Mapping[SpecChangeReason, int], packages: Sequence[PackageCounts]
 ) -> LogEntry:
     """Return an entry with totals by reason and the packages with most changes."""
-    most_changed = nlargest(MOST_CHANGED, packages, _weight)
+    most_changed = nlargest(MAX_CHANGED, packages, _weight)
     lines = list(_count_lines(point.counts, reasons))
     if most_changed:
         lines += ["", *_bars(most_changed)]
@@ -526,7 +526,7 @@ CAUSES_FORMAT = 1
 """The version of the document of ``causes``."""
 
 _BLOCKS = "·▁▂▃▄▅▆▇█"
-_MOST_BLOCKS = 32
+_MAX_BLOCKS = 32
 """Maximum number of bars; if there are more revisions, each bar represents several."""
 
 
@@ -611,7 +611,7 @@ def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
 
 def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
     """Return one bar per revision, or per several: the number of specs explained in them."""
-    step = max(1, -(-len(revisions) // _MOST_BLOCKS))
+    step = max(1, -(-len(revisions) // _MAX_BLOCKS))
     places = {revision: place // step for place, revision in enumerate(revisions)}
     heights = [0] * -(-len(revisions) // step)
     for point in cause.points:

@@ -32,7 +32,7 @@ from snapshots.texts import counted, size
 KEEP_LIST_FORMAT = 1
 """The version of the document that ``keep-list --json`` prints."""
 
-_MOST_CELLS = 10
+_MAX_CELLS = 10
 
 # -- costs
 
@@ -226,10 +226,10 @@ class Kept(msgspec.Struct, frozen=True):
             text += f", {counted(rest.num_unknown, 'spec')} of unknown size"
         yield from wrapped(text)
         yield f"nothing is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
-        for package, stack, target in rest.cells[:_MOST_CELLS]:
+        for package, stack, target in rest.cells[:_MAX_CELLS]:
             cell = f"{package} {stack or '(no stack)'} {target}"
             yield from wrapped(f"  {styles.removed('-')} {cell}")
-        if (more := len(rest.cells) - _MOST_CELLS) > 0:
+        if (more := len(rest.cells) - _MAX_CELLS) > 0:
             yield styles.quiet(f"  and {counted(more, 'cell')} more")
         for lock in self.checked:
             num_left = lock.num_lost + lock.num_absent

@@ -34,7 +34,7 @@ from snapshots.texts import counted, nearest_hint, nearest_or_first, quoted
 FORMAT = 1
 """The version of the document that ``plan --json`` prints."""
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 _NOTES = (
     "summary",
     "causes",
@@ -165,9 +165,9 @@ def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator
     for change in planned.plan.downgrades:
         yield from wrapped(f"downgraded: {styles.name(change.name)} {_downgrade_text(change)}")
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
-    yield from comparisons.coverage_cell_lines(cells[:_MOST_LISTED])
-    if len(cells) > _MOST_LISTED:
-        yield styles.quiet(f"and {len(cells) - _MOST_LISTED:,} more are lost")
+    yield from comparisons.coverage_cell_lines(cells[:_MAX_LISTED])
+    if len(cells) > _MAX_LISTED:
+        yield styles.quiet(f"and {len(cells) - _MAX_LISTED:,} more are lost")
     if report is not None:
         yield from verdicts.verdict_lines(report)
 
@@ -221,7 +221,7 @@ def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> It
     for stack in planned.stack_plans:
         lines = [
             f"downgraded: {change.name} {_downgrade_text(change)}"
-            for change in stack.downgrades[:_MOST_LISTED]
+            for change in stack.downgrades[:_MAX_LISTED]
         ]
         if stack.coverage_lost:
             lines.append(

@@ -50,7 +50,7 @@ from snapshots.timelines.spans import LastSeen
 FORMAT = 1
 """The version of the documents of ``holes``, ``twins`` and ``impact``."""
 
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -252,9 +252,9 @@ class RevisionTwins(msgspec.Struct, frozen=True):
     def _group_lines(self, group: TwinGroup, saved: Rows) -> Iterator[str]:
         frame, rows = self.place.frame, group.rows.tolist()
         name = versioned(frame.package.at(rows[0]), frame.version.at(rows[0]))
-        hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MOST_NAMES + 1, " / ")
+        hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MAX_NAMES + 1, " / ")
         yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
-        titles = few(list(map(twins_title, self._causes_of(group))), _MOST_NAMES)
+        titles = few(list(map(twins_title, self._causes_of(group))), _MAX_NAMES)
         text = f"  {titles}; joined, they save {counted(len(saved), 'spec')}"
         yield from wrapped(text, " " * 6)
 
@@ -363,7 +363,7 @@ class LaterChange(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """Return the change in words."""
-        causes = few(list(map(cause_title, self.causes)), _MOST_NAMES)
+        causes = few(list(map(cause_title, self.causes)), _MAX_NAMES)
         were = "was" if self.num_specs == 1 else "were"
         rebuilt = f"{counted(self.num_specs, 'spec')} {were} built again"
         return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{rebuilt}"
@@ -417,7 +417,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
         of_packages = f"of {counted(counts.num_packages, 'package')}"
         text = f"{specs}, {of_packages}, would be built again"
         if self.packages:
-            text += f" if {styles.name(few(self.packages, _MOST_NAMES))} changed"
+            text += f" if {styles.name(few(self.packages, _MAX_NAMES))} changed"
         if counts.size is not None:
             text += f": {size(counts.size)}"
         if counts.build_cost is not None:

@@ -37,7 +37,7 @@ FORMAT = 1
 
 _INDENT = " " * 6
 _ARROW = " → "
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 class ComparedSpecs(msgspec.Struct, frozen=True):
@@ -163,8 +163,8 @@ def _some(frame: Frame, rows: Sequence[int]) -> str:
     """Return the number of matching specs, and the first of them."""
     if not rows:
         return "no such spec"
-    hashes = [frame.hashes.at(row) for row in rows[:_MOST_NAMED]]
-    more = ", ..." if len(rows) > _MOST_NAMED else ""
+    hashes = [frame.hashes.at(row) for row in rows[:_MAX_NAMED]]
+    more = ", ..." if len(rows) > _MAX_NAMED else ""
     named = ", ".join(f"/{short_hash(text)}" for text in hashes) + more
     return f"{len(rows):,} such specs: {named}"
 

@@ -118,7 +118,7 @@ LONGEST_TEXT = 200
 LONGEST_PATH = 4_096
 """Maximum number of characters of a path."""
 
-MOST_GLOBS = 500
+MAX_GLOBS = 500
 """Maximum number of globs in a list."""
 
 DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in CoverageDimension}
@@ -245,8 +245,8 @@ _Path = Annotated[
     ),
 ]
 _Globs = Annotated[
-    _Text | Annotated[tuple[_Text, ...], Meta(min_length=1, max_length=MOST_GLOBS)],
-    _not(f"neither a text of 1 to {LONGEST_TEXT} characters nor a list of 1 to {MOST_GLOBS} such"),
+    _Text | Annotated[tuple[_Text, ...], Meta(min_length=1, max_length=MAX_GLOBS)],
+    _not(f"neither a text of 1 to {LONGEST_TEXT} characters nor a list of 1 to {MAX_GLOBS} such"),
 ]
 _Number = Annotated[int, Meta(ge=0, le=10**15 - 1)]
 
@@ -878,7 +878,7 @@ def _form(hint: Any) -> str | None:
     )
 
 
-MOST_RULES = 500
+MAX_RULES = 500
 """Maximum number of rules in a file."""
 
 SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")

@@ -53,7 +53,7 @@ from snapshots.texts import nearest_hint, nearest_names, quoted
 
 # -- the list of tags and stacks
 
-_MOST_TAGS = 20
+_MAX_TAGS = 20
 
 
 class StackIndex(msgspec.Struct, frozen=True):
@@ -98,10 +98,10 @@ def chosen_tags(
 
 def _tags_for_error(tags: Sequence[str], name: str) -> str:
     """Return tags for an error: the first ones if there are many, and those similar to a name."""
-    first = ", ".join(tags[:_MOST_TAGS]) or "none"
-    if len(tags) <= _MOST_TAGS:
+    first = ", ".join(tags[:_MAX_TAGS]) or "none"
+    if len(tags) <= _MAX_TAGS:
         return first
-    more = f"{len(tags) - _MOST_TAGS:,} more"
+    more = f"{len(tags) - _MAX_TAGS:,} more"
     return f"{first} and {more}{nearest_hint(nearest_names(name, tags))}"
 
 

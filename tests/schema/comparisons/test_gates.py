@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import MOST_RULES, RuleInput, RuleKind
-from schema.documents.documents import MOST_WEIGHED
+from schema.comparisons.gates import MAX_RULES, RuleInput, RuleKind
+from schema.documents.documents import MAX_WEIGHED
 from schema.fields.connections import PAGE_MAX
 from schema.limits import Limits
 from snapshots.catalog.library import judged
@@ -158,8 +158,8 @@ def test_errors_name_rule_and_key(world: World, rule: dict[str, Any], message: s
 def test_number_of_rules_is_limited(world: World) -> None:
     """Per request."""
     rule = {"name": "a", "forbid": "spec-removed"}
-    assert len(check(world, *[rule] * MOST_RULES)["rules"]) == MOST_RULES
-    assert fault(world, *[rule] * (MOST_RULES + 1)) == "rules: there are 51; there may be 50"
+    assert len(check(world, *[rule] * MAX_RULES)["rules"]) == MAX_RULES
+    assert fault(world, *[rule] * (MAX_RULES + 1)) == "rules: there are 51; there may be 50"
 
 
 def test_number_of_breaches_is_limited(world: World) -> None:
@@ -202,7 +202,7 @@ def test_each_part_of_a_rule_has_a_cost() -> None:
         + [{"name": "a", "require": "a ^b"}] * 4
     )
     assert cost(*twenty) < Limits().max_cost
-    assert MOST_RULES <= MOST_WEIGHED
+    assert MAX_RULES <= MAX_WEIGHED
     queries = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
     assert cost(*queries) > Limits().max_cost
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost

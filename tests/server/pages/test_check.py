@@ -12,7 +12,7 @@ from lxml import html
 
 from server.pages.addresses import Address, query_string
 from server.pages.check import RESULT, address_of
-from server.pages.filters import MOST_MISSING, missing_groups
+from server.pages.filters import MAX_MISSING, missing_groups
 from server.pages.renderer import MINUS, Renderer
 from snapshots.models import Spec
 from tests.server.pages.api_answers import page_data
@@ -172,9 +172,9 @@ def test_groups_share_the_limit_of_specs() -> None:
     """The largest first; each states its number of specs."""
     seen = {"lastSeen": {"digest": "a"}, "goneIn": {"digest": "b"}, "reason": "PACKAGE_GONE"}
     never = {"lastSeen": None, "goneIn": None, "reason": None}
-    groups = missing_groups([never] * 2 + [seen] * MOST_MISSING)
+    groups = missing_groups([never] * 2 + [seen] * MAX_MISSING)
     assert [(group.title, group.num_specs, len(group.specs)) for group in groups] == [
-        ("package gone", MOST_MISSING, MOST_MISSING),
+        ("package gone", MAX_MISSING, MAX_MISSING),
         ("", 2, 0),
     ]
 

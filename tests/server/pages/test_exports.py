@@ -227,7 +227,7 @@ def test_all_rows_are_of_one_content(
 ) -> None:
     """Although the tag may name another while the table is sent."""
     catalog = small(tmp_path)
-    monkeypatch.setattr(exports, "_MOST", 7)
+    monkeypatch.setattr(exports, "_MAX_ROWS", 7)
     digest = catalog.history.resolve("develop").digest
     with application(Settings(catalog=str(tmp_path))) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
@@ -243,7 +243,7 @@ def test_interrupted_table_is_an_error(
 ) -> None:
     """The client notices, and the log has the reason."""
     small(tmp_path)
-    monkeypatch.setattr(exports, "_MOST", 3)
+    monkeypatch.setattr(exports, "_MAX_ROWS", 3)
     monkeypatch.setattr(exports, "_PATIENCE", 0.0)
     settings = Settings(catalog=str(tmp_path), cost_per_minute=60)
     with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
@@ -269,7 +269,7 @@ def test_disconnect_ends_an_export(
 ) -> None:
     """No further piece is queried."""
     small(tmp_path)
-    monkeypatch.setattr(exports, "_MOST", 1)
+    monkeypatch.setattr(exports, "_MAX_ROWS", 1)
     answered, send, has_ended = Export._answered, Export.send_rows, threading.Event()
 
     async def slowly(self: Export, after: str | None) -> Answered:

@@ -24,7 +24,7 @@ from tests.server.servers import application
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
-_MOST = 240
+_MAX_PAGES = 240
 """Maximum number of pages: all kinds, and a few of each."""
 
 _A_KIND = 2 if IS_QUICK else 9
@@ -47,7 +47,7 @@ def test_no_text_becomes_markup(client: httpx.Client) -> None:
     kinds = {page.path: compile_path(page.path)[0] for page in PAGES} | {"/check": None}
     waiting, seen, counts_by_kind = [*_BEGINNINGS], set[str](), dict.fromkeys(kinds, 0)
     all_faults = []
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_PAGES:
         address = waiting.pop(0)
         path = address.partition("?")[0]
         kind = next((name for name, route in kinds.items() if route and route.match(path)), path)

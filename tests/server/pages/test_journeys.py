@@ -21,7 +21,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
-MOST_ACTIONS = 4
+MAX_ACTIONS = 4
 ARM = a_spec("arm", target="neoverse_v1", stacks=("e4s-arm", "root"))
 X86, NEWER = a_spec("old"), a_spec("new", version="1.14.6")
 ZLIB = a_spec("zlib", name="zlib", version="1.3")
@@ -109,7 +109,7 @@ class Visit:
 
     def _count(self) -> None:
         self.num_actions += 1
-        assert self.num_actions <= MOST_ACTIONS
+        assert self.num_actions <= MAX_ACTIONS
         settle(self.browser)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.pages.charts import MOST_POINTS, Line, bars, line
+from server.pages.charts import MAX_POINTS, Line, bars, line
 
 COUNTS = st.integers(0, 10**7)
 
@@ -66,7 +66,7 @@ def test_line_stays_in_its_box(values: list[int | None]) -> None:
     assert (drawn.first, drawn.last) == (present[0], present[-1])
     assert (drawn.lowest, drawn.highest) == (min(present), max(present))
     points = [point for piece in points_of(drawn.path) for point in piece]
-    assert len(points) <= 2 * MOST_POINTS
+    assert len(points) <= 2 * MAX_POINTS
     assert all(0 <= x <= 101 and 0 <= y <= 50 for x, y in points)
 
 
@@ -102,4 +102,4 @@ def test_largest_bar_is_drawn() -> None:
     drawn = bars([1] * 500 + [9] + [1] * 200, [0] * 701, width=102, height=50)
     assert drawn
     assert "v-25" in drawn.up
-    assert drawn.up.count("M") <= MOST_POINTS
+    assert drawn.up.count("M") <= MAX_POINTS

@@ -129,7 +129,7 @@ def test_matrix() -> None:
 
 def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty cells count; a row is shown completely or not at all."""
-    monkeypatch.setattr(filters, "MOST_FIELDS", 6)
+    monkeypatch.setattr(filters, "MAX_FIELDS", 6)
     matrix = filters.coverage_matrix(cells(("a", "1"), ("b", "2"), ("c", "3"), ("c", "4")))
     assert ([names[0] for names, _ in matrix.rows], matrix.columns) == (["a", "b"], ["1", "2"])
     assert matrix.num_shown == 2
@@ -150,7 +150,7 @@ def test_notes_become_a_part_of_a_page() -> None:
 
 def test_long_lists_in_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as necessary; the number of omitted lines is stated."""
-    monkeypatch.setattr(filters, "MOST_CHARACTERS", 1_700)
+    monkeypatch.setattr(filters, "MAX_CHARACTERS", 1_700)
     shown, are_shortened = filters.notes_body(notes_of(*("x" * 20 for _ in range(1_234))))
     assert shown.count("<li>xx") == 50
     assert "<li><em>and 1,184 more</em></li>" in shown
@@ -159,7 +159,7 @@ def test_long_lists_in_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_lists_of_hashes_are_shortened_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are last and longest, and specs have their own tab."""
-    monkeypatch.setattr(filters, "MOST_CHARACTERS", 1_500)
+    monkeypatch.setattr(filters, "MAX_CHARACTERS", 1_500)
     lists = [
         f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
         + "".join(f"<li>{title} {number}</li>\n" for number in range(count))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.cause_names import CUT, MOST_TOGETHER
+from snapshots.changes.cause_names import CUT, MAX_TOGETHER
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind
@@ -72,7 +72,7 @@ def test_main_causes() -> None:
 
 def test_joint_causes_are_truncated() -> None:
     """A cause lists the largest joint causes, and counts all of them."""
-    names = [f"p{number:03}" for number in range(3 * MOST_TOGETHER)]
+    names = [f"p{number:03}" for number in range(3 * MAX_TOGETHER)]
     below = [[node(f"{name}:{side}", version=side) for name in names] for side in "12"]
     base, head = (
         side_of([node(f"a:{side}", *(f"{name}:{side}" for name in names))], below[place])
@@ -80,10 +80,10 @@ def test_joint_causes_are_truncated() -> None:
     )
     causes = causes_of(base, head)
     assert [record.num_together for record in records(causes)] == [len(names) - 1] * len(names)
-    last = 2 * MOST_TOGETHER
-    assert records(causes)[last].together == tuple(range(MOST_TOGETHER))
+    last = 2 * MAX_TOGETHER
+    assert records(causes)[last].together == tuple(range(MAX_TOGETHER))
     assert records(causes)[3].together == tuple(
-        number for number in range(MOST_TOGETHER + 1) if number != 3
+        number for number in range(MAX_TOGETHER + 1) if number != 3
     )
 
 
@@ -158,7 +158,7 @@ def test_shortest_path() -> None:
 
 def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dependencies below the limit are not followed, and the cause says so."""
-    monkeypatch.setattr(cause_graph, "MOST_STEPS", 3)
+    monkeypatch.setattr(cause_graph, "MAX_STEPS", 3)
 
     def chain(side: int) -> Side:
         outside = [
@@ -173,7 +173,7 @@ def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
     (cause,) = records(causes_of(chain(1), chain(2)))
     assert (cause.kind, cause.package, cause.why_unknown) == (CauseKind.UNKNOWN, "p3", CUT)
-    monkeypatch.setattr(cause_graph, "MOST_STEPS", 10)
+    monkeypatch.setattr(cause_graph, "MAX_STEPS", 10)
     assert [record.title for record in records(causes_of(chain(1), chain(2)))] == [
         "p4 1 → 2",
         "p5 changed, it is not known why",

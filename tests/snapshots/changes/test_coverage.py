@@ -58,7 +58,7 @@ def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> 
     assert changes == model.coverage(base, head, [dimension.value for dimension in dimensions])
 
 
-@given(pairs(), DIMENSIONS, st.sampled_from([1, 40, coverage_module._MOST_MARKED]))
+@given(pairs(), DIMENSIONS, st.sampled_from([1, 40, coverage_module._MAX_MARKED]))
 @example(([], []), [], 40)
 def test_against_the_model(
     states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension], most: int
@@ -68,7 +68,7 @@ def test_against_the_model(
     Combinations are marked in a table, or numbered first if there are too many.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(coverage_module, "_MOST_MARKED", most)
+        patched.setattr(coverage_module, "_MAX_MARKED", most)
         base, head = map(State, states)
         check(base, head, dimensions)
 

@@ -152,7 +152,7 @@ def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
         f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> rebuilt 2 specs "
         "and reached 3</li>\n</ul>\n"
     )
-    monkeypatch.setattr(templates, "MOST_IN_FEEDS", 1)
+    monkeypatch.setattr(templates, "MAX_IN_FEEDS", 1)
     assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))
     assert story() == ""
     unknown = RecipesChange(None, None, None, "not available", Links())

@@ -106,7 +106,7 @@ def test_all_of_the_past_counts_where_its_changes_are_kept(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the series is; no content of it is read."""
-    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 0)
+    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 0)
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     library = Library(catalog)
     library.explain(base, head)
@@ -118,11 +118,11 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is of less than is known by then, and the same library tells the whole."""
-    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
+    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     earlier = catalog_returned.earlier_contents(catalog, catalog.history, base, head)
     assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
-    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
+    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 1)
     older = forget_changes(catalog)
     library = Library(older)
     assert returned(library, base, head) == hashes("b")

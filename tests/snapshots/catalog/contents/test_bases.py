@@ -69,7 +69,7 @@ def test_what_is_laid_over_another(
     before: str | None, share: float, is_laid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What takes little of what it would take whole, where that is not little itself."""
-    monkeypatch.setattr(overlays, "MOST_SHARE", share)
+    monkeypatch.setattr(overlays, "MAX_SHARE", share)
     files = {
         "a": (file("a"),),
         "b": laid("b", "a", 100_000),

@@ -27,7 +27,7 @@ from tests.snapshots.notes.atom.test_feeds import PAST, grown
 from tests.snapshots.notes.stories import BASE, HEAD, explained, log_between, revision
 
 NUM_MANY = 2_000
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 def elements(story: str) -> set[str]:
@@ -71,7 +71,7 @@ def test_feed_of_long_stories_is_bounded() -> None:
     stories = dict.fromkeys(neighbours_in_feed(history, "develop"), story)
     assert len(stories) == NUM_STORIES
     document = series_feed(history, "develop", Somewhere(), counts={}, stories=stories).xml
-    assert len(document) < MOST_BYTES
+    assert len(document) < MAX_BYTES
     assert read_feed(document).entries[0].content[0].value.startswith("<p>All 2,000 specs")
 
 
