@@ -1,12 +1,13 @@
 """What tests of removal share: small catalogs, clocks set back, and the stored files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from time import time
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -96,6 +97,18 @@ def hours_ago(hours: float = 2) -> Iterator[None]:
     """Date commits within the context some hours back."""
     with mock.patch.object(delta, "time", return_value=time() - hours * 3_600):
         yield
+
+
+def running_before(owner: type, method: str, action: Callable[[], object]) -> Any:
+    """Patch a method of a class: its first call within the context calls an action before."""
+    real, actions = getattr(owner, method), iter([action])
+
+    def wrapper(*arguments: Any, **options: Any) -> Any:
+        for each in actions:
+            each()
+        return real(*arguments, **options)
+
+    return mock.patch.object(owner, method, wrapper)
 
 
 def facts(revisions: list[RevisionInfo]) -> list[tuple[str, int]]:

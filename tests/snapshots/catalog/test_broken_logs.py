@@ -33,7 +33,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def log(template: Path, tmp_path: Path) -> Path:
-    """Return the log of a copy."""
+    """Return the log of a copy of the template."""
     shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path / "revisions" / "_delta_log"
 
@@ -49,7 +49,7 @@ def reason(log: Path) -> str | None:
 
 
 def writing(name: str, data: bytes) -> Callable[[Path], None]:
-    """Return a function that writes other bytes to a file."""
+    """Return a function that overwrites a file."""
 
     def write(log: Path) -> None:
         (log / name).write_bytes(data)
@@ -89,23 +89,23 @@ BREAKAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
 
 
 @pytest.mark.parametrize(("breakage", "expected"), BREAKAGES.values(), ids=BREAKAGES)
-def test_the_file_at_fault(
+def test_broken_file_is_named(
     log: Path, breakage: Callable[[Path], None], expected: str | None
 ) -> None:
-    """It is named with what is wrong; a log that can be read is not accused."""
+    """The reason names it and describes the damage; a readable log has no reason."""
     breakage(log)
-    found = reason(log)
+    text = reason(log)
     if expected is None:
-        assert found is None
+        assert text is None
     else:
-        assert found is not None
-        assert found.startswith("revisions/_delta_log")
-        assert expected in found
+        assert text is not None
+        assert text.startswith("revisions/_delta_log")
+        assert expected in text
 
 
 @pytest.mark.parametrize("name", ["a number in a line", "half a checkpoint", "no beginning"])
 def test_readers_and_importers(log: Path, name: str) -> None:
-    """Their errors name that very file, and what to do."""
+    """Their errors name the file, and the remedy."""
     breakage, expected = BREAKAGES[name]
     breakage(log)
     catalog = Catalog(str(log.parent.parent))
@@ -114,26 +114,25 @@ def test_readers_and_importers(log: Path, name: str) -> None:
             use()
 
 
-STOOD_IN_FOR = ["garbage", "a list", "a gap", "two gaps", "a checkpoint for the beginning"]
-
-
-@pytest.mark.parametrize("name", STOOD_IN_FOR)
-def test_what_a_checkpoint_stands_in_for(log: Path, name: str) -> None:
-    """Commits that a checkpoint has are not missed."""
+@pytest.mark.parametrize(
+    "name", ["garbage", "a list", "a gap", "two gaps", "a checkpoint for the beginning"]
+)
+def test_commits_before_a_checkpoint_are_not_needed(log: Path, name: str) -> None:
+    """The checkpoint includes their actions."""
     BREAKAGES[name][0](log)
     catalog = Catalog(str(log.parent.parent))
     catalog.refresh()
     assert len(catalog.history.revisions) == 2 * (COMMITS - 1)
 
 
-def test_a_broken_log_of_specs(log: Path) -> None:
-    """What is published is still read; publishing says which file is at fault and what to do."""
+def test_broken_log_of_specs(log: Path) -> None:
+    """Published contents can be read; the error of an import names the file and the remedy."""
     catalog = Catalog(str(log.parent.parent))
     specs_log = Path(catalog.location, "specs", "_delta_log")
     removing("*.checkpoint.parquet")(specs_log)
     writing(commit(2), b"garbage")(specs_log)
     catalog.refresh()
-    assert all(len(catalog.load(it)) for it in catalog.history.digests)
+    assert all(len(catalog.load(digest)) for digest in catalog.history.digests)
     with pytest.raises(
         CatalogError, match=r": specs/_delta_log/0+2\.json .*; restore it from a copy"
     ):

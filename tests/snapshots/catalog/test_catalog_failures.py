@@ -36,7 +36,7 @@ FOREIGN: dict[str, tuple[str, Callable[[Catalog, str], object], str]] = {
 
 
 @pytest.mark.parametrize(("table", "use", "reason"), FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_table(
+def test_foreign_table(
     table: str, use: Callable[[Catalog, str], object], reason: str, tmp_path: Path
 ) -> None:
     """A table with other columns is an error of one line, not an empty catalog."""
@@ -52,7 +52,7 @@ def test_a_foreign_table(
 
 
 def test_leftovers_of_another_version(tmp_path: Path) -> None:
-    """What an import of the same content left that wrote other bytes does not stand twice."""
+    """A killed import may have written a content as other bytes; its rows exist once."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
     rows = with_columns(with_digest(Content.of(specs_of(1))), SPECS.names)
@@ -62,8 +62,8 @@ def test_leftovers_of_another_version(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "specs").to_pyarrow_table().num_rows == 10 + 11
 
 
-def test_a_catalog_of_before(tmp_path: Path) -> None:
-    """A catalog whose rows name no files is read by the table's log, and goes on growing."""
+def test_catalog_without_files_in_its_rows(tmp_path: Path) -> None:
+    """Files are found by the log of the table, and the catalog can be published to."""
     contents = [Content.of(specs_of(number)) for number in range(2)]
     rows = pa.concat_tables(map(with_digest, contents))
     write_deltalake(tmp_path / "specs", rows, partition_by=["digest"])
@@ -84,8 +84,8 @@ def test_a_catalog_of_before(tmp_path: Path) -> None:
     assert assert_is_sound(reader) == [0, 1, 2]
 
 
-def test_a_column_that_this_version_does_not_know(tmp_path: Path) -> None:
-    """Older catalogs have ``file_tails``, newer ones may have others; both are read, and grow."""
+def test_unknown_column(tmp_path: Path) -> None:
+    """Older catalogs have ``file_tails``, newer ones may have others: both can be published to."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
     rows = pa.table(DeltaTable(tmp_path / "revisions").to_pyarrow_table())
@@ -111,8 +111,8 @@ def assert_is_sound(catalog: Catalog) -> list[int]:
     return states[0][::-1]
 
 
-def test_an_import_that_dies_between_its_commits(tmp_path: Path) -> None:
-    """Specs and changes without a revision are not visible; the same import later uses them."""
+def test_import_that_is_killed_between_its_commits(tmp_path: Path) -> None:
+    """Specs and changes without a revision are invisible; the same import later reuses them."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
     publish_killed(catalog, 1, RevisionsTable, "append")
@@ -127,10 +127,10 @@ def test_an_import_that_dies_between_its_commits(tmp_path: Path) -> None:
     assert DeltaTable(str(tmp_path / "specs")).to_pyarrow_table().num_rows == 10 + 11
 
 
-def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever file cannot be written: one line names it, and nothing is lost or in the way.
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the file that cannot be written, and published states remain.
 
-    The first limits are too small for the specs, the others for the comparisons and checkpoints.
+    The first limits are too small for the specs, the others for comparisons and checkpoints.
     """
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 2)
     full = tmp_path / "full"
@@ -153,14 +153,16 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert assert_is_sound(catalog) == [*expected, 3]
         failures.add(failure)
     assert None in failures
-    assert all(it is None or re.search(r"\.parquet: File too large$", it) for it in failures)
+    assert all(
+        message is None or re.search(r"\.parquet: File too large$", message) for message in failures
+    )
 
 
 @pytest.mark.parametrize(("conflicts", "is_refused"), [(3, False), (99, True)])
 def test_conflicts(
     conflicts: int, *, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that another import came in between is done again, but not for ever."""
+    """A commit that conflicts with another import is repeated, up to a limit."""
     failures = iter(range(conflicts))
 
     commit = DeltaTable.create_write_transaction
@@ -181,7 +183,7 @@ def test_conflicts(
         assert assert_is_sound(catalog) == [0]
 
 
-def test_one_catalog_in_several_threads(tmp_path: Path) -> None:
+def test_concurrent_threads(tmp_path: Path) -> None:
     """Threads may publish, refresh and load with one catalog at the same time."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)

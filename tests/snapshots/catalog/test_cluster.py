@@ -39,18 +39,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def test_a_worker_answers_in_bytes() -> None:
-    """Errors of ours are answers, too: they would lose their data on the way."""
+def test_worker_returns_pickled_results() -> None:
+    """Errors of cachelog are results, too: Daft would lose their attributes."""
     worker = _Worker(halve)
     assert pickle.loads(worker(pickle.dumps(8))) == 4  # noqa: S301
     error = pickle.loads(worker(pickle.dumps(7)))  # noqa: S301
     assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
 
 
-def test_a_cluster_runs_the_same_program(
-    cluster: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the order of the items, also where they are more than one program takes."""
+def test_results_of_a_cluster(cluster: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the order of the items, also if there are more than one program takes."""
     monkeypatch.setattr("snapshots.catalog.cluster._AT_ONCE", 2)
     numbers = range(0, 14, 2)
     with mapping(halve, "there", numbers, cluster=ADDRESS) as results:
@@ -59,8 +57,8 @@ def test_a_cluster_runs_the_same_program(
 
 
 @pytest.mark.usefixtures("cluster")
-def test_what_a_cluster_says_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its last line, without colours, and the address."""
+def test_failure_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the last line of the failure, without colours, and the address."""
 
     def fail(*_arguments: object, **_options: object) -> None:
         raise ConnectionError("\x1b[36mtrace\x1b[39m\nray client connection timeout")
@@ -75,8 +73,8 @@ def test_what_a_cluster_says_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_error_on_a_cluster_comes_out_as_it_is() -> None:
-    """The error of a content is raised as on one machine."""
+def test_error_on_a_cluster() -> None:
+    """It is raised as it is by a local program."""
     with (
         pytest.raises(SourceError, match="there: 3 is odd"),
         mapping(halve, "there", [2, 3, 4], cluster=ADDRESS) as results,

@@ -1,4 +1,4 @@
-"""The table ``costs``: replaced as a whole, and optional."""
+"""The optional table ``costs``, which each import replaces."""
 
 from pathlib import Path
 
@@ -28,8 +28,8 @@ def cost(catalog: Catalog) -> BuildCost | None:
     return None if costs is None else costs.total(np.array([0]))
 
 
-def test_each_import_replaces_what_was_there(catalog: Catalog) -> None:
-    """Others see it with their next refresh; without rows there are none."""
+def test_imports_replace_the_costs(catalog: Catalog) -> None:
+    """Other processes see the costs with their next refresh; a table without rows has none."""
     other = Catalog(catalog.location)
     assert cost(catalog) is None
     catalog.costs.replace(rows((None, "zlib", 5.0, None), (None, "png", 1.0, None)))
@@ -44,8 +44,8 @@ def test_each_import_replaces_what_was_there(catalog: Catalog) -> None:
     assert cost(other) is None
 
 
-def test_a_damaged_file_is_named(catalog: Catalog) -> None:
-    """What it takes to build is not made up of what is left."""
+def test_damaged_file(catalog: Catalog) -> None:
+    """The error names it: no costs are computed from the rest."""
     catalog.costs.replace(rows((None, "zlib", 5.0, None)))
     (file,) = (Path(catalog.location) / "costs").glob("*.parquet")
     file.write_bytes(b"PAR1")
@@ -53,8 +53,8 @@ def test_a_damaged_file_is_named(catalog: Catalog) -> None:
         cost(Catalog(catalog.location))
 
 
-def test_a_broken_log_is_no_table(catalog: Catalog) -> None:
-    """There are no costs then; a new import says what is broken."""
+def test_broken_log(catalog: Catalog) -> None:
+    """The catalog has no costs; an import of costs fails with the reason."""
     catalog.costs.replace(rows((None, "zlib", 5.0, None)))
     for file in (Path(catalog.location) / "costs/_delta_log").iterdir():
         file.write_text("{")
@@ -64,7 +64,7 @@ def test_a_broken_log_is_no_table(catalog: Catalog) -> None:
 
 
 def test_costs_are_copied(catalog: Catalog, tmp_path: Path) -> None:
-    """A backup has them."""
+    """A backup includes the costs."""
     catalog.costs.replace(rows((None, "zlib", 5.0, None)))
     backup(catalog.location, str(tmp_path / "copy"))
     assert cost(Catalog(str(tmp_path / "copy"))) == BuildCost(5.0, None, None, 1, 0)

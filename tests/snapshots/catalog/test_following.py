@@ -12,7 +12,7 @@ from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.keeping import publish
 
 ROUND = 6
-"""So many calls of ``refresh`` send each kind of request."""
+"""Number of calls of ``refresh`` that send each kind of request."""
 
 
 def remove_tables(catalog: Catalog, *tables: str) -> None:
@@ -22,11 +22,11 @@ def remove_tables(catalog: Catalog, *tables: str) -> None:
             catalog.storage.remove(f"{table}/{path}")
 
 
-def test_a_catalog_in_a_bucket(bucket: Emulator) -> None:
-    """Each look says that there is none, until there is; then a look is one request.
+def test_catalog_in_a_bucket(bucket: Emulator) -> None:
+    """Polling an idle catalog is one request, and an error before the catalog exists.
 
-    What is published is seen at the second one, and what is kept of revisions that were there
-    before when the log of the history has its turn.
+    A publication is seen by the second poll, and stored changes of earlier revisions when it is the
+    turn of the log of the history.
     """
     publisher = Catalog("s3://bucket/followed")
     reader = Catalog(publisher.location)
@@ -37,13 +37,15 @@ def test_a_catalog_in_a_bucket(bucket: Emulator) -> None:
     publish(publisher, 0, 0)
     assert follower.refresh()
     for number in range(1, 3):
-        for _ in range(ROUND + number):  # so that each has its turn after an import
+        for _ in range(ROUND + number):  # so that each kind has its turn after an import
             follower.refresh()
         before = bucket.num_requests()
         assert [follower.refresh() for _ in range(8)] == [False] * 8
         requests = bucket.requests()[before:]
         assert len(requests) == 8
-        assert all("GET /bucket/followed/" in it and "_delta_log/" in it for it in requests)
+        assert all(
+            "GET /bucket/followed/" in request and "_delta_log/" in request for request in requests
+        )
         publish(publisher, number, number)
         assert sorted(follower.refresh() for _ in range(2)) == [False, True]
         assert reader.history.revisions == publisher.history.revisions
@@ -56,10 +58,10 @@ def test_a_catalog_in_a_bucket(bucket: Emulator) -> None:
     assert reader.state > state
 
 
-def test_an_outage_and_another_catalog(bucket: Emulator) -> None:
-    """A look fails soon, with the store's own reason; what was known stays, and it goes on.
+def test_outage_and_replaced_catalog(bucket: Emulator) -> None:
+    """Polling fails soon, with the reason of the store, and the history remains.
 
-    A catalog in the place of another is seen, though its commits have the same versions and sizes.
+    A catalog that replaces another is seen, even if its commits have the same versions and sizes.
     """
     first = Catalog("s3://bucket/replaced")
     publish(first, 0, 0)
@@ -67,15 +69,15 @@ def test_an_outage_and_another_catalog(bucket: Emulator) -> None:
     follower = Follower(reader)
     for _ in range(ROUND):
         follower.refresh()
-    known = reader.history
+    history = reader.history
     with bucket.failing():
         assert httpx.get(bucket.url).status_code == 503
         for _ in range(ROUND):
             with pytest.raises(CatalogError, match=r"503 Service Unavailable|Out of order"):
                 follower.refresh()
         with pytest.raises(CatalogError):
-            reader.load(known.revisions[0].digest)
-    assert reader.history is known
+            reader.load(history.revisions[0].digest)
+    assert reader.history is history
     before = first.storage.sizes("revisions/_delta_log")
     remove_tables(first, "revisions", "specs", *HISTORY_TABLES)
     second = Catalog(first.location)
@@ -85,8 +87,8 @@ def test_an_outage_and_another_catalog(bucket: Emulator) -> None:
     assert reader.history.revisions == second.history.revisions
 
 
-def test_a_folder(tmp_path: Path) -> None:
-    """Each look is a whole one: there is no store to spare."""
+def test_catalog_in_a_folder(tmp_path: Path) -> None:
+    """Each poll is a complete refresh, as folders have no cost per request."""
     catalog = Catalog(str(tmp_path / "catalog"))
     follower = Follower(Catalog(catalog.location))
     with pytest.raises(NoCatalog):

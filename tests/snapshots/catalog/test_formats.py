@@ -1,4 +1,4 @@
-"""The format number of a catalog, which older versions of cachelog refuse if it is too high."""
+"""The format number of a catalog: older versions of cachelog refuse newer formats."""
 
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ def without_format(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("number", ["2", "1.5", "\x1b[1m"])
-def test_a_newer_format(catalog: Catalog, number: str) -> None:
-    """It is refused in one sentence, wherever a catalog is read or written."""
+def test_newer_format(catalog: Catalog, number: str) -> None:
+    """It is refused in one sentence, by readers and writers."""
     assert table(catalog).metadata().configuration[FORMAT] == "1"
     table(catalog).alter.set_table_properties({FORMAT: number}, raise_if_not_exists=False)
     reader = Catalog(catalog.location)
@@ -63,8 +63,8 @@ def test_a_newer_format(catalog: Catalog, number: str) -> None:
     assert table(catalog).to_pyarrow_table().num_rows == 1
 
 
-def test_a_catalog_of_before(catalog: Catalog) -> None:
-    """It is of the first format, and states so from its next import on."""
+def test_catalog_without_a_format(catalog: Catalog) -> None:
+    """It has the first format, which its next import records."""
     without_format(catalog)
     reader = Catalog(catalog.location)
     assert len(reader.require_history().revisions) == 1
@@ -73,10 +73,10 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
     assert len(Catalog(catalog.location).require_history().revisions) == 2
 
 
-def test_a_catalog_of_before_beside_another_import(
+def test_concurrent_imports_record_the_format(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An import that states the format is not in the way of another that does so, too."""
+    """Two imports that record the format at the same time succeed."""
     without_format(catalog)
     set_properties, others = TableAlterer.set_table_properties, iter([1])
 

@@ -1,8 +1,9 @@
-"""Imports from locations: the same result in one process or several, in parts or as a whole."""
+"""Imports from locations: the same result in one process or several, in parts or in one piece."""
 
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,12 @@ from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.parallel_import import _read, _Sent, packing, publish_locations
+from snapshots.catalog.parallel_import import packing, publish_locations
 from snapshots.catalog.publication import Publication
-from snapshots.contents import PackedSnapshot, Snapshot
+from snapshots.contents import PackedSnapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
-from snapshots.sources.pages.folders import PagesPart, read_apart
-from snapshots.sources.reports import Asked, PartReader, Report
+from snapshots.sources.pages.folders import read_apart
+from snapshots.sources.reports import Asked, Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put
@@ -42,9 +43,7 @@ def published(
     opened = Catalog(str(catalog))
     return publish_locations(
         [*map(str, locations)],
-        lambda found: opened.publish(
-            found, taken_at=MOMENT, make_pairs=partial(changes_of_pairs, jobs=jobs)
-        ),
+        partial(opened.publish, taken_at=MOMENT, make_pairs=partial(changes_of_pairs, jobs=jobs)),
         catalog=opened,
         tags=tags,
         settings=READ,
@@ -53,79 +52,80 @@ def published(
     )
 
 
-def held(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
+def stored(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
     """Return the files of contents, all rows of revisions, and the stored pairs."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
     files = {file.path for digest in opened.history.digests for file in opened.files_of(digest)}
     rows = {
-        (it.tag, it.digest, it.taken_at, it.num_packages, it.num_specs, it.num_stacks, it.source)
-        for it in opened.history.revisions
+        (
+            row.tag,
+            row.digest,
+            row.taken_at,
+            row.num_packages,
+            row.num_specs,
+            row.num_stacks,
+            row.source,
+        )
+        for row in opened.history.revisions
     }
     return files, rows, set(opened.counts)
 
 
+def mapping_here(
+    read: Callable[[Any], Any], _location: str, parts: Sequence[Any], **_options: object
+) -> Any:
+    """Read the parts in this process, as workers do."""
+    return nullcontext(map(pickle.loads(pickle.dumps(read)), parts))  # noqa: S301
+
+
 @pytest.mark.usefixtures("processes")
-def test_the_same_whoever_reads(tmp_path: Path) -> None:
-    """Digests, rows, the very bytes of files, and what changed between neighbours."""
+def test_same_result_in_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digests, rows, the bytes of files, and the changes between neighbours are equal."""
     pages = tree(tmp_path / "pages")
     alone = published(tmp_path / "alone", pages)
     others = published(tmp_path / "others", pages, jobs=2)
-    assert [it.revision.tag for it in alone] == [it.revision.tag for it in others] == [*TAGS]
-    assert all(it.is_new and it.unkept is None for it in others)
-    assert held(tmp_path / "alone") == held(tmp_path / "others")
-    assert len(held(tmp_path / "others")[2]) == len(TAGS)
+    assert (
+        [publication.revision.tag for publication in alone]
+        == [publication.revision.tag for publication in others]
+        == [*TAGS]
+    )
+    assert all(publication.is_new and publication.unkept is None for publication in others)
+    assert stored(tmp_path / "alone") == stored(tmp_path / "others")
+    assert len(stored(tmp_path / "others")[2]) == len(TAGS)
+    monkeypatch.setattr("snapshots.catalog.parallel_import.mapping", mapping_here)
+    published(tmp_path / "here", pages, jobs=2)
+    assert stored(tmp_path / "here") == stored(tmp_path / "alone")
 
 
 @pytest.mark.usefixtures("processes")
-def test_states_of_one_tag_are_read_apart(tmp_path: Path) -> None:
-    """Each date is a part of its own, and nothing is read twice."""
+def test_states_of_one_tag_are_separate_parts(tmp_path: Path) -> None:
+    """Each date is a part, and nothing is read twice."""
     for tag in TAGS:
         put(tmp_path / "pages" / tag / "zlib" / "specs.md", page("zlib", "z", tag, tag="develop"))
     steps: list[int | None] = []
     report = Report(progress=lambda _task, _done, total: steps.append(total))
-    made = published(tmp_path / "catalog", tmp_path / "pages", jobs=2, report=report)
-    days = [f"develop-{it.revision.taken_at:%Y-%m-%d}" for it in made]
+    publications = published(tmp_path / "catalog", tmp_path / "pages", jobs=2, report=report)
+    days = [f"develop-{publication.revision.taken_at:%Y-%m-%d}" for publication in publications]
     assert days == [*TAGS]
     assert steps == [3, 3, 3, 3]
 
 
-def test_what_a_worker_sends(tmp_path: Path) -> None:
-    """Contents come back as they were, with their rows if they are new, and what was skipped."""
-    catalog = Catalog(str(tmp_path / "catalog"))
-    files = [str(it) for it in sorted(tree(tmp_path / "pages").rglob("specs.md"))]
-    bad = put(tmp_path / "bad" / "specs.md", b"no page")
-    part = PagesPart([*files, str(bad)], str(tmp_path), (), 0, len(files) + 1)
-    for is_known in (False, True):
-        catalog.refresh(missing_ok=True)
-        work = partial(_read, catalog.reader(), READ, True)
-        sent: _Sent = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work))(part)))  # noqa: S301
-        received = sent.part
-        expected = PartReader(READ, Report(skip_bad=True), Snapshot.summary).here(part)
-        assert received.states == expected.states == {(tag, None) for tag in TAGS}
-        assert [it.summary() for it in received.snapshots] == expected.snapshots
-        assert [it.location for it in sent.skipped] == [str(bad)]
-        for found in received.snapshots:
-            assert (found.rows is None) is is_known
-        catalog.publish(received.snapshots)
-    assert {it.tag for it in catalog.history.revisions} == {*TAGS}
-
-
 @pytest.mark.usefixtures("processes")
-def test_the_first_error_of_the_input_is_raised(tmp_path: Path) -> None:
-    """With place and reason, whichever worker was first; nothing is published."""
+def test_first_error_of_the_input_is_raised(tmp_path: Path) -> None:
+    """It has location and reason, whichever worker failed first; nothing is published."""
     pages = tree(tmp_path / "pages")
     bad = put(pages / TAGS[1] / "zlib" / "specs.md", b"---\ntitle: zlib\nspec_details: [\n---\n")
     put(pages / TAGS[2] / "hdf5" / "specs.md", b"no page")
     with pytest.raises(SourceError) as caught:
         published(tmp_path / "catalog", pages, jobs=2)
     assert caught.value.location == str(bad)
-    assert held(tmp_path / "catalog") == (set(), set(), set())
+    assert stored(tmp_path / "catalog") == (set(), set(), set())
 
 
 @pytest.mark.usefixtures("processes")
-def test_skipped_files_are_reported_in_their_order(tmp_path: Path) -> None:
-    """And what is odd; a tag that has nothing else is left out."""
+def test_skipped_files_are_reported_in_order(tmp_path: Path) -> None:
+    """Warnings are, too; a tag without other files is not published."""
     pages = tree(tmp_path / "pages")
     for tag in TAGS[1:]:
         for file in (pages / tag).rglob("*.md"):
@@ -133,19 +133,19 @@ def test_skipped_files_are_reported_in_their_order(tmp_path: Path) -> None:
     odd = page("hdf5", "a", tag=TAGS[0], meta={"num_specs": 7})
     put(pages / TAGS[0] / "hdf5" / "specs.md", odd)
     reports = [Report(skip_bad=True), Report(skip_bad=True)]
-    found = [
-        published(tmp_path / str(number), pages, jobs=number + 1, report=report)
-        for number, report in enumerate(reports)
-    ]
-    assert [[it.revision.tag for it in some] for some in found] == [[TAGS[0]]] * 2
-    assert [str(it) for it in reports[0].skipped] == [str(it) for it in reports[1].skipped]
+    for number, report in enumerate(reports):
+        folder = tmp_path / str(number)
+        (publication,) = published(folder, pages, jobs=number + 1, report=report)
+        assert publication.revision.tag == TAGS[0]
+    assert [*map(str, reports[0].skipped)] == [*map(str, reports[1].skipped)]
     assert len(reports[0].skipped) == 6
-    assert reports[0].warnings == reports[1].warnings
-    assert ["num_specs says 7" in it for it in reports[0].warnings] == [True]
+    (warning,) = reports[0].warnings
+    assert "num_specs says 7" in warning
+    assert reports[1].warnings == [warning]
 
 
-def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
-    """Unless it is damaged there: then it is replaced."""
+def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
+    """Unless the stored content is damaged: then it is replaced."""
     pages = tree(tmp_path / "pages")
     published(tmp_path / "catalog", pages)
     catalog = Catalog(str(tmp_path / "catalog"))
@@ -156,54 +156,49 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
 
     def rows() -> list[bool]:
         with packing(catalog, READ, Report()) as reader:
-            found = read_apart([str(pages)], Asked(), reader)
-            return [it.rows is not None for it in found]
+            snapshots = read_apart([str(pages)], Asked(), reader)
+            return [snapshot.rows is not None for snapshot in snapshots]
 
     assert rows() == [False, False, False]
     damaged.write_bytes(whole[::-1])
     assert rows() == [False, True, False]
     again = published(tmp_path / "catalog", pages)
-    assert [(it.is_new, it.is_mended) for it in again] == [
-        (False, False),
-        (False, True),
-        (False, False),
-    ]
+    assert not any(publication.is_new for publication in again)
+    assert [publication.is_mended for publication in again] == [False, True, False]
 
 
-def test_nothing_is_nothing(tmp_path: Path) -> None:
-    """Where all was skipped, that is said instead of a success."""
+def test_nothing_to_publish(tmp_path: Path) -> None:
+    """If all files are skipped, the import fails."""
     file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
-    report = Report(skip_bad=True)
     with pytest.raises(NothingToPublish):
-        published(tmp_path / "catalog", file, report=report)
-    assert len(report.skipped) == 1
+        published(tmp_path / "catalog", file, report=Report(skip_bad=True))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_tags_that_are_mixed_in_folders(tmp_path: Path, jobs: int) -> None:
-    """Only all pages together say what a tag has, so they are read again as one part."""
+def test_tags_mixed_in_folders(tmp_path: Path, jobs: int) -> None:
+    """The content of a tag depends on all pages, which are read again as one part."""
     for folder, tags in {"one": ("develop", "main"), "two": ("main", "develop")}.items():
         for name, tag in zip("ab", tags, strict=True):
             file = tmp_path / "pages" / folder / name / "specs.md"
             put(file, page(f"{folder}-{name}", f"{folder}-{name}", tag=tag, meta={"num_specs": 9}))
     report = Report()
-    found = published(tmp_path / "catalog", tmp_path / "pages", jobs=jobs, report=report)
-    assert {it.revision.tag: it.revision.num_packages for it in found} == {"develop": 2, "main": 2}
+    publications = published(tmp_path / "catalog", tmp_path / "pages", jobs=jobs, report=report)
+    revisions = [publication.revision for publication in publications]
+    assert {each.tag: each.num_packages for each in revisions} == {"develop": 2, "main": 2}
     assert len(report.warnings) == 4
 
 
 @pytest.mark.parametrize("other", [None, "develop-2025-01-19"])
-def test_one_tag_under_another_name(tmp_path: Path, other: str | None) -> None:
-    """Also where the pages of a second folder cannot be read, so that one tag alone is stated."""
+def test_tag_under_another_name(tmp_path: Path, other: str | None) -> None:
+    """Also if the pages of a second folder cannot be read, so that only one tag is stated."""
     put(tmp_path / "pages" / "a" / "x" / "specs.md", page("x", "x", tag="develop"))
     put(tmp_path / "pages" / "b" / "y" / "specs.md", b"no page" if other is None else page("y"))
     report = Report(skip_bad=True)
     if other is None:
-        (found,) = published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
-        assert found.revision.tag == "mine"
-        assert [it.rpartition(": ")[2] for it in report.warnings] == [
-            "says tag develop; published as mine"
-        ]
+        (made,) = published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
+        assert made.revision.tag == "mine"
+        (warning,) = report.warnings
+        assert warning.endswith(": says tag develop; published as mine")
         return
     with pytest.raises(CachelogError, match="mine fits no tag of the pages"):
         published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
@@ -227,21 +222,22 @@ Outcome = tuple[set[tuple[str, str, int]], list[str]] | str
 
 
 def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Outcome:
-    """Return the contents by tag and the skipped places, or the error."""
+    """Return the contents by tag and the skipped locations, or the error."""
     report = Report(skip_bad=skip_bad)
     try:
-        found = {(it.tag, it.summary().digest, it.summary().num_specs) for it in publish(report)}
+        summaries = [(each.tag, each.summary()) for each in publish(report)]
     except CachelogError as error:
         return str(error)
-    return found, sorted(map(str, report.skipped))
+    contents = {(tag, summary.digest, summary.num_specs) for tag, summary in summaries}
+    return contents, sorted(map(str, report.skipped))
 
 
 @examples(60)
 @given(TREES, st.sampled_from([(), ("develop",), ("mine",), ("*",)]), st.booleans())
-def test_part_by_part_as_all_at_once(
+def test_parts_and_the_entire_input_agree(
     pages: dict[tuple[tuple[str, str], str], bytes], tags: tuple[str, ...], skip_bad: bool
 ) -> None:
-    """Whatever the folders are, and whatever the pages say: the same snapshots, or an error."""
+    """The snapshots or errors are the same, regardless of folders and pages."""
     with TemporaryDirectory() as text_of_folder:
         folder = Path(text_of_folder)
         for ((above, tag), name), data in pages.items():
@@ -253,24 +249,25 @@ def test_part_by_part_as_all_at_once(
 
         def apart(report: Report) -> Iterator[PackedSnapshot]:
             catalog = Catalog(str(folder / "catalog"))
-            found = publish_locations(
-                locations, list, catalog=catalog, tags=tags, settings=READ, report=report
+            return iter(
+                publish_locations(
+                    locations, list, catalog=catalog, tags=tags, settings=READ, report=report
+                )
             )
-            return iter(found)
 
-        expected, found = outcome(whole, skip_bad=skip_bad), outcome(apart, skip_bad=skip_bad)
+        expected, actual = outcome(whole, skip_bad=skip_bad), outcome(apart, skip_bad=skip_bad)
         if isinstance(expected, str) and "fits no tag" not in expected:
-            assert isinstance(found, str)
+            assert isinstance(actual, str)
         elif isinstance(expected, tuple) and not expected[0]:
-            assert found == str(NothingToPublish())
+            assert actual == str(NothingToPublish())
         else:
-            assert found == expected
+            assert actual == expected
 
 
-def test_workers_far_away_receive_whole_paths(
+def test_remote_workers_receive_absolute_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their folders are others than that of the importer."""
+    """Their working directories differ from that of the importer."""
     tree(tmp_path / "pages")
     monkeypatch.chdir(tmp_path)
     paths: list[str] = []

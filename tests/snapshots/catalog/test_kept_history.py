@@ -1,4 +1,4 @@
-"""The stored history, by imports or filled in later, is equal to that of the contents."""
+"""The stored history, by imports or filled in later, equals that of the contents."""
 
 import shutil
 from collections.abc import Callable
@@ -13,10 +13,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.past import fill, missing_pairs, prepare
@@ -24,7 +24,7 @@ from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.history import Pair
-from snapshots.models import NOTHING, Spec
+from snapshots.models import NOTHING
 from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
@@ -51,9 +51,9 @@ def catalog(tmp_path: Path) -> Catalog:
 @examples(20, in_suite=3)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
-    """The same history comes of it, with every pair, by several catalogs that write in turn.
+    """The same history results from several catalogs that write in turn.
 
-    So it does where it is made later, some pairs at first and then the others.
+    Also if the pairs are filled in later, in two steps.
     """
     snapshots = snapshots_of(past)
     random.shuffle(snapshots)
@@ -61,7 +61,7 @@ def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
         importers = [Catalog(f"{folder}/catalog") for _ in range(2)]
         for group in grouped(snapshots, random):
             made = random.choice(importers).publish(group)
-            assert not any(it.unkept for it in made)
+            assert not any(publication.unkept for publication in made)
         reader = Catalog(f"{folder}/catalog")
         reader.refresh()
         check(reader, past_of(reader, past))
@@ -79,24 +79,11 @@ def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
         check(older, past_of(older, past))
 
 
-def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> None:
-    """What was known of the two around it stays, and is no longer needed."""
-    first, middle, last = states("ab", "abc", "bc")
-    catalog.publish([first, last])
-    assert set(catalog.counts) == set(pairs([first, last]))
-    catalog.publish([middle])
-    assert set(catalog.counts) == {*pairs([first, last]), *pairs([first, middle, last])}
-    assert set(catalog.history.pairs) == set(pairs([first, middle, last]))
-    history = Library(catalog).past.hash_history(catalog.history, hash_of("c"))
-    assert history is not None
-    assert [it.first.taken_at for it in history.spans] == [day(1)]
-
-
 @pytest.mark.parametrize("is_same", [False, True])
-def test_an_import_beside_another(catalog: Catalog, *, is_same: bool) -> None:
-    """A revision that another import put between is compared with its neighbours at last.
+def test_concurrent_imports(catalog: Catalog, *, is_same: bool) -> None:
+    """A revision that another import adds in between is compared with its neighbours.
 
-    What both publish is there once.
+    A revision that both publish is stored once.
     """
     first, middle, last = states("ab", "abc", "bc")
     catalog.publish([first])
@@ -114,8 +101,8 @@ def test_an_import_beside_another(catalog: Catalog, *, is_same: bool) -> None:
     assert missing_pairs(catalog, catalog.history) == []
 
 
-def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
-    """It is published; what changed from the damaged one is made once that is mended."""
+def test_import_after_a_damaged_content(catalog: Catalog) -> None:
+    """It is published; its changes are computed after the damaged content is repaired."""
     first, second = states("ab", "bc")
     catalog.publish([first])
     for file in (Path(catalog.location) / "specs").glob("*/*.parquet"):
@@ -136,7 +123,7 @@ def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
 
 
 def test_damaged_tables(catalog: Catalog) -> None:
-    """Revisions are read and published all the same; what the error advises mends the history."""
+    """Revisions are read and published; the advice of the error repairs the history."""
     first, second, third = states("ab", "bc", "cd")
     catalog.publish([first, second])
     reverse_files(catalog.location, "comparisons")
@@ -149,13 +136,11 @@ def test_damaged_tables(catalog: Catalog) -> None:
     forget(catalog, *TABLES)
     reader.refresh()
     assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
-    history = library.past.hash_history(reader.history, hash_of("a"))
-    assert history is not None
-    assert history.newest.taken_at == day(0)
+    assert library.past.hash_history(reader.history, hash_of("a")) is not None
 
 
 def reverse_files(location: str, table: str) -> None:
-    """Replace the bytes of the files of a table."""
+    """Reverse the bytes of the files of a table."""
     for file in Path(location, table).glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
 
@@ -165,8 +150,8 @@ def remove_table(location: str, table: str) -> None:
     shutil.rmtree(Path(location, table))
 
 
-def write_log(location: str, table: str) -> None:
-    """Replace the bytes of the log of a table."""
+def break_log(location: str, table: str) -> None:
+    """Overwrite the log of a table."""
     for file in Path(location, table, "_delta_log").iterdir():
         file.write_text("{")
 
@@ -197,7 +182,7 @@ DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
     *((table, reverse_files, f"{table}/.* does not have the bytes") for table in TABLES),
     ("changes", remove_table, "the table changes is missing"),
     ("hashes", remove_table, "the table hashes is missing"),
-    ("hashes", write_log, "hashes/_delta_log"),
+    ("hashes", break_log, "hashes/_delta_log"),
     ("comparisons", drop_columns, "it has no column packages, new_specs"),
     ("comparisons", append_without_packages, "packages"),
     ("comparisons", partial(write_nulls, value=None), "comparisons lacks values of removed_specs"),
@@ -217,13 +202,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage(
     template: Path, tmp_path: Path, table: str, damage: Callable[[str, str], None], reason: str
 ) -> None:
-    """The table is named to whoever reads its rows, with what to do about it."""
+    """Readers of its rows get an error that names the table and the remedy."""
     reader = copied(template, tmp_path)
     damage(reader.location, table)
     reader = Catalog(reader.location)
     prepare(reader)
     reader.refresh()
-    prepare(reader)  # which leaves the error to the first question
+    prepare(reader)  # which leaves the error to the first query
     library, history = Library(reader), reader.history
     with pytest.raises(CatalogError, match=f"{reason}.*; remove the tables comparisons, changes"):
         _ = (
@@ -234,7 +219,7 @@ def test_damage(
 
 
 def test_files_that_another_tool_merged(catalog: Catalog) -> None:
-    """Their rows say the same."""
+    """Their rows are the same."""
     *first, last = states("ab", "b", "abc")
     for some in (first, [last]):
         catalog.publish(some)
@@ -248,8 +233,8 @@ def test_files_that_another_tool_merged(catalog: Catalog) -> None:
     assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
-def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be kept keeps no revision from being published."""
+def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Revisions are published although their changes cannot be stored."""
 
     def failing(*_: object) -> None:
         raise OSError(28, "No space left on device", "changes")
@@ -265,36 +250,31 @@ def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.Mon
     assert fill(catalog, catalog.history.pairs).num_made == 1
 
 
-def test_beginnings_of_hashes(catalog: Catalog) -> None:
-    """One that fits is taken, several are named, and what can be none is refused."""
-    specs = [a_spec("a"), *(beginning_with(f"zzz{letter}") for letter in "abcdefgh")]
+def test_prefixes_of_hashes(catalog: Catalog) -> None:
+    """A prefix of one hash is accepted, one of several lists them; invalid prefixes are refused."""
+    hashes = [f"zzz{letter}".ljust(32, "a") for letter in "abcdefgh"]
+    specs = [a_spec("a"), *(a_spec(hash=digest) for digest in hashes)]
     catalog.publish([a_snapshot(specs, "develop", day(0))])
     library, history = Library(catalog), catalog.history
-    found = library.past.hash_history(history, hash_of("a")[:9])
-    assert found is not None
-    assert found.hash == hash_of("a")
+    history_of_hash = library.past.hash_history(history, hash_of("a")[:9])
+    assert history_of_hash is not None
+    assert history_of_hash.hash == hash_of("a")
     assert library.past.hash_history(history, "yyyyyy") is None
     with pytest.raises(AmbiguousHash, match=r"'zzz' begins 8 hashes: zzza.*, \.\.\.$") as caught:
         library.past.hash_history(history, "zzz")
-    assert list(caught.value.candidates.values()) == [f"{it.name}@{it.version}" for it in specs[1:]]
+    candidates = [f"{spec.name}@{spec.version}" for spec in specs[1:]]
+    assert list(caught.value.candidates.values()) == candidates
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
         with pytest.raises(InvalidArgument, match="is not a prefix of a hash"):
             library.past.hash_history(history, text)
-    # Where part of a hash could be meant, it is not taken for one that nobody has.
+    # A prefix is not treated as a hash that no revision has.
     for text in ("", "abc", "A" * 32, "a" * 33, "é" * 32):
         with pytest.raises(InvalidArgument, match="is not a hash, which is 32 characters"):
             library.past.holding(history, [hash_of("a"), text])
 
 
-def beginning_with(beginning: str) -> Spec:
-    """Return a spec whose hash starts with a prefix."""
-    return replace(a_spec(beginning), hash=beginning.ljust(32, "a"))
-
-
-def test_the_first_question_opens_no_table(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where somebody has prepared for it."""
+def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ``prepare``, the first query reads no log."""
     Catalog(catalog.location).publish(states("ab", "bc"))
     catalog.refresh()
     prepare(catalog)
@@ -303,11 +283,24 @@ def test_the_first_question_opens_no_table(
     assert not missing_pairs(catalog, catalog.history)
 
 
+def test_texts_of_pairs() -> None:
+    """Each pair has a distinct text, by which its rows are selected."""
+    some = (Pair("a", "bc"), Pair("ab", "c"), Pair("abc", ""), Pair("a", "b"))
+    texts = texts_of(some).to_pylist()
+    assert len(set(texts)) == len(some)
+    assert tuple(map(pair_of, texts)) == some
+    base, head = zip(*some, strict=True)
+    table = pa.table({"base": base, "head": head})
+    assert texts_in(table).to_pylist() == texts
+    assert are_of(table, texts_of(some[1:3])).to_pylist() == [False, True, True, False]
+    assert are_of(table, texts_of([])).to_pylist() == [False] * len(some)
+
+
 # -- filling
 
 
 def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history is walked in its order, however many states one import has."""
+    """A history is filled in its order, however many states one import has."""
     read: list[str] = []
     reading = ContentReader.side
     made = states(*(f"a{letter}" for letter in "bcdef"))
@@ -324,11 +317,11 @@ def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyP
     shuffled = missing_pairs(older, older.history)
     Random(3).shuffle(shuffled)
     fill(older, shuffled)
-    assert read == [NOTHING, *(it.content.digest for it in made)]
+    assert read == [NOTHING, *(snapshot.content.digest for snapshot in made)]
 
 
-def test_what_was_made_is_kept_by_who_is_interrupted(catalog: Catalog) -> None:
-    """The same goes on behind it."""
+def test_interrupted_filling_keeps_its_results(catalog: Catalog) -> None:
+    """The next call continues after them."""
     catalog.publish(states("ab", "bc", "cd", "de"))
     forget(catalog, *TABLES)
     catalog.refresh()
@@ -349,7 +342,7 @@ def test_what_was_made_is_kept_by_who_is_interrupted(catalog: Catalog) -> None:
 
 @pytest.mark.usefixtures("processes")
 def test_filling_in_processes(catalog: Catalog) -> None:
-    """It makes what one process makes; contents that cannot be read are returned."""
+    """The result equals that of one process; unreadable contents are returned."""
     made = states(*(f"a{letter}" for letter in "bcdefg"))
     catalog.publish(made)
     expected, stories = dict(catalog.counts), stories_of(catalog)
@@ -369,14 +362,14 @@ def test_filling_in_processes(catalog: Catalog) -> None:
 
 
 def stories_of(catalog: Catalog) -> dict[Pair, str]:
-    """Return the stored stories of some pairs, or of all."""
+    """Return the stored stories of pairs of develop."""
     stories = Library(catalog).past.kept_stories(catalog.history.neighbours("develop"))
     assert stories
     return stories
 
 
-def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:
-    """What was answered before may be answered better; the revisions are the same."""
+def test_filling_changes_the_state(catalog: Catalog) -> None:
+    """Answers may improve, although the revisions are the same."""
     catalog.publish(states("ab", "bc"))
     forget(catalog, *TABLES)
     writer, reader = Catalog(catalog.location), Catalog(catalog.location)

@@ -26,29 +26,34 @@ pytestmark = pytest.mark.usefixtures("laid_always")
 
 def state(number: int) -> list[Spec]:
     """Return the specs of a state: each lacks one of the first state, and has one of its own."""
-    kept = [a_spec(f"kept {row}", name=f"package-{row % 3}") for row in range(10)]
-    return [*kept[:number], *kept[number + 1 :], a_spec(f"new {number}", name="zlib")]
+    shared = [a_spec(f"kept {row}", name=f"package-{row % 3}") for row in range(10)]
+    return [*shared[:number], *shared[number + 1 :], a_spec(f"new {number}", name="zlib")]
 
 
 def publish(catalog: Catalog, *numbers: int, tag: str = "develop") -> list[str]:
     """Publish states at once, one per day; return their digests."""
-    made = catalog.publish([a_snapshot(state(it), tag, day(it)) for it in numbers])
-    return [it.revision.digest for it in made]
+    made = catalog.publish([a_snapshot(state(number), tag, day(number)) for number in numbers])
+    return [publication.revision.digest for publication in made]
 
 
-def held(location: str) -> dict[str, set[Spec]]:
+def loaded(location: str) -> dict[str, set[Spec]]:
     """Return the specs of each content that another process loads, without dependencies."""
     catalog = Catalog(location)
     catalog.refresh()
     frames = {digest: catalog.load(digest) for digest in catalog.history.digests}
-    return {digest: {it.spec(row) for row in range(len(it))} for digest, it in frames.items()}
+    return {
+        digest: {frame.spec(row) for row in range(len(frame))} for digest, frame in frames.items()
+    }
 
 
 def assert_sound(catalog: Catalog, *numbers: int) -> None:
     """Check that another process reads these states, and that nothing is damaged."""
     contents = [Content.of(state(number)) for number in numbers]
-    bare = {it.digest: {replace(spec, dependencies=None) for spec in it.specs()} for it in contents}
-    assert held(catalog.location) == bare
+    bare = {
+        content.digest: {replace(spec, dependencies=None) for spec in content.specs()}
+        for content in contents
+    }
+    assert loaded(catalog.location) == bare
     assert verify(catalog.location).is_sound
 
 
@@ -59,7 +64,7 @@ def own_file(catalog: Catalog, digest: str) -> Path:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish four states of develop: one is whole, the others are overlays."""
+    """Publish four states of develop: the first has all rows, the others are overlays."""
     folder = tmp_path_factory.mktemp("template")
     template = Catalog(str(folder))
     with overlays.laid_always():
@@ -78,39 +83,34 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 @pytest.fixture
 def digests(catalog: Catalog) -> list[str]:
     """Return the contents, oldest first."""
-    return [it.digest for it in catalog.history.revisions[::-1]]
+    return [revision.digest for revision in catalog.history.revisions[::-1]]
 
 
-def test_the_first_is_whole(catalog: Catalog, digests: list[str]) -> None:
-    """All that follow are laid over it, none over another; so two files are all that is read."""
+def test_first_content_is_the_base(catalog: Catalog, digests: list[str]) -> None:
+    """All later contents are overlays of it, none of another: two files are read at most."""
     first = catalog.files_of(digests[0])
-    assert [catalog.files_of(it)[:-1] for it in digests] == [(), *[(first[0],)] * 3]
+    assert [catalog.files_of(digest)[:-1] for digest in digests] == [(), *[(first[0],)] * 3]
     assert len(stored(catalog)) == 4
     rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
-    assert rows.num_rows == 10 + 3 * (2 + 2)  # two that are there alone, and two that went
+    assert rows.num_rows == 10 + 3 * (2 + 2)  # two that are added, and two that are removed
     assert_sound(catalog, 0, 1, 2, 3)
     assert catalog.package_names() >= {"zlib", "package-0"}
 
 
-def test_another_series_has_a_base_of_its_own(catalog: Catalog) -> None:
-    """A release is laid over none of develop; the next one is over it."""
-    first, second = publish(catalog, 5, 6, tag="v0.1.0")
-    assert [len(catalog.files_of(it)) for it in (first, second)] == [1, 2]
-    assert_sound(catalog, 0, 1, 2, 3, 5, 6)
-
-
-def test_a_state_from_between(catalog: Catalog, digests: list[str]) -> None:
-    """It is laid over what the one before it is."""
-    made = catalog.publish([a_snapshot(state(7), "develop", day(1).replace(hour=20))])
-    files = catalog.files_of(made[0].revision.digest)
+def test_base_depends_on_the_predecessor(catalog: Catalog, digests: list[str]) -> None:
+    """It is the predecessor's base, or none for the first of a series."""
+    releases = publish(catalog, 5, 6, tag="v0.1.0")
+    assert [len(catalog.files_of(digest)) for digest in releases] == [1, 2]
+    (between,) = catalog.publish([a_snapshot(state(7), "develop", day(1).replace(hour=20))])
+    files = catalog.files_of(between.revision.digest)
     assert files[0] == catalog.files_of(digests[0])[0]
-    before_all = catalog.publish([a_snapshot(state(8), "develop", day(0).replace(year=2000))])
-    assert len(catalog.files_of(before_all[0].revision.digest)) == 1
-    assert_sound(catalog, 0, 1, 2, 3, 7, 8)
+    (first,) = catalog.publish([a_snapshot(state(8), "develop", day(-9))])
+    assert len(catalog.files_of(first.revision.digest)) == 1
+    assert_sound(catalog, 0, 1, 2, 3, 5, 6, 7, 8)
 
 
-def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its contents are read, and are not bases: their rows have no place. The next one is whole."""
+def test_catalog_without_overlays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Older contents are no bases: their rows have no places. The next content has all rows."""
     catalog = Catalog(str(tmp_path))
     with monkeypatch.context() as patch:
         of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])
@@ -120,12 +120,12 @@ def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert DeltaTable(tmp_path / "specs").to_pyarrow_table().schema.names == of_before.names
     (second,) = publish(catalog, 1)
     (third,) = publish(catalog, 2)
-    assert [len(catalog.files_of(it)) for it in (second, third)] == [1, 2]
+    assert [len(catalog.files_of(digest)) for digest in (second, third)] == [1, 2]
     assert_sound(catalog, 0, 1, 2)
 
 
 def test_files_that_another_tool_rewrote(catalog: Catalog) -> None:
-    """Those that rows name are gone; the log has what stands in their place, base and all."""
+    """Rows of revisions name removed files; the log lists their replacements, also of the base."""
     table = DeltaTable(f"{catalog.location}/specs")
     write_deltalake(table, table.to_pyarrow_table(), mode="overwrite")
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
@@ -134,8 +134,8 @@ def test_files_that_another_tool_rewrote(catalog: Catalog) -> None:
     assert_sound(catalog, 0, 1, 2, 3, 4)
 
 
-def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
-    """Each content that needs it is named; an import of the base mends them all."""
+def test_damaged_base(catalog: Catalog, digests: list[str]) -> None:
+    """Every content that needs it is reported; an import of the base repairs them all."""
     file = own_file(catalog, digests[0])
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(
@@ -143,7 +143,10 @@ def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
         match=f"{digests[2][:12]} is laid over {digests[0][:12]}, which is damaged: .*{file.name}",
     ):
         Catalog.load(catalog, digests[2])
-    damaged = {it.place.removeprefix("content "): it for it in verify(catalog.location).findings}
+    damaged = {
+        finding.place.removeprefix("content "): finding
+        for finding in verify(catalog.location).findings
+    }
     assert damaged.keys() == {digest[:12] for digest in digests}
     assert damaged[digests[0][:12]].reason.startswith("is damaged: ")
     for digest in digests[1:]:
@@ -158,36 +161,31 @@ def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
     assert listed(catalog) == {*digests, new}
 
 
-def test_a_damaged_base_that_no_revision_is(catalog: Catalog, digests: list[str]) -> None:
-    """Those over it are imported again, and are whole from then on."""
+def test_damaged_base_without_a_revision(catalog: Catalog, digests: list[str]) -> None:
+    """Its overlays are imported again, with all rows."""
     drop(catalog, "develop~3")
     file = own_file(catalog, digests[1]).parent.parent / catalog.files_of(digests[1])[0].path
     file.write_bytes(b"")
-    assert len([it for it in verify(catalog.location).findings if it.is_damage]) == 3
+    assert len([finding for finding in verify(catalog.location).findings if finding.is_damage]) == 3
     for number in (1, 2, 3):
         (mended,) = catalog.publish([a_snapshot(state(number), "develop", day(number))])
         assert mended.is_mended
     assert_sound(catalog, 1, 2, 3)
 
 
-def test_an_overlay_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
-    """It alone is refused; imported again it is whole, and its base stays for the others."""
+def test_damaged_overlay(catalog: Catalog, digests: list[str]) -> None:
+    """It alone is refused; the same import replaces it by all of its rows."""
     own_file(catalog, digests[2]).write_bytes(b"")
     findings = verify(catalog.location).findings
-    assert [it.place for it in findings] == [f"content {digests[2][:12]}"]
+    assert [finding.place for finding in findings] == [f"content {digests[2][:12]}"]
     publish(catalog, 2)
     assert_sound(catalog, 0, 1, 2, 3)
     table = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
-    (own,) = [
-        it
-        for it in table.group_by("digest").aggregate([([], "count_all")]).to_pylist()
-        if it["digest"] == digests[2]
-    ]
-    assert own["count_all"] == 10
+    assert table["digest"].to_pylist().count(digests[2]) == 10
 
 
-def test_what_others_are_laid_over_stays(catalog: Catalog, digests: list[str]) -> None:
-    """Though its revision is removed: it frees nothing. With the last of them it goes, too."""
+def test_bases_are_kept_while_they_have_overlays(catalog: Catalog, digests: list[str]) -> None:
+    """Removing the revision of a base frees no space; the base is deleted with its last overlay."""
     catalog.refresh()
     planned = plan(catalog, [catalog.history.resolve("develop~3")])
     assert (planned.contents, planned.num_bytes) == ((), 0)
@@ -198,7 +196,7 @@ def test_what_others_are_laid_over_stays(catalog: Catalog, digests: list[str]) -
     assert not clean(catalog).files["specs"]
     assert listed(catalog) == set(digests)
     assert_sound(catalog, 1, 2, 3)
-    sizes = {it: own_file(catalog, it).stat().st_size for it in digests[1:]}
+    sizes = {digest: own_file(catalog, digest).stat().st_size for digest in digests[1:]}
     base = catalog.files_of(digests[1])[0].size
     with hours_ago():
         first = drop(catalog, "develop~1", "develop~2")
@@ -215,21 +213,11 @@ def test_what_others_are_laid_over_stays(catalog: Catalog, digests: list[str]) -
     assert stored(catalog) == set()
 
 
-def test_a_base_that_returns(catalog: Catalog, digests: list[str]) -> None:
-    """It is there already: its file is named again, and nothing is written."""
-    drop(catalog, "develop~3")
-    before = stored(catalog)
-    catalog.publish([a_snapshot(state(0), "develop", day(9))])
-    assert stored(catalog) == before
-    assert len(catalog.files_of(digests[0])) == 1
-    assert_sound(catalog, 0, 1, 2, 3)
-
-
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_base_that_is_let_go_of_during_an_import(
+def test_base_that_is_removed_during_an_import(
     catalog: Catalog, digests: list[str], *, is_deleted: bool
 ) -> None:
-    """It is listed again once it is needed again; where it is deleted already, the import fails."""
+    """It is listed again; if it is deleted already, the import fails."""
     other = Catalog(catalog.location)
 
     def importing() -> Iterator[Snapshot]:

@@ -4,6 +4,7 @@ import os
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake.fs import DeltaStorageHandler
 
@@ -151,6 +152,17 @@ def test_store_that_ignores_conditions(published: str, bucket: Emulator) -> None
         table.refresh()
         table.require_conditional_writes()
         assert any("_probe-" in request for request in bucket.requests()[start:]) == is_probed
+
+
+def test_damaged_object(published: str) -> None:
+    """An object of another size is damage to the content."""
+    location = copy_objects(published, "damaged")
+    reader, files = Catalog(location), Storage(parse_location(location))
+    digest = reader.require_history().of_tag("develop")[-1].digest
+    (name,) = files.sizes(f"specs/digest={digest}")
+    files.write(f"specs/digest={digest}/{name}", pa.py_buffer(b""))
+    with pytest.raises(CatalogError, match=f"{digest[:12]} is damaged.*import the same again"):
+        reader.load(digest)
 
 
 def test_http_must_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,16 +22,16 @@ from tests.snapshots.templates import copied
 __all__ = ["log", "template"]
 
 STEP = 10 if IS_QUICK else 1
-"""A power cut comes after so many calls of fsync, and again after as many, and so on."""
+"""Number of calls of fsync between simulated power cuts."""
 
 TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
 DAMAGES = {"empty": b"", "zeros": bytes(40), "half": b'{"add":{"path":"a.par'}
 
 
 class Disk:
-    """The files that remain of a folder: with synced bytes, under synced names.
+    """The files that remain of a folder: synced bytes under synced names.
 
-    Everything else is lost, or an empty file if only its name was synced.
+    Other bytes are lost; the file is empty if only its name was synced.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,21 +42,21 @@ class Disk:
 
     def sync(self, descriptor: int) -> None:
         """Record the effect of a call of fsync."""
-        place = Path(f"/proc/self/fd/{descriptor}").readlink()
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
         self.num_syncs += 1
-        if place.is_dir():
-            self._names[place] = {it.name for it in place.iterdir()}
+        if path.is_dir():
+            self._names[path] = {file.name for file in path.iterdir()}
         else:
-            self._files[place] = place.read_bytes()
+            self._files[path] = path.read_bytes()
 
-    def lay_out(self, target: Path, folder: Path | None = None) -> None:
+    def write_to(self, target: Path, folder: Path | None = None) -> None:
         """Write the remaining files."""
         folder = folder or self._folder
         target.mkdir()
         for name in self._names.get(folder, ()):
             place = folder / name
             if place in self._names or place.is_dir():
-                self.lay_out(target / name, place)
+                self.write_to(target / name, place)
             else:
                 (target / name).write_bytes(self._files.get(place, b""))
 
@@ -68,14 +68,14 @@ def power_cuts(disk: Disk, targets: Path) -> Iterator[None]:
     def sync(descriptor: int) -> None:
         disk.sync(descriptor)
         if not disk.num_syncs % STEP:
-            disk.lay_out(targets / f"{disk.num_syncs:04}")
+            disk.write_to(targets / f"{disk.num_syncs:04}")
 
     with mock.patch.object(os, "fsync", sync):
         yield
 
 
-def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever it comes, all that is listed can be read, and all that was published is listed."""
+def test_catalog_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All listed contents can be read, and all published revisions are listed."""
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 2)
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
     monkeypatch.setattr(sorted_table, "SMALL_RUNS", 2)
@@ -89,21 +89,21 @@ def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             publish_state(catalog, number)
             published[disk.num_syncs] = number + 1
             if disk.num_syncs % STEP:
-                disk.lay_out(targets / f"{disk.num_syncs:04}")
+                disk.write_to(targets / f"{disk.num_syncs:04}")
         remove(catalog, plan(catalog, catalog.history.of_tag(TAGS[0])[-1:]))
     assert disk.num_syncs > 100
     least = 0
-    for left_over in sorted(targets.iterdir()):
-        number = int(left_over.name)
+    for target in sorted(targets.iterdir()):
+        number = int(target.name)
         least = published.get(number, least)
-        left = Catalog(str(left_over / "catalog"))
-        left.refresh(missing_ok=not least)
-        history = left.history
+        remaining = Catalog(str(target / "catalog"))
+        remaining.refresh(missing_ok=not least)
+        history = remaining.history
         assert len(history.of_tag(TAGS[1])) >= least
-        assert all(len(left.load(digest)) for digest in history.digests)
+        assert all(len(remaining.load(digest)) for digest in history.digests)
         if number in published or (least and number % 20 == 0):
-            verified = verify(left.location)
-            assert [it for it in verified.findings if it.is_damage] == []
+            verified = verify(remaining.location)
+            assert [finding for finding in verified.findings if finding.is_damage] == []
 
 
 @pytest.fixture(scope="module")
@@ -116,18 +116,16 @@ def two_states(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("table", "damage"),
     [(table, damage) for table in TABLES for damage in DAMAGES][:: 4 if IS_QUICK else 1],
 )
-def test_an_unreadable_last_commit(
-    table: str, damage: str, two_states: Path, tmp_path: Path
-) -> None:
-    """It is named with what drops it; then all that was published before is there."""
+def test_unreadable_last_commit(table: str, damage: str, two_states: Path, tmp_path: Path) -> None:
+    """The error names the remedy, which drops it; earlier revisions remain."""
     catalog = copied(two_states, tmp_path)
     log_folder = tmp_path / table / "_delta_log"
     last = f"{max(int(it.stem) for it in log_folder.glob('*.json')) + 1:020}.json"
     (log_folder / last).write_bytes(DAMAGES[damage])
-    damaged = [it for it in verify(catalog.location).findings if it.is_damage]
+    damaged = [finding for finding in verify(catalog.location).findings if finding.is_damage]
     assert damaged
-    assert all(f"{table}/_delta_log/{last}" in it.reason for it in damaged)
-    assert all("'cachelog verify --repair' drops it" in str(it) for it in damaged)
+    assert all(f"{table}/_delta_log/{last}" in finding.reason for finding in damaged)
+    assert all("'cachelog verify --repair' drops it" in str(finding) for finding in damaged)
     if table in ("revisions", "specs"):
         with pytest.raises(CatalogError, match=rf"{last} is .*; if the power was cut.*; else re"):
             publish(Catalog(catalog.location), 2, 2)
@@ -140,8 +138,8 @@ def test_an_unreadable_last_commit(
     assert verify(catalog.location, deep=True).findings == ()
 
 
-def test_an_unreadable_last_checkpoint(log: Path) -> None:
-    """It is dropped where the commits that it was made of are there."""
+def test_unreadable_last_checkpoint(log: Path) -> None:
+    """It is dropped if the commits that it was made of exist."""
     (checkpoint,) = log.glob("*.checkpoint.parquet")
     checkpoint.write_bytes(checkpoint.read_bytes()[:-9])
     location = str(log.parent.parent)
@@ -154,8 +152,8 @@ def test_an_unreadable_last_checkpoint(log: Path) -> None:
     assert repaired.num_revisions == (COMMITS - 1) * len(TAGS)
 
 
-def test_what_is_needed_is_not_dropped(log: Path) -> None:
-    """Commits in the middle, and a checkpoint without the commits before it, are for a copy."""
+def test_required_files_are_not_dropped(log: Path) -> None:
+    """Earlier commits, and a checkpoint without the commits before it, need a backup."""
     location = str(log.parent.parent)
     (log / f"{2:020}.json").write_bytes(b"")
     with pytest.raises(CatalogError, match="is empty; restore it from a copy"):
@@ -163,6 +161,6 @@ def test_what_is_needed_is_not_dropped(log: Path) -> None:
     (log / f"{2:020}.json").unlink()
     (checkpoint,) = log.glob("*.checkpoint.parquet")
     checkpoint.write_bytes(b"")
-    before = {it.name for it in log.iterdir()}
+    before = {file.name for file in log.iterdir()}
     assert not verify(location, repair=True).is_sound
-    assert {it.name for it in log.iterdir()} == before
+    assert {file.name for file in log.iterdir()} == before

@@ -18,7 +18,7 @@ DIGESTS = {letter: a_snapshot(specs).content.digest for letter, specs in CONTENT
 TAGS = ("develop", "v0.22.0")
 
 Seen = tuple[str, int, str]
-"""A tag, the day that it was seen on, and its content."""
+"""A tag, the day of its state, and the content."""
 
 IMPORTS = st.lists(
     st.lists(
@@ -50,35 +50,36 @@ def naive_state(seen: list[Seen], tag: str, moment: datetime) -> str | None:
 
 
 @given(IMPORTS)
-def test_the_state_at_each_date(imports: list[list[Seen]]) -> None:
-    """It is the one seen latest until then, in whatever order the states were imported."""
+def test_state_at_each_date(imports: list[list[Seen]]) -> None:
+    """It is the latest one until then, regardless of the order of imports."""
     history = History(imported(*imports))
     seen = [state for states in imports for state in states]
     for tag in TAGS:
         for number in range(-1, 8):
-            standing = history.at(tag, day(number))
-            assert (standing and standing.digest) == naive_state(seen, tag, day(number))
+            revision = history.at(tag, day(number))
+            assert (revision and revision.digest) == naive_state(seen, tag, day(number))
 
 
 @given(IMPORTS, st.randoms())
-def test_the_order_of_imports_does_not_matter(imports: list[list[Seen]], random: Random) -> None:
-    """Days, contents and confirmations are the same, where no day has two states."""
-    states = {(tag, taken): letter for it in imports for tag, taken, letter in it}
+def test_order_of_imports_does_not_matter(imports: list[list[Seen]], random: Random) -> None:
+    """Days, contents and confirmations are equal if no day has two states."""
+    states = {(tag, taken): letter for group in imports for tag, taken, letter in group}
     in_order = [(tag, taken, letter) for (tag, taken), letter in states.items()]
     other = sorted(in_order, key=lambda _: random.random())
-    assert timeline(History(imported(*([it] for it in in_order)))) == timeline(
-        History(imported(*([it] for it in other)))
+    assert timeline(History(imported(*([state] for state in in_order)))) == timeline(
+        History(imported(*([state] for state in other)))
     )
 
 
 def timeline(history: History) -> list[tuple[str, str, datetime, datetime]]:
     """Return the tag, content, date and last confirmation of each revision, sorted."""
     return sorted(
-        (it.tag, it.digest, it.taken_at, history.confirmed_at(it)) for it in history.revisions
+        (revision.tag, revision.digest, revision.taken_at, history.confirmed_at(revision))
+        for revision in history.revisions
     )
 
 
-def test_what_is_known_is_not_appended() -> None:
+def test_stored_rows_are_not_appended() -> None:
     """The same state of the same moment, imported again, adds no row."""
     assert len(imported([("develop", 1, "a")], [("develop", 1, "a"), ("develop", 1, "a")])) == 1
 
@@ -101,7 +102,7 @@ ARGUMENT = datetime(2024, 5, 6, 12, tzinfo=UTC)
 def test_when_a_state_was_taken(
     tag: str, own: datetime | None, argument: datetime | None, expected: datetime
 ) -> None:
-    """What the source says counts, then what the caller says, the date in the tag, and now."""
+    """The moment is that of the source, or else of the caller, the date in the tag, or now."""
     planner = Planner(History(), START, argument)
     planner.take(a_snapshot(CONTENTS["a"], tag, own))
     (row,) = planner.added
@@ -110,9 +111,9 @@ def test_when_a_state_was_taken(
 
 
 def test_too_many_stacks_are_refused() -> None:
-    """A stack for each spec is not a state of a build cache; root is not counted."""
+    """A build cache has no separate stack for each spec; root is not counted."""
     specs = [
-        a_spec(f"{number}", stacks=("root", *(f"s{number}-{it}" for it in range(500))))
+        a_spec(f"{number}", stacks=("root", *(f"s{number}-{stack}" for stack in range(500))))
         for number in range(21)
     ]
     planner = Planner(History(), day(9), None)
@@ -121,15 +122,17 @@ def test_too_many_stacks_are_refused() -> None:
         planner.take(a_snapshot(specs))
 
 
-def test_what_became_of_each() -> None:
-    """A confirmation is the revision that it confirms, and not new."""
+def test_publications() -> None:
+    """A confirmation returns the confirmed revision, which is not new."""
     first = imported([("develop", 1, "a")])
     planner = Planner(History(first), day(9), None)
     states = [("develop", 2, "a"), ("develop", 3, "b"), ("develop", 4, "b")]
     for tag, taken, letter in states:
         planner.take(a_snapshot(CONTENTS[letter], tag, day(taken)))
     made = planner.publications(History([*first, *planner.added]))
-    assert [(it.is_new, (it.revision.taken_at - day(0)).days) for it in made] == [
+    assert [
+        (publication.is_new, (publication.revision.taken_at - day(0)).days) for publication in made
+    ] == [
         (False, 1),
         (True, 3),
         (False, 3),

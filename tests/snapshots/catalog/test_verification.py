@@ -24,7 +24,7 @@ from snapshots.changes.kept_changes import (
     keep_changes,
 )
 from snapshots.contents import Content, ContentRows
-from snapshots.errors import NoCatalog
+from snapshots.errors import EmptyCatalog, NoCatalog
 from snapshots.models import NOTHING, CauseKind, Spec
 from snapshots.tables import CHANGES, revisions_table
 from tests.snapshots.catalog.pasts import TABLES, forget
@@ -97,6 +97,8 @@ def test_empty_catalog(catalog: Catalog) -> None:
     """A catalog whose revisions were all removed is sound."""
     drop(catalog, "v1.0", *(f"develop~{number}" for number in range(STATES)))
     assert verify(catalog.location).is_sound
+    with pytest.raises(EmptyCatalog):
+        catalog.require_history()
 
 
 def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
@@ -377,9 +379,9 @@ def test_number_of_findings_is_limited(catalog: Catalog, monkeypatch: pytest.Mon
 # -- one content
 
 
-def test_missing_content(catalog: Catalog) -> None:
+def test_missing_content(tmp_path: Path) -> None:
     """Only the content without specs is read without a file."""
-    specs = SpecsTable(storage_of(catalog))
+    specs = SpecsTable(Storage(parse_location(str(tmp_path))))
     for digest, is_found in ((NOTHING, True), (digest_of("missing"), False)):
         read = read_content(specs, ToRead(digest, None, (), "restore it"))
         assert (read.digest, read.num_specs, read.hashes is not None) == (digest, 0, is_found)

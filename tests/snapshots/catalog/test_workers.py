@@ -43,52 +43,52 @@ from tests.snapshots import forks
 LOCATION = "there"
 
 
-def number_of(_item: object = None) -> int:
+def process_id(_item: object = None) -> int:
     """Return the id of this process."""
     return os.getpid()
 
 
-def is_deaf() -> bool:
-    """Return whether this process ignores interrupts."""
+def blocks_interrupts() -> bool:
+    """Return whether this process blocks interrupts."""
     return SIGINT in pthread_sigmask(SIG_BLOCK, ())
 
 
-def surroundings() -> tuple[str, str | None]:
+def environment() -> tuple[str, str | None]:
     """Return the working directory of this process, and an environment variable."""
     return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
 
 
-def test_interrupts_never_reach_one() -> None:
-    """They are held off before it runs its first line; who starts it is reached as before."""
+def test_interrupts_do_not_reach_workers() -> None:
+    """They are blocked before a worker runs its first line; its parent still receives them."""
     stopped: Any = forkserver
     stopped._forkserver._stop()  # another test may have started it otherwise
     try:
-        with processes(1, LOCATION, number_of) as pool:
-            assert pool.submit(is_deaf).result()
+        with processes(1, LOCATION, process_id) as pool:
+            assert pool.submit(blocks_interrupts).result()
     finally:
         forks.begin_anew()
-    assert not is_deaf()
+    assert not blocks_interrupts()
 
 
 @pytest.mark.usefixtures("processes")
-def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folder and variables are those of the moment, whenever the first process was made."""
+def test_environment_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folder and variables are those of the parent when the pool starts."""
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
-        with processes(1, LOCATION, number_of) as pool:
-            assert pool.submit(surroundings).result() == (str(tmp_path / name), name)
+        with processes(1, LOCATION, process_id) as pool:
+            assert pool.submit(environment).result() == (str(tmp_path / name), name)
 
 
 def _start_one(connection: Connection) -> None:
-    with processes(1, LOCATION, number_of) as pool:
+    with processes(1, LOCATION, process_id) as pool:
         connection.send(pool.submit(call, None).result())
         sleep(60)
 
 
-def test_who_started_them_is_killed() -> None:
-    """They do not wait for work for ever."""
+def test_workers_exit_with_their_parent() -> None:
+    """They do not wait for work after their parent was killed."""
     context = get_context("spawn")
     received, sent = context.Pipe(duplex=False)
     parent = context.Process(target=_start_one, args=(sent,))
@@ -113,54 +113,52 @@ def is_running(number: int) -> bool:
 
 
 @pytest.fixture
-def kept_signal() -> Iterator[None]:
+def restored_signal() -> Iterator[None]:
     """Restore the handler of Ctrl+C afterwards."""
     before = getsignal(SIGINT)
     yield
     signal(SIGINT, before)
 
 
-@pytest.mark.usefixtures("kept_signal")
-def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Who started it ends it; as long as that one lives it works on."""
+@pytest.mark.usefixtures("restored_signal")
+def test_start_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ignores interrupts, and exits when its parent closes the connection."""
     ends = SimpleQueue[int]()
     monkeypatch.setattr(os, "_exit", ends.put)
     monkeypatch.setattr(workers, "_functions", [])
-    watched, held = Pipe(duplex=False)
+    watched, parent = Pipe(duplex=False)
     before = Path.cwd()
-    _start(watched, os.environ.copy(), "/", number_of)
+    _start(watched, os.environ.copy(), "/", process_id)
     assert call(None) == os.getpid()
     assert Path.cwd() == Path("/")
     os.chdir(before)
     assert getsignal(SIGINT) is SIG_IGN
     assert ends.empty()
-    held.close()
+    parent.close()
     assert ends.get(timeout=30) == 1
 
 
 @pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]) -> None:
-    """An interrupt ends long work, too."""
+def test_errors_end_running_work(error: type[BaseException]) -> None:
+    """An interrupt ends it, too."""
     started, numbers = monotonic(), list[int]()
 
-    def give_up() -> None:
-        with processes(1, LOCATION, number_of) as pool:
+    def fail_in_pool() -> None:
+        with processes(1, LOCATION, process_id) as pool:
             numbers.append(pool.submit(call, None).result())
             pool.submit(sleep, 60)
             raise error
 
     with pytest.raises(error):
-        give_up()
+        fail_in_pool()
     assert not is_running(*numbers)
     assert monotonic() - started < 30
 
 
-@pytest.mark.usefixtures("kept_signal")
-def test_an_interrupt_waits_until_a_process_is_known() -> None:
-    """Even one that another thread takes: nobody would end a process that nobody knows."""
+@pytest.mark.usefixtures("restored_signal")
+def test_interrupts_are_deferred_while_a_process_starts() -> None:
+    """Also one that another thread receives: otherwise nothing would end the new process."""
     reached: list[str] = []
 
     def take_interrupt() -> None:
@@ -182,15 +180,15 @@ def test_an_interrupt_waits_until_a_process_is_known() -> None:
     assert getsignal(SIGINT) is default_int_handler
 
 
-def test_without_a_fork_server_each_process_is_a_fresh_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere than on Linux, where what Arrow does in threads may not survive it."""
+def test_processes_without_a_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are spawned on systems other than Linux: threads of Arrow may not survive forks."""
     assert not isinstance(_context(__name__), DeafContext)
     monkeypatch.setattr("sys.platform", "darwin")
     assert isinstance(_context(__name__), DeafContext)
 
 
-def test_a_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processes stay where they begin."""
+def test_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers stay in their initial directory."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -201,54 +199,54 @@ def test_a_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # -- mapping
 
 
-def tell(number: int) -> tuple[int, bool]:
+def number_and_place(number: int) -> tuple[int, bool]:
     """Return a number, and whether this is another process than the first; slowest for 0."""
     sleep(0 if number else 0.1)
     return number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid())
 
 
 def fail(number: int) -> int:
-    """Return a number; raise an error for the third."""
+    """Return the number; raise an error for 2."""
     if number == 2:
         raise SourceError("page.md", "is odd", line=7, key="specs")
     return number
 
 
 def die(number: int) -> int:
-    """Return a number; the process is killed at the third, as if memory were exhausted."""
+    """Return the number; kill the process at 2, as if memory were exhausted."""
     if number == 2:
         os.kill(os.getpid(), SIGKILL)
     return number
 
 
-def note(folder: Path, number: int) -> int:
+def touch(folder: Path, number: int) -> int:
     """Create a file named by a number in a folder."""
     (folder / str(number)).touch()
     return number
 
 
-def test_alone_all_is_done_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """One job needs no other process, and neither does one item."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(tell, LOCATION, [1, 2]) as results:
+    with mapping(number_and_place, LOCATION, [1, 2]) as results:
         assert list(results) == [(1, False), (2, False)]
-    with mapping(tell, LOCATION, [1], jobs=2) as results:
+    with mapping(number_and_place, LOCATION, [1], jobs=2) as results:
         assert list(results) == [(1, False)]
-    with mapping(tell, LOCATION, [], jobs=2) as results:
+    with mapping(number_and_place, LOCATION, [], jobs=2) as results:
         assert list(results) == []
 
 
 @pytest.mark.usefixtures("processes")
-def test_others_call_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they return comes back from other processes, in the order of the items."""
+def test_results_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in the order of the items."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(tell, LOCATION, range(5), jobs=2) as results:
+    with mapping(number_and_place, LOCATION, range(5), jobs=2) as results:
         assert list(results) == [(number, True) for number in range(5)]
 
 
 @pytest.mark.usefixtures("processes")
-def test_an_error_comes_out_as_it_is() -> None:
-    """With its data, and after what was done before."""
+def test_error_of_a_worker() -> None:
+    """It is raised with its attributes, after the earlier results."""
     seen: list[int] = []
     with (
         pytest.raises(SourceError) as caught,
@@ -261,8 +259,8 @@ def test_an_error_comes_out_as_it_is() -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_a_worker_is_killed() -> None:
-    """The error says what to do."""
+def test_killed_worker() -> None:
+    """The error states the remedy."""
     with (
         pytest.raises(CatalogError, match=r"there: one of the processes .* with fewer jobs"),
         mapping(die, LOCATION, range(4), jobs=2) as results,
@@ -272,8 +270,8 @@ def test_a_worker_is_killed() -> None:
 
 @pytest.mark.usefixtures("processes")
 def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
-    """Who takes results slowly keeps no more of them than memory has room for."""
-    with mapping(partial(note, tmp_path), LOCATION, range(200), jobs=2) as results:
+    """A slow consumer limits the number of results in memory."""
+    with mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
         assert next(results) == 0
         sleep(1)
         assert len(list(tmp_path.iterdir())) <= 5
@@ -282,17 +280,17 @@ def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["", "ray://", "ray://host", "ray://:10001", "http://host:1", "host:1", "ray://h:x"]
 )
-def test_addresses_that_are_none(address: str) -> None:
-    """What is at fault is named before anything starts."""
+def test_invalid_addresses(address: str) -> None:
+    """They are refused before anything starts."""
     with pytest.raises(InvalidArgument, match=r"--cluster: .* is not of the form ray://HOST:PORT"):
         check_cluster(address)
 
 
-def test_a_cluster_needs_daft(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names what to install."""
     monkeypatch.setattr("snapshots.catalog.workers.find_spec", lambda _name: None)
     with (
         pytest.raises(InvalidArgument, match=r"install 'cachelog\[cluster\]'"),
-        mapping(tell, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
+        mapping(number_and_place, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
     ):
         pass

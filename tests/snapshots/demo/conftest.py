@@ -1,4 +1,4 @@
-"""The made-up history, which takes long to make and is only read."""
+"""The demo's history, which takes long to generate and is only read."""
 
 import pytest
 

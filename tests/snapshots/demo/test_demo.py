@@ -1,4 +1,4 @@
-"""The made-up history: reproducible, valid, and changing in every way that the real cache does."""
+"""The demo's history: reproducible, valid, and with every kind of change of the real cache."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -33,12 +33,12 @@ def small(*, revisions: int = 4, packages: int = 30, specs: int = 200, seed: int
 
 
 def by_hash(snapshot: Snapshot) -> dict[str, Spec]:
-    """Return the specs of a revision by their hashes."""
+    """Return the specs of a revision by hash."""
     return {spec.hash: spec for spec in snapshot.content.specs()}
 
 
-def test_the_history_is_the_same_for_ever() -> None:
-    """No clock, process, hash seed or Python version has a part in it: its digest is pinned."""
+def test_history_is_stable() -> None:
+    """It does not depend on clock, process, hash seed or Python version: its digest is pinned."""
     facts = attrgetter("hash", "version", "variants", "stacks", "size", "dependencies")
     digest = hashlib.sha256()
     for snapshot in history(packages=260, specs=1500):
@@ -48,19 +48,19 @@ def test_the_history_is_the_same_for_ever() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"seed": 1}, {"packages": 31}, {"specs": 201}])
-def test_other_arguments_give_other_content(changed: dict[str, int]) -> None:
-    """No revision is shared between two histories, and neither is a hash."""
+def test_arguments_change_all_contents(changed: dict[str, int]) -> None:
+    """Histories with other arguments share no revision and no hash."""
     assert not set(small()) & set(small(**changed))
 
 
-def test_more_revisions_leave_the_earlier_ones_as_they_are() -> None:
-    """A longer history begins with the shorter one."""
+def test_longer_history_begins_with_the_shorter_one() -> None:
+    """Earlier revisions are unchanged."""
     assert small(revisions=6)[:4] == small(revisions=4)
 
 
 @pytest.mark.untraced
 def test_tags_and_dates(revisions: list[Snapshot]) -> None:
-    """Releases rise among weekly snapshots; develop comes last; all say that they are made up."""
+    """Releases rise among weekly snapshots; develop is last; all are marked as synthetic."""
     assert [snapshot.tag for snapshot in revisions] == [
         "develop-2025-01-05",
         "develop-2025-01-12",
@@ -81,24 +81,22 @@ def test_tags_and_dates(revisions: list[Snapshot]) -> None:
             assert snapshot.taken_at == tag_date(snapshot.tag)
 
 
-def test_develop_has_every_week_and_each_has_a_second_tag() -> None:
-    """The history of develop has the contents of the other, and the same content under two tags."""
+def test_history_of_develop() -> None:
+    """It has the contents of the other history, each under two tags."""
     numbers = {"revisions": 12, "packages": 40, "specs": 200}
-    made_up = list(develop_history(**numbers))
-    beside, develop = made_up[::2], made_up[1::2]
-    assert {it.tag for it in develop} == {"develop"}
-    assert [msgspec.structs.replace(it, tag="develop") for it in beside] == develop
-    singly = list(history(**numbers))
-    assert [it.tag for it in beside[:-1]] == [it.tag for it in singly[:-1]]
-    assert beside[-1].tag == "develop-2025-03-23"
-    assert [it.content.digest for it in develop] == [it.content.digest for it in singly]
-    assert [it.taken_at for it in develop] == [it.taken_at for it in singly]
+    snapshots = list(develop_history(**numbers))
+    dated, develop = snapshots[::2], snapshots[1::2]
+    assert [msgspec.structs.replace(snapshot, tag="develop") for snapshot in dated] == develop
+    for snapshot, expected in zip(dated, history(**numbers), strict=True):
+        assert snapshot.content.digest == expected.content.digest
+        assert snapshot.taken_at == expected.taken_at
+        assert snapshot.tag == ("develop-2025-03-23" if snapshot is dated[-1] else expected.tag)
 
 
 @pytest.mark.untraced
-def test_years_grow_linearly() -> None:
-    """Some 2 % of the first packages a week, whatever has come since."""
-    weeks = [it.content for it in history(revisions=140, packages=40, specs=80)]
+def test_growth_is_linear() -> None:
+    """About 2 % of the initial packages per week, regardless of later ones."""
+    weeks = [snapshot.content for snapshot in history(revisions=140, packages=40, specs=80)]
     first, second = (len(weeks[end].packages) - len(weeks[end - 69].packages) for end in (70, 139))
     assert 0.5 * first < second < 1.5 * first
     assert len(weeks[-1].packages) < 40 * (1 + 0.03 * len(weeks))
@@ -106,7 +104,7 @@ def test_years_grow_linearly() -> None:
 
 @pytest.mark.untraced
 def test_sizes_stay_near_the_arguments(revisions: list[Snapshot]) -> None:
-    """The first revision is exact, the later ones are larger by some percent, or smaller once."""
+    """The first revision is exact, later ones are larger by some percent, or smaller."""
     assert len(revisions[0].content) == 6000
     assert len(revisions[0].content.packages) == 300
     for number, snapshot in enumerate(revisions):
@@ -115,8 +113,8 @@ def test_sizes_stay_near_the_arguments(revisions: list[Snapshot]) -> None:
 
 
 @pytest.mark.parametrize(("packages", "specs"), [(1, 1), (20, 90)])
-def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> None:
-    """Where chance has few packages to act on, it does not get the better of the sizes."""
+def test_size_of_small_caches(packages: int, specs: int) -> None:
+    """The sizes stay within limits, although chance has more effect on few packages."""
     for snapshot in history(revisions=40, packages=packages, specs=specs):
         assert packages - packages // 12 <= len(snapshot.content.packages) <= packages
         assert len(snapshot.content.packages) <= len(snapshot.content) <= 3 * specs
@@ -131,17 +129,17 @@ def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> 
         ({"packages": 10, "specs": 9}, "specs"),
     ],
 )
-def test_bad_numbers_are_refused_at_once(arguments: dict[str, int], name: str) -> None:
-    """The call itself fails, before any revision is made."""
-    for made_up in (history, develop_history):
+def test_invalid_numbers(arguments: dict[str, int], name: str) -> None:
+    """The call fails before any revision is generated."""
+    for generate in (history, develop_history):
         with pytest.raises(InvalidArgument) as caught:
-            made_up(**arguments)
+            generate(**arguments)
         assert caught.value.name == name
 
 
 @pytest.mark.untraced
-def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) -> None:
-    """Specs are spelled as the readers spell them, on machines that have their stacks."""
+def test_specs_are_canonical_and_complete(revisions: list[Snapshot]) -> None:
+    """Specs are in the form of the readers, on machines that have their stacks."""
     machines = {(m.platform, m.operating_system, m.target): m for m in MACHINES}
     for snapshot in revisions:
         specs = list(snapshot.content.specs())
@@ -165,8 +163,8 @@ def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) ->
 
 
 @pytest.mark.untraced
-def test_dependencies_are_there_and_have_no_cycles(revisions: list[Snapshot]) -> None:
-    """Edges lead to specs on the same kind of machine: of the revision, or compilers outside."""
+def test_dependencies_exist_and_have_no_cycles(revisions: list[Snapshot]) -> None:
+    """They are specs of the revision for the same machine, or compilers outside of it."""
     for snapshot in revisions:
         present = by_hash(snapshot)
         compilers = {spec.hash: spec for spec in snapshot.content.outside.specs}
@@ -184,16 +182,16 @@ def test_dependencies_are_there_and_have_no_cycles(revisions: list[Snapshot]) ->
         TopologicalSorter(graph).prepare()
 
 
-def test_names_are_valid_and_different() -> None:
-    """The supply of names does not run out."""
+def test_names_are_valid_and_distinct() -> None:
+    """The supply of names is sufficient."""
     names = list(islice(package_names(), 5000))
     assert len(set(names)) == len(names)
     assert all(map(is_name, names))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_versions_rise_with_their_rungs(seed: int) -> None:
-    """A higher rung is a newer version in Spack's order, for every way of numbering."""
+def test_versions_rise(seed: int) -> None:
+    """A higher rung is a newer version in Spack's order, for every scheme of versions."""
     draw = Draw(seed)
     for name in islice(package_names(), 350):
         recipe = make_recipe(draw, name, ())
@@ -205,14 +203,14 @@ def test_versions_rise_with_their_rungs(seed: int) -> None:
 
 
 def front_matter(page: Path) -> dict[str, str]:
-    """Return the keys of a written page with their values as they are spelled."""
+    """Return the keys of a written page with their unparsed values."""
     first, *lines, last = page.read_text().split("\n")
     assert (first, last) == ("---", "---")
     return dict(line.split(": ", 1) for line in lines)
 
 
-def spelled(spec: Spec) -> dict[str, Any]:
-    """Return a spec as a cache page states it, variants in canonical spelling."""
+def detail_of(spec: Spec) -> dict[str, Any]:
+    """Return a spec as a cache page states it, with canonical variants."""
     return {
         "hash": spec.hash,
         "versions": [spec.version],
@@ -226,8 +224,8 @@ def spelled(spec: Spec) -> dict[str, Any]:
     }
 
 
-def test_pages_hold_what_the_snapshot_holds(tmp_path: Path) -> None:
-    """Each package has its page, with its facts and a summary that agrees with them."""
+def test_pages_agree_with_the_snapshot(tmp_path: Path) -> None:
+    """Each package has a page with its facts and a consistent summary."""
     *_, snapshot, _ = history(revisions=4, packages=50, specs=500)
     assert write_pages(snapshot, tmp_path) == len(snapshot.content.packages)
     assert len(list(tmp_path.rglob("specs.md"))) == len(snapshot.content.packages) > 40
@@ -244,7 +242,7 @@ def test_pages_hold_what_the_snapshot_holds(tmp_path: Path) -> None:
             multi_valued += sum(":=" in variant for variant in detail["variants"])
             assert list(detail) == sorted(detail)
             detail["variants"] = list(canonical_variants(detail["variants"]))
-        assert details == [spelled(spec) for spec in sorted(package.specs, key=lambda s: s.hash)]
+        assert details == [detail_of(spec) for spec in sorted(package.specs, key=lambda s: s.hash)]
         assert orjson.loads(matter["meta"]) == {
             "versions": sorted({spec.version for spec in package.specs}),
             "compilers": sorted({detail["compiler"] for detail in details}),
@@ -258,8 +256,8 @@ def test_pages_hold_what_the_snapshot_holds(tmp_path: Path) -> None:
     assert multi_valued
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file in the way of the folder is an error of the caller, not a traceback."""
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """The error names the folder."""
     (tmp_path / "pages").write_text("in the way")
     (snapshot,) = history(revisions=1, packages=1, specs=1)
     with pytest.raises(InvalidArgument, match=r"folder: cannot write .*pages"):

@@ -1,4 +1,4 @@
-"""Made-up pasts: small contents that come, go and come back in several series."""
+"""Generated pasts: small contents that are added, removed and return in several series."""
 
 from collections.abc import Sequence
 from random import Random
@@ -16,13 +16,13 @@ from tests.snapshots.factories import NAMES, a_revision, hash_of, random_facts, 
 TAGS = ("develop", "develop-2025-01-05", "develop-2025-01-12", "v0.9", "v0.21", "v0.22", "main")
 
 HASHES = [hash_of(str(number)) for number in range(14)]
-"""The hashes that a made-up past can hold."""
+"""The hashes that a generated past can contain."""
 
 _NAMES_BELOW = {hash_of(text): name for text, name in zip("abc", NAMES, strict=False)}
 
 
 def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
-    """Return the past in which tags were seen, on days, in states."""
+    """Return the past of tags, days and their specs."""
     contents = [Content.of(specs) for _, _, specs in lines]
     revisions = [
         replace(
@@ -33,12 +33,12 @@ def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
         )
         for (tag, taken, _), content in zip(lines, contents, strict=True)
     ]
-    by_digest = {it.digest: list(it.specs()) for it in contents}
+    by_digest = {content.digest: list(content.specs()) for content in contents}
     return Past(History(revisions), by_digest)
 
 
-def _made_up(random: Random) -> Past:
-    """Return some contents and some revisions of them; each hash is of one package for ever."""
+def _random_past(random: Random) -> Past:
+    """Return a few contents and their revisions; each hash belongs to one package."""
     states: list[list[Spec]] = [[], _state(random, [])]
     for _ in range(random.randrange(5)):
         states.append(_state(random, random.choice(states)))
@@ -50,25 +50,25 @@ def _made_up(random: Random) -> Past:
 
 
 def _state(random: Random, before: Sequence[Spec]) -> list[Spec]:
-    """Return a state that resembles another one."""
+    """Return the specs of a state that resembles another one."""
     specs = {spec.hash: spec for spec in before}
     for number, text in enumerate(HASHES):
         name = NAMES[number % 4]
-        what = random.random()
-        if what < 0.2:
+        draw = random.random()
+        if draw < 0.2:
             specs.pop(text, None)
-        elif what < 0.5 and text not in specs:
+        elif draw < 0.5 and text not in specs:
             facts = _facts(random) | {"name": name}
             specs[text] = Spec(hash=text, **facts)
-        elif what < 0.6 and text in specs:
-            fact, value = random.choice(sorted(_facts(random).items(), key=lambda it: it[0]))
+        elif draw < 0.6 and text in specs:
+            fact, value = random.choice(sorted(_facts(random).items(), key=lambda item: item[0]))
             if fact != "name":
                 specs[text] = replace(specs[text], **{fact: value})
     return list(specs.values())
 
 
 def _facts(random: Random) -> dict[str, Any]:
-    """Return facts of a spec; dependencies of one hash have one name, as a hash covers names."""
+    """Return facts of a spec; dependencies with one hash have one name, as hashes cover names."""
     facts = random_facts(random)
     edges = facts["dependencies"] or ()
     if edges:
@@ -77,5 +77,5 @@ def _facts(random: Random) -> dict[str, Any]:
     return facts
 
 
-PASTS: st.SearchStrategy[Past] = seeded(_made_up)
-"""Any sequence of contents, several series, the same digests again and again."""
+PASTS: st.SearchStrategy[Past] = seeded(_random_past)
+"""Any sequence of contents in several series, with repeated digests."""

@@ -1,4 +1,4 @@
-"""Whatever happened, the timelines say what a walk through all contents says."""
+"""Timelines of generated pasts, compared with the model, which walks through all contents."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,63 +21,62 @@ from tests.model.histories import Past
 from tests.snapshots.factories import NAMES
 from tests.snapshots.timelines.pasts import HASHES, PASTS
 
-SOME = FEWER_EXAMPLES  # each is many pairs of contents to explain
-
 
 @pytest.mark.untraced
-@SOME
+@FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
 def test_hashes_and_packages(past: Past, seed: int) -> None:
-    """Spans, reasons, holders and entries are those of the walk, in every series.
+    """Spans, reasons, holders and entries are those of the model, in every series.
 
-    Rows come in any order, some of them twice, and some of pairs that the history does not have.
+    Rows come in any order, some of them twice, and some belong to pairs that are not in the
+    history.
     """
     random = Random(seed)
     fewer = History(past.history.revisions[:3])
     pairs = list(dict.fromkeys([*past.history.pairs, *fewer.pairs]))
     rows = past.rows(pairs)
-    numbers = [it for it in range(len(rows)) for _ in range(random.choice((1, 1, 2)))]
+    numbers = [number for number in range(len(rows)) for _ in range(random.choice((1, 1, 2)))]
     random.shuffle(numbers)
     mixed = rows.take(pa.array(numbers, pa.int64()))
     contents = {digest: [*specs.values()] for digest, specs in past.contents.items()}
     for walk in (past, Past(fewer, contents)):
         histories = hash_histories(mixed, HASHES, walk.history)
         expected = {text: walk.hash_history(text) for text in HASHES}
-        assert histories == {text: it for text, it in expected.items() if it}
+        assert histories == {
+            text: history_of_hash for text, history_of_hash in expected.items() if history_of_hash
+        }
         some = random.sample(HASHES, random.randrange(4))
-        known = [histories[text] for text in some if text in histories]
+        those = [histories[text] for text in some if text in histories]
         for series in [None, *walk.history.series_names, "nowhere"]:
-            holders = holding(known, walk.history, series) if len(known) == len(some) else []
+            holders = holding(those, walk.history, series) if len(those) == len(some) else []
             assert holders == walk.holding(some, series)
         for series in [*walk.history.series_names, "nowhere"]:
             for name in NAMES:
-                found = package_timeline(mixed, name, series, walk.history)
-                assert found == walk.package_timeline(name, series)
+                timeline = package_timeline(mixed, name, series, walk.history)
+                assert timeline == walk.package_timeline(name, series)
 
 
 @pytest.mark.untraced
-@SOME
+@FEWER_EXAMPLES
 @given(PASTS)
-def test_a_package_over_all_series(past: Past) -> None:
-    """It is where it is, or has gone, as the walk says."""
+def test_packages_over_all_series(past: Past) -> None:
+    """Presence and removal in each series are those of the model."""
     expected, rows = past.all_packages(), past.rows()
     for name in NAMES:
         assert catalog_package(rows, name, past.history) == expected.get(name)
 
 
 @pytest.mark.untraced
-@SOME
+@FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
 def test_cells_of_packages(past: Past, seed: int) -> None:
-    """Every cell of a package has the spans and reasons of the walk, in each series."""
+    """Every cell of a package has the spans and reasons of the model, in each series."""
     random = Random(seed)
     table = past.comparisons()
-    for kept in table["cells"].to_pylist():
-        keys = [
-            tuple((value is not None, value or "") for value in list(it.values())[:4])
-            for it in kept
-        ]
-        assert keys == sorted(keys)
+    for stored in table["cells"].to_pylist():
+        lists = [list(cell.values())[:4] for cell in stored]
+        orders = [[(value is not None, value or "") for value in values] for values in lists]
+        assert orders == sorted(orders)
     for name in NAMES:
         cells = PackageCells([table, table], name, past.history)
         cell = {
@@ -90,10 +89,10 @@ def test_cells_of_packages(past: Past, seed: int) -> None:
 
 
 @pytest.mark.untraced
-@SOME
+@FEWER_EXAMPLES
 @given(PASTS)
 def test_counts(past: Past) -> None:
-    """Kinds of packages, the growth of series, and what returned are those of the walk."""
+    """Kinds of packages, the growth of series, and returned specs are those of the model."""
     for pair in past.history.pairs:
         kinds = {change.name: change.kind.name for change in past.compared(pair).packages}
         assert kinds == past.package_kinds(pair)
@@ -106,20 +105,18 @@ def test_counts(past: Past) -> None:
             if step.pair.base == step.pair.head:
                 assert step.head not in returned
                 continue
-            found = with_returned(totals[step.pair], returned.get(step.head, {}))
-            assert found == Counter(past.reasons(step).values())
+            counts = with_returned(totals[step.pair], returned.get(step.head, {}))
+            assert counts == Counter(past.reasons(step).values())
 
 
 def check_growth(past: Past, points: Sequence[GrowthPoint], series: str) -> None:
-    """Assert that the numbers of specs follow from what came and went, from nothing."""
-    assert [it.revision for it in points] == list(past.history.of_series(series))[::-1]
+    """Check that the numbers of specs follow from those of added and removed specs."""
+    assert [point.revision for point in points] == list(past.history.of_series(series))[::-1]
     num_specs = 0
     for point in points:
         num_specs += point.counts.specs_added - point.counts.specs_removed
         assert num_specs == len(past.specs_of(point.revision))
-        came = sum(it for reason, it in point.counts.reasons.items() if _is_of_added(reason.value))
-        assert came == point.counts.specs_added
-
-
-def _is_of_added(reason: str) -> bool:
-    return reason in ("rebuilt", "replaces") or reason.startswith("new_")
+        reasons = {reason.value: count for reason, count in point.counts.reasons.items()}
+        added = ("rebuilt", "replaces", "new_")
+        num_added = sum(count for reason, count in reasons.items() if reason.startswith(added))
+        assert num_added == point.counts.specs_added

@@ -1,4 +1,4 @@
-"""What rebuilt most in a series, beside sums over the model's causes of each pair."""
+"""The causes of most rebuilds in a series, compared with sums over the causes of each pair."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ PACKAGE, KIND, COMMIT = SeriesCauseKey
 
 
 class Series:
-    """A series of some states, a day apart, and what is kept of it."""
+    """A series of states, a day apart, and its stored changes."""
 
     def __init__(self, states: Sequence[State]) -> None:
         self.states = states
@@ -52,10 +52,10 @@ class Series:
             for number, (base, head) in enumerate(pairwise(states), 1)
             if sides[number - 1].frame.digest != sides[number].frame.digest
         }
-        """The model's causes of each pair, by the number of its head."""
+        """The causes of each pair in the model, by the number of its head."""
 
     def causes(self) -> SeriesCauses:
-        """Return the causes; that a pair is kept twice makes no difference."""
+        """Return the causes; storing a pair twice makes no difference."""
         return SeriesCauses([self.table, self.table], "develop", self.history)
 
     def expected(self, by: Sequence[SeriesCauseKey], since: int = 0) -> dict[Any, Any]:
@@ -74,23 +74,23 @@ class Series:
 
 
 def shown(causes: Sequence[SeriesCause], by: Sequence[SeriesCauseKey]) -> dict[Any, Any]:
-    """Return what was found in the same form."""
-    found = {}
+    """Return the causes in the same form."""
+    result = {}
     for cause in causes:
         key = tuple({PACKAGE: cause.package, KIND: cause.kind}[name] for name in by)
-        found[key] = {
+        result[key] = {
             (point.revision.taken_at - day(0)).days: [point.num_specs, point.num_involved]
             for point in cause.points
         }
         assert cause.num_revisions == len(cause.points)
         assert cause.num_specs == sum(point.num_specs for point in cause.points)
         assert cause.num_involved == sum(point.num_involved for point in cause.points)
-    assert len(found) == len(causes)
-    return found
+    assert len(result) == len(causes)
+    return result
 
 
 def check_packages(series: Series) -> None:
-    """Assert that the main causes of each package in each pair are those of the model."""
+    """Check the main causes of each package in each pair."""
     counts: dict[Any, Counter[Any]] = defaultdict(Counter)
     for number, model in series.models.items():
         head = series.states[number]
@@ -101,18 +101,17 @@ def check_packages(series: Series) -> None:
                 of_package[cause.kind.name, cause.package, cause.before, cause.after] += 1
     for kept in series.kept:
         for name in {change.name for change in kept.packages}:
-            found = causes_of_package(series.table, name)[kept.pair]
-            assert Counter(
-                {
-                    (cause.kind.name, cause.package, cause.before, cause.after): num_specs
-                    for cause, num_specs in found
-                }
-            ) == counts.get((kept.pair, name), Counter())
-            assert [it for _, it in found] == sorted((it for _, it in found), reverse=True)
+            causes = causes_of_package(series.table, name)[kept.pair]
+            assert {
+                (cause.kind.name, cause.package, cause.before, cause.after): num_specs
+                for cause, num_specs in causes
+            } == counts.get((kept.pair, name), {})
+            numbers = [num_specs for _, num_specs in causes]
+            assert numbers == sorted(numbers, reverse=True)
 
 
 def check_costs(series: Series) -> None:
-    """Assert of how many specs of each cause the cost is known."""
+    """Check the number of specs of each cause whose cost is known."""
     names = sorted({spec.name for state in series.states for spec in state.specs.values()})[::2]
     known: Counter[str | None] = Counter()
     for number, model in series.models.items():
@@ -133,7 +132,7 @@ def check_costs(series: Series) -> None:
 
 
 def check_next(series: Series, packages: Collection[str]) -> None:
-    """Assert which neighbours after each revision are the first with a cause in packages."""
+    """Check which step after each revision is the first with a cause in packages."""
     points = series.expected([PACKAGE])
     numbers = {number for (name,), of in points.items() if name in packages for number in of}
     causes = series.causes()
@@ -145,7 +144,7 @@ def check_next(series: Series, packages: Collection[str]) -> None:
 
 
 def check(series: Series) -> None:
-    """Assert that the sums by each key, of all revisions and of some, are those of the model."""
+    """Check the sums by each key, of all revisions and of some."""
     causes = series.causes()
     check_packages(series)
     check_costs(series)
@@ -163,13 +162,13 @@ def check(series: Series) -> None:
 
 @FEWER_EXAMPLES
 @given(st.lists(weeks(), min_size=1, max_size=3) | st.tuples(towers, towers))
-def test_against_the_model(pairs: Sequence[tuple[State, State]]) -> None:
-    """Any states that follow one another, with and without dependencies, flat and tall."""
+def test_series_agree_with_the_model(pairs: Sequence[tuple[State, State]]) -> None:
+    """Any successive states, with and without dependencies, flat and tall."""
     check(Series(_distinct([state for pair in pairs for state in pair if state.specs])))
 
 
 def _distinct(states: Sequence[State]) -> list[State]:
-    """Return the states, those that are the one before left out."""
+    """Return the states without those that equal an earlier one."""
     digests = [frame_and_graph(state)[0].digest for state in states]
     return [
         state for number, state in enumerate(states) if digests.index(digests[number]) == number
@@ -196,7 +195,7 @@ SERIES = Series([week("1.2"), week("1.3"), week("1.3", "r2"), week("1.4", "r2")]
 
 
 def test_sums_over_revisions() -> None:
-    """Three specs a revision, whatever changed of zlib."""
+    """Three specs per revision, for each change of zlib."""
     (zlib,) = SERIES.causes().summed([PACKAGE])
     assert (zlib.package, zlib.kind, zlib.commit) == ("zlib", None, None)
     assert (zlib.num_specs, zlib.num_involved, zlib.num_revisions, zlib.size) == (9, 9, 3, None)
@@ -212,8 +211,8 @@ def a_commit(oid: str, *packages: str) -> Commit:
     return Commit(oid * 40, (), day(0), oid, packages, (), None)
 
 
-def test_by_commit() -> None:
-    """Each that touched the recipe of the cause has it; what is not known of is left out."""
+def test_causes_by_commit() -> None:
+    """Each commit that touched the recipe has the cause; steps without commits are left out."""
     commits = {1: ["a", "b"], 3: ["b"]}
 
     def between(_base: RevisionInfo, head: RevisionInfo) -> Between | None:
@@ -230,40 +229,39 @@ def test_by_commit() -> None:
     assert SERIES.causes().summed([COMMIT]) == []
 
 
-def test_sizes_are_those_of_the_specs() -> None:
-    """The sum of those that are known, of the specs that a cause is the main one of."""
-    head = week("1.3")
-    sized = State(
-        [replace(spec, size=10) for spec in head.specs.values() if spec.name != "png"]
-        + [spec for spec in head.specs.values() if spec.name == "png"]
-    )
+def test_sizes() -> None:
+    """The size is the sum of the known sizes of the specs of which the cause is the main one."""
+    specs = week("1.3").specs.values()
+    sized = State(replace(spec, size=None if spec.name == "png" else 10) for spec in specs)
     (zlib,) = Series([week("1.2"), sized]).causes().summed([PACKAGE])
     assert (zlib.num_specs, zlib.size) == (3, 20)
 
 
-def test_causes_of_another_format_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of another version of cachelog."""
+def test_causes_of_another_format_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of cachelog stored them."""
     monkeypatch.setattr(kept_changes, "CAUSES_FORMAT", 0)
     older = comparisons_table(SERIES.kept, "cachelog", None)
     assert SeriesCauses([older], "develop", SERIES.history).summed([PACKAGE]) == []
     without = SeriesCauses([SERIES.table.drop(["package_causes"])], "develop", SERIES.history)
     (zlib,) = without.summed([PACKAGE], costs=Costs(rows((None, "zlib", 1.0, None))))
     assert zlib.build_cost == BuildCost(None, None, None, 0, 9)
-    unknown = comparisons_table([replace(kept, causes=None) for kept in SERIES.kept], "c", None)
+    unknown = comparisons_table(
+        [replace(changes, causes=None) for changes in SERIES.kept], "c", None
+    )
     assert SeriesCauses([unknown], "develop", SERIES.history).summed([PACKAGE]) == []
     assert SeriesCauses([], "develop", SERIES.history).summed([PACKAGE]) == []
 
 
 def test_revisions_between_two_moments() -> None:
-    """Both ends count."""
+    """Both moments are included."""
     causes = SERIES.causes()
     assert causes.revisions() == SERIES.revisions
     assert causes.revisions(day(1), day(2)) == SERIES.revisions[1:3]
     assert causes.revisions(day(2) + timedelta(seconds=1)) == SERIES.revisions[3:]
 
 
-def test_what_only_the_architecture_explains() -> None:
-    """It is kept as an explanation finds it, where two builds are for nothing in common."""
+def test_architecture_as_a_cause() -> None:
+    """It is stored as explained, if two builds are for different architectures only."""
     facts = {"namespace": "builtin", "package_hash": "r1", "variants": ()}
     before = a_spec("a", target="zen4", **facts)
     after = a_spec("b", target="neoverse_v2", stacks=("hep", "root"), **facts)

@@ -1,19 +1,23 @@
-"""Spans of hashes, by hand-made pasts."""
+"""Spans of hashes, by examples, and the steps of series."""
+
+import gc
+from weakref import ref
 
 import pytest
 
-from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.reasons import SpecChangeReason as R
+from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.timelines.spans import Span, hash_histories, holding, last_seen
+from snapshots.timelines.steps import Steps
 from tests.model.histories import Past
-from tests.snapshots.factories import a_spec, day, hash_of
+from tests.snapshots.factories import a_revision, a_spec, day, hash_of
 from tests.snapshots.timelines.pasts import a_past
 
 ONE = a_spec("one", name="zlib", version="1", variants=())
 MOVED = a_spec("one", name="zlib", version="1", variants=(), stacks=("hep",))
 TWO = a_spec("two", name="hdf5", version="1", target="m1", variants=("+mpi",))
-BUILT_ANEW = a_spec("three", name="zlib", version="1", variants=())
+REBUILT = a_spec("three", name="zlib", version="1", variants=())
 
 
 def spans_of(past: Past, label: str) -> list[Span]:
@@ -23,9 +27,9 @@ def spans_of(past: Past, label: str) -> list[Span]:
 
 def days(span: Span) -> tuple[str, int, int, int | None]:
     """Return a span's series and the days of its first, last and next revision."""
-    first, last = ((it.taken_at - day(0)).days for it in (span.first, span.last))
-    gone = None if span.gone_in is None else (span.gone_in.taken_at - day(0)).days
-    return span.series, first, last, gone
+    first, last = ((revision.taken_at - day(0)).days for revision in (span.first, span.last))
+    gone_in = None if span.gone_in is None else (span.gone_in.taken_at - day(0)).days
+    return span.series, first, last, gone_in
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,7 @@ def days(span: Span) -> tuple[str, int, int, int | None]:
             [(1, 1, 2, R.NEW_PACKAGE, R.PACKAGE_GONE), (4, 4, None, R.RETURNED, None)],
         ),
         (
-            [(1, [ONE]), (2, [BUILT_ANEW]), (3, [ONE])],
+            [(1, [ONE]), (2, [REBUILT]), (3, [ONE])],
             [(1, 1, 2, R.NEW_PACKAGE, R.REPLACED), (3, 3, None, R.REBUILT, None)],
         ),
         (
@@ -54,55 +58,69 @@ def days(span: Span) -> tuple[str, int, int, int | None]:
         ),
         ([(1, [ONE]), (2, [MOVED])], [(1, 2, None, R.NEW_PACKAGE, None)]),
     ],
-    ids=["from the first on", "away and back", "built anew and back", "twice", "empty", "moved"],
+    ids=["one", "returned", "rebuilt", "returned twice", "removed", "changed"],
 )
 def test_spans(
     states: list[tuple[int, list[Spec]]],
     spans: list[tuple[int, int, int | None, R, R | None]],
 ) -> None:
-    """A hash comes, goes and returns; what replaced another spec is not a return."""
+    """A hash is added, removed and returns; a spec that replaces another does not return."""
     past = a_past(*(("develop", day, specs) for day, specs in states))
-    found = [(*days(it)[1:], it.reason_came, it.reason_gone) for it in spans_of(past, "one")]
-    assert found == spans
+    assert spans == [
+        (*days(span)[1:], span.reason_came, span.reason_gone) for span in spans_of(past, "one")
+    ]
 
 
-def test_revisions_that_hold_all() -> None:
-    """Only revisions that have every one count; of no hash that is all of them."""
+def test_revisions_with_all_hashes() -> None:
+    """Without any hash, these are all revisions."""
     past = a_past(
         ("develop", 1, [ONE]), ("develop", 2, [ONE, TWO]), ("v0.1", 3, [TWO]), ("main", 4, [])
     )
     hashes = [hash_of("one"), hash_of("two")]
     both = list(hash_histories(past.rows(), hashes, past.history).values())
-    assert [it.taken_at for it in holding(both, past.history)] == [day(2)]
-    assert [it.taken_at for it in holding(both[:1], past.history)] == [day(2), day(1)]
+    assert [revision.taken_at for revision in holding(both, past.history)] == [day(2)]
+    assert [revision.taken_at for revision in holding(both[:1], past.history)] == [day(2), day(1)]
     assert holding(both, past.history, "vX.Y.Z") == []
     assert holding(both, past.history, "nowhere") == []
     assert holding([], past.history) == past.history.revisions
 
 
-# -- where a hash was last, for somebody who misses it in some revision
-
-
 A, B = a_spec("a"), a_spec("b", name="zlib")
+REVISIONS = [
+    a_revision("develop", 1, "a"),
+    a_revision("develop", 2, "b"),
+    a_revision("v0.1", 3, "c"),
+]
 
 
-def seen(past: Past, series: str) -> tuple[str, SpecChangeReason | None, str | None]:
-    """Return the tag that had it last, the reason, and the tag that no longer has it."""
-    known = past.hash_history(hash_of("a"))
-    assert known is not None
-    found = last_seen(known, series)
-    return found.revision.tag, found.reason, found.gone_in.tag if found.gone_in else None
+def tags_of_last(past: Past, series: str) -> tuple[str, R | None, str | None]:
+    """Return the last tag with a hash, the reason of its removal, and the tag that lacks it."""
+    history = past.hash_history(hash_of("a"))
+    assert history is not None
+    last = last_seen(history, series)
+    return last.revision.tag, last.reason, last.gone_in.tag if last.gone_in else None
 
 
-def test_a_series_goes_by_its_own_order() -> None:
-    """A release that was built again later stands before newer ones all the same."""
+def test_last_revision_with_a_hash() -> None:
+    """It is in the series, in the order of the series, or else the latest of all series."""
     past = a_past(("v0.22", 5, [A]), ("v0.21.1", 6, [B]), ("v0.21", 9, [A]))
-    assert seen(past, "vX.Y.Z") == ("v0.22", None, None)
-
-
-def test_where_it_never_was_in_the_series() -> None:
-    """The one of all others that was taken last counts, and why the hash went there."""
+    assert tags_of_last(past, "vX.Y.Z") == ("v0.22", None, None)
     past = a_past(("develop", 1, [A]), ("develop", 2, [B]), ("main", 3, [A]), ("main", 4, [B]))
-    gone = SpecChangeReason.PACKAGE_GONE
-    assert seen(past, "develop") == ("develop", gone, "develop")
-    assert seen(past, "vX.Y.Z") == ("main", gone, "main")
+    assert tags_of_last(past, "develop") == ("develop", R.PACKAGE_GONE, "develop")
+    assert tags_of_last(past, "vX.Y.Z") == ("main", R.PACKAGE_GONE, "main")
+
+
+def test_steps_are_computed_once_per_history() -> None:
+    """They are shared for the same series, and released with their history."""
+    history, longer = History(REVISIONS[:2]), History(REVISIONS)
+    steps = Steps.of(history, ["develop", "v0.1"])
+    assert Steps.of(history, ["develop"]) is steps  # as the history has no v0.1
+    assert steps.revisions == REVISIONS[:2]
+    assert Steps.of(longer, ["develop"]) is not steps
+    assert Steps.of(longer, ["develop", "v0"]).revisions == REVISIONS[:2]
+    assert len(Steps.of(longer, longer.series_names)) == 3
+    assert len(Steps.of(History(), ["develop"])) == 0
+    reference = ref(steps)
+    del history, steps
+    gc.collect()
+    assert reference() is None

@@ -30,28 +30,28 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return made
 
 
-def wanted_of(roots: str, others: str = "") -> RequestedSpecs:
-    """Return the requested specs, one per letter."""
-    wishes = [(label, True) for label in roots] + [(label, False) for label in others]
+def specs_of(roots: str, others: str = "") -> RequestedSpecs:
+    """Return the specs of a list, one per letter: roots, then others."""
     return RequestedSpecs(
-        ConcreteSpec(hash=hash_of(label), name="hdf5", is_root=is_root) for label, is_root in wishes
+        ConcreteSpec(hash=hash_of(label), name="hdf5", is_root=number < len(roots))
+        for number, label in enumerate(roots + others)
     )
 
 
 def covered(
-    catalog: Catalog, requested: RequestedSpecs, series: str | None = None
+    catalog: Catalog, specs: RequestedSpecs, series: str | None = None
 ) -> list[tuple[str, int, int, int]]:
     """Return tag, day and counts of the searched revisions, best first."""
-    found = best_covering(Library(catalog), candidates(catalog.history, series), requested)
+    best = best_covering(Library(catalog), candidates(catalog.history, series), specs)
     return [
-        (it.revision.tag, it.revision.taken_at.day - 5, it.num_found, it.num_roots_found)
-        for it in found
+        (each.revision.tag, each.revision.taken_at.day - 5, each.num_found, each.num_roots_found)
+        for each in best
     ]
 
 
-def test_the_newest_of_each_tag(catalog: Catalog) -> None:
+def test_newest_revision_of_each_tag(catalog: Catalog) -> None:
     """Most specs first, then most roots, then the newer revision."""
-    assert covered(catalog, wanted_of("x", "a")) == [
+    assert covered(catalog, specs_of("x", "a")) == [
         ("other", 5, 2, 1),
         ("v1.0.0", 3, 2, 1),
         ("v1.1.0", 4, 1, 1),
@@ -60,40 +60,48 @@ def test_the_newest_of_each_tag(catalog: Catalog) -> None:
     ]
 
 
-def test_all_of_a_series(catalog: Catalog) -> None:
-    """Older revisions of its tags, too; there are none of an unknown one."""
-    assert covered(catalog, wanted_of("c", "a"), "develop") == [
+def test_all_revisions_of_a_series(catalog: Catalog) -> None:
+    """Older revisions of its tags are searched, too; an unknown series has none."""
+    assert covered(catalog, specs_of("c", "a"), "develop") == [
         ("develop", 1, 2, 1),
         ("develop", 2, 1, 0),
     ]
-    assert [it[0] for it in covered(catalog, wanted_of("x"), "vX.Y.Z")] == ["v1.1.0", "v1.0.0"]
-    assert covered(catalog, wanted_of("x"), "unknown") == []
-    assert covered(catalog, wanted_of(""), "develop")[0] == ("develop", 2, 0, 0)
+    assert [revision[0] for revision in covered(catalog, specs_of("x"), "vX.Y.Z")] == [
+        "v1.1.0",
+        "v1.0.0",
+    ]
+    assert covered(catalog, specs_of("x"), "unknown") == []
+    assert covered(catalog, specs_of(""), "develop")[0] == ("develop", 2, 0, 0)
 
 
-def test_only_the_newest_contents(catalog: Catalog) -> None:
-    """What is searched can be bounded: revisions with one content count once."""
+def test_number_of_contents_is_limited(catalog: Catalog) -> None:
+    """Revisions with one content count once."""
     history = catalog.history
-    assert [it.taken_at for it in candidates(history, "develop", 1)] == [day(2)]
-    assert [it.tag for it in candidates(history, None, 3)] == ["empty", "other", "v1.1.0", "v1.0.0"]
+    assert [revision.taken_at for revision in candidates(history, "develop", 1)] == [day(2)]
+    assert [revision.tag for revision in candidates(history, None, 3)] == [
+        "empty",
+        "other",
+        "v1.1.0",
+        "v1.0.0",
+    ]
     assert candidates(history, None, 100) == candidates(history)
 
 
-def test_what_was_read_is_kept(catalog: Catalog) -> None:
-    """The hashes of each content are read once; no frame is made of them."""
+def test_hashes_are_cached(catalog: Catalog) -> None:
+    """The hashes of each content are read once, without a frame."""
     library = Library(catalog)
     revisions = candidates(catalog.history)
-    first = best_covering(library, revisions, wanted_of("a"))
+    first = best_covering(library, revisions, specs_of("a"))
     assert (library.hash_sets.num_kept, library.frames.num_kept) == (4, 0)
     assert library.hash_sets.num_bytes < 2_000
-    assert best_covering(library, revisions, wanted_of("a")) == first
+    assert best_covering(library, revisions, specs_of("a")) == first
     assert isinstance(first[0], Covered)
 
 
-def test_a_damaged_content_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
-    """Nothing is said of what cannot be read."""
+def test_damaged_content(catalog: Catalog, tmp_path: Path) -> None:
+    """It is an error, as its specs are unknown."""
     catalog = copied(Path(catalog.location), tmp_path)
     for file in (Path(catalog.location) / "specs").rglob("*.parquet"):
         file.write_bytes(b"")
     with pytest.raises(CatalogError):
-        covered(catalog, wanted_of("a"))
+        covered(catalog, specs_of("a"))

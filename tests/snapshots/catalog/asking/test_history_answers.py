@@ -1,4 +1,4 @@
-"""Answers of the history: cached until it changes; missing pairs are computed when needed."""
+"""Answers of history queries: cached until the history changes; missing pairs are computed."""
 
 import shutil
 import threading
@@ -38,7 +38,7 @@ STATES = [
     [a_spec("c", version="3")],
     [a_spec("a", version="1"), a_spec("c", version="3")],
 ]
-LINES = [
+STATES_OF_TAGS = [
     *(("develop", taken, specs) for taken, specs in enumerate(STATES)),
     ("v0.22", 9, STATES[0]),
     ("v0.23", 10, STATES[3]),
@@ -47,7 +47,7 @@ HASH = a_spec("a").hash
 REPLACING = Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)
 GROWTH = HistoryTopic(About.GROWTH, series="develop")
 OF_HASH = HistoryTopic(About.HASH, HASH)
-QUESTIONS: list[HistoryTopic] = [
+TOPICS: list[HistoryTopic] = [
     OF_HASH,
     HistoryTopic(About.HASHES, items=frozenset({(HASH, "hdf5")})),
     HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({"hdf5"})),
@@ -60,7 +60,9 @@ QUESTIONS: list[HistoryTopic] = [
 ]
 
 
-def published(folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = LINES) -> Catalog:
+def published(
+    folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = STATES_OF_TAGS
+) -> Catalog:
     """Publish some states, and return the catalog."""
     catalog = Catalog(str(folder))
     for tag, taken, specs in lines:
@@ -92,7 +94,7 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def older(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog in an older form: no changes are stored."""
+    """Return a catalog in an older form, without stored changes."""
     forget(copied(template, tmp_path), *TABLES)
     catalog = Catalog(str(tmp_path))
     catalog.refresh()
@@ -104,67 +106,60 @@ def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
     return HistoryAnswers(catalog, Library(catalog), **options)
 
 
-def question(catalog: Catalog, topic: HistoryTopic) -> HistoryQuestion:
+def query(catalog: Catalog, topic: HistoryTopic) -> HistoryQuestion:
     """Return a query of the current history."""
     return HistoryQuestion(catalog.history, topic)
 
 
 def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any:
     """Return the value of the answer to a topic."""
-    return answers.get(question(catalog, topic)).value
+    return answers.get(query(catalog, topic)).value
 
 
 def test_causes_of_packages(whole: Catalog) -> None:
-    """Those of each; a package that did not change has none, and neither has another pair."""
+    """A package that did not change has none, and neither has another pair."""
     other = Pair("0" * 64, "1" * 64)
     items = frozenset({("hdf5", REPLACING), ("nope", REPLACING), ("hdf5", other)})
-    found = value(answers_of(whole), whole, HistoryTopic(About.PACKAGE_CAUSES, items=items))
-    assert found.keys() == {("hdf5", REPLACING), ("nope", REPLACING)}
-    assert found["nope", REPLACING] == ()
-    causes = found["hdf5", REPLACING]
+    causes_of = value(answers_of(whole), whole, HistoryTopic(About.PACKAGE_CAUSES, items=items))
+    assert causes_of.keys() == {("hdf5", REPLACING), ("nope", REPLACING)}
+    assert causes_of["nope", REPLACING] == ()
+    causes = causes_of["hdf5", REPLACING]
     assert [(cause.before, cause.after, count) for cause, count in causes] == [("2", "3", 1)]
 
 
-@pytest.mark.parametrize("topic", QUESTIONS, ids=lambda it: it.about.value)
-def test_an_answer_is_made_once(
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda it: it.about.value)
+def test_answers_are_cached(
     whole: Catalog, topic: HistoryTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is in memory from then on, counted in bytes."""
-    answers, asked = answers_of(whole), question(whole, topic)
-    assert answers.kept(asked) is None
-    assert answers.is_whole(asked)
-    answer = answers.get(asked)
+    """The cache counts their bytes."""
+    answers, cached_query = answers_of(whole), query(whole, topic)
+    assert answers.kept(cached_query) is None
+    assert answers.is_whole(cached_query)
+    answer = answers.get(cached_query)
     assert answer.value
     assert answers.num_bytes == answer.num_bytes > 0
     monkeypatch.setattr("snapshots.catalog.history_answers._ANSWERS", {})
-    assert answers.get(asked) is answers.kept(asked) is answer
+    assert answers.get(cached_query) is answers.kept(cached_query) is answer
 
 
-def test_hashes_of_a_content_are_those_of_its_packages(whole: Catalog) -> None:
-    """Each with its whole history; of another package there are none."""
+def test_hashes_of_a_content(whole: Catalog) -> None:
+    """Each has its entire history; those of other packages are left out."""
     answers, digest = answers_of(whole), Content.of(STATES[3]).digest
     topic = HistoryTopic(About.CONTENT, digest, frozenset({"hdf5", "nope"}))
-    found = value(answers, whole, topic)
-    assert found.keys() == {"hdf5", "nope"}
-    assert found["nope"] == {}
-    assert found["hdf5"].keys() == {HASH, a_spec("c").hash}
-    assert found["hdf5"][HASH] == value(answers, whole, OF_HASH)
+    hashes = value(answers, whole, topic)
+    assert hashes.keys() == {"hdf5", "nope"}
+    assert hashes["nope"] == {}
+    assert hashes["hdf5"].keys() == {HASH, a_spec("c").hash}
+    assert hashes["hdf5"][HASH] == value(answers, whole, OF_HASH)
 
 
 @pytest.mark.parametrize(
     ("series", "names"), [("v0", ["hdf5"]), ("develop", ["a" * 201, "is not a name", "nope"])]
 )
-def test_packages_that_were_never_there(whole: Catalog, series: str, names: list[str]) -> None:
-    """They have no timelines."""
+def test_packages_without_a_timeline(whole: Catalog, series: str, names: list[str]) -> None:
+    """No revision of the series has them."""
     topic = HistoryTopic(About.PACKAGES, items=frozenset(names), series=series)
     assert value(answers_of(whole), whole, topic) == {}
-
-
-def test_no_more_is_kept_than_is_allowed(whole: Catalog) -> None:
-    """What alone is too large is answered, and made again."""
-    answers = answers_of(whole, max_bytes=10)
-    assert len(value(answers, whole, GROWTH)) == 4
-    assert answers.num_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -182,25 +177,25 @@ def test_no_more_is_kept_than_is_allowed(whole: Catalog) -> None:
 def test_texts_of_clients_are_counted(
     whole: Catalog, topic_of: Callable[[str], HistoryTopic]
 ) -> None:
-    """What is kept of ever other long texts stays within the bound, and so much fits in it."""
+    """The cache counts long texts of requests, so that it stays within its bound."""
     answers = answers_of(whole, max_bytes=100_000)
-    questions = [question(whole, topic_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
-    for each in questions:
+    queries = [query(whole, topic_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
+    for each in queries:
         answers.get(each)
-    kept = [it for it in questions if answers.kept(it) is not None]
-    assert 4_000 * len(kept) <= answers.num_bytes <= 100_000
-    assert 10 < len(kept) < 25
+    num_cached = sum(answers.kept(each) is not None for each in queries)
+    assert 4_000 * num_cached <= answers.num_bytes <= 100_000
+    assert 10 < num_cached < 25
 
 
-def test_answers_go_with_their_history(catalog: Catalog) -> None:
-    """A question to the next one drops them; one that began before is still answered."""
+def test_answers_are_dropped_with_their_history(catalog: Catalog) -> None:
+    """The first query of a newer history drops them; the older history can still be queried."""
     answers = answers_of(catalog)
-    before = question(catalog, GROWTH)
+    before = query(catalog, GROWTH)
     assert len(answers.get(before).value) == 4
     published(Path(catalog.location), [("develop", 20, STATES[0])])
     catalog.refresh()
-    after = question(catalog, GROWTH)
-    assert answers.kept(before) is not None, "nobody has read an answer of the next one"
+    after = query(catalog, GROWTH)
+    assert answers.kept(before) is not None, "no query of the newer history was answered yet"
     assert answers.kept(after) is None
     assert len(answers.get(after).value) == 5
     assert answers.kept(before) is None
@@ -208,72 +203,61 @@ def test_answers_go_with_their_history(catalog: Catalog) -> None:
     assert answers.kept(after) is not None
 
 
-# -- what is missing
+# -- missing pairs
 
 
-@pytest.mark.parametrize(("topic", "num_left"), [(OF_HASH, 0), (GROWTH, 1)])
-def test_missing_pairs_are_made_and_kept(
-    older: Catalog, topic: HistoryTopic, num_left: int
-) -> None:
-    """The first question fills an older catalog; of a series, only its pairs."""
+@pytest.mark.parametrize(("topic", "num_missing"), [(OF_HASH, 0), (GROWTH, 1)])
+def test_missing_pairs_are_stored(older: Catalog, topic: HistoryTopic, num_missing: int) -> None:
+    """The first query computes those that it needs: of a series only its own."""
     answers = answers_of(older)
-    assert not any(answers.is_whole(question(older, it)) for it in QUESTIONS)
+    assert not any(answers.is_whole(query(older, topic)) for topic in TOPICS)
     assert value(answers, older, topic)
-    assert answers.is_whole(question(older, topic))
-    left = missing_pairs(older, older.history)
-    assert len(left) == num_left
-    again = Catalog(older.location)
-    again.refresh()
-    assert missing_pairs(again, again.history) == left
-    for other in QUESTIONS:
-        is_answered = not left or other.needs is not None
-        assert answers.is_whole(question(older, other)) == is_answered
+    assert answers.is_whole(query(older, topic))
+    missing = missing_pairs(older, older.history)
+    assert len(missing) == num_missing
+    reader = Catalog(older.location)
+    assert missing_pairs(reader, reader.require_history()) == missing
+    for other in TOPICS:
+        is_answered = not missing or other.needs is not None
+        assert answers.is_whole(query(older, other)) == is_answered
 
 
-def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
-    """What could not be made says how much is left; each question makes some of it."""
+def test_time_of_a_query_is_limited(older: Catalog) -> None:
+    """Each query computes some pairs; the error states how many are missing."""
     answers = answers_of(older, fill_seconds=0)
-    left = []
-    for _ in range(5):
+    for num_missing in (4, 3, 2, 1):
         with pytest.raises(IncompleteHistory) as caught:
-            answers.get(question(older, OF_HASH))
+            answers.get(query(older, OF_HASH))
         assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
-        left.append(caught.value.num_missing)
-        if left[-1] == 1:
-            break
-    assert left == [4, 3, 2, 1]
+        assert caught.value.num_missing == num_missing
     assert value(answers, older, OF_HASH)
 
 
-def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others wait for it, and find what it made: nothing is made twice."""
-    loaded, lock, inside = list[str](), threading.Lock(), set[str]()
+def test_one_query_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait, and use its results: nothing is computed twice."""
+    loaded, lock = list[str](), threading.Lock()
     load = ContentReader.side
 
     def watched(reader: ContentReader, digest: str) -> Side:
-        with lock:
-            inside.add(threading.current_thread().name)
-            assert len(inside) == 1
-            loaded.append(digest)
+        assert lock.acquire(blocking=False), "another query is filling"
+        loaded.append(digest)
         time.sleep(0.02)
         side = load(reader, digest)
-        inside.clear()
+        lock.release()
         return side
 
     monkeypatch.setattr(ContentReader, "side", watched)
     answers = answers_of(older, fill_seconds=20)
-    kinds = [HistoryTopic(About.HASH, HASH[:n]) for n in range(20, 24)]
+    topics = [HistoryTopic(About.HASH, HASH[:length]) for length in range(20, 24)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda it: value(answers, older, it), kinds))
-    assert all(it == found[0] for it in found)
-    assert found[0]
+        values = list(pool.map(lambda topic: value(answers, older, topic), topics))
+    assert values[0]
+    assert values == values[:1] * 4
     assert len(loaded) <= 8, "each content of each chain once"
 
 
-def test_what_cannot_be_kept_is_not_made_again_and_again(
-    older: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that may not write says so, at once from the second question on."""
+def test_failure_to_store_is_remembered(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without write access reports it, from the second query on at once."""
     made: list[int] = []
 
     def refused(_catalog: Catalog, changes: Sequence[KeptChanges]) -> None:
@@ -284,43 +268,43 @@ def test_what_cannot_be_kept_is_not_made_again_and_again(
     answers = answers_of(older)
     for _ in range(3):
         with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
-            answers.get(question(older, GROWTH))
+            answers.get(query(older, GROWTH))
         assert caught.value.num_missing == caught.value.num_pairs == 4
     assert len(made) == 1
 
 
-def test_a_content_that_cannot_be_read_is_left_out(older: Catalog) -> None:
-    """The answer is as if it had never been published, says so, and is another one once mended."""
+def test_unreadable_content_is_left_out(older: Catalog) -> None:
+    """The answer is that of the other contents and says so, until the content is repaired."""
     digest = Content.of(STATES[1]).digest
     folder = Path(older.location) / "specs" / f"digest={digest}"
     shutil.move(folder, folder.with_name("away"))
     answers, without = answers_of(older), older.history.without([digest])
-    for topic in [*QUESTIONS, QUESTIONS[0]]:
-        answer = answers.get(question(older, topic))
+    for topic in [*TOPICS, TOPICS[0]]:
+        answer = answers.get(query(older, topic))
         assert answer.left_out is not None
         assert answer.left_out.revisions == (f"develop@{digest[:12]}",)
-        assert answers.kept(question(older, topic)) is None
+        assert answers.kept(query(older, topic)) is None
         assert answer.value == _ANSWERS[topic.about](Library(older), without, topic)
     shutil.move(folder.with_name("away"), folder)
     fill(older, missing_pairs(older, older.history))
-    for topic in QUESTIONS:
-        answer = answers.get(question(older, topic))
+    for topic in TOPICS:
+        answer = answers.get(query(older, topic))
         assert answer.left_out is None
         assert answer.value == _ANSWERS[topic.about](Library(older), older.history, topic)
 
 
-def test_no_content_that_can_be_read(older: Catalog) -> None:
-    """Where no revision of a series is left, there is no answer, and the error says how to see."""
+def test_no_readable_content(older: Catalog) -> None:
+    """If no revision of a series is left, the error names the remedy."""
     for state in STATES:
         folder = Path(older.location) / "specs" / f"digest={Content.of(state).digest}"
         shutil.rmtree(folder, ignore_errors=True)
     with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
-        answers_of(older).get(question(older, GROWTH))
+        answers_of(older).get(query(older, GROWTH))
     assert older.location not in str(caught.value)
 
 
-def test_names_to_suggest(whole: Catalog) -> None:
-    """Of a content once for all; of the history series and tags, until it is another one."""
+def test_suggestions(whole: Catalog) -> None:
+    """Names of a content are loaded once; series and tags are those of the current history."""
     library, history = Library(whole), whole.history
     assert history.latest is not None
     names = library.names.get(history.latest.digest)
@@ -330,15 +314,3 @@ def test_names_to_suggest(whole: Catalog) -> None:
     assert [name.value for _, name in of_history.like("v0", kinds, 5)] == ["v0.22", "v0.23"]
     assert [name.value for _, name in of_history.like("develop", kinds, 5)] == ["develop"]
     assert library.names_of_history(history) is of_history
-
-
-def test_the_best_series_of_a_package(catalog: Catalog) -> None:
-    """The main series where that has it; where it is gone, the one that had it last."""
-    packages = Library(catalog).past.all_packages(catalog.history)
-    assert [*packages] == ["hdf5"]
-    assert packages["hdf5"].best.series == "develop"
-    assert not packages["hdf5"].is_gone
-    published(Path(catalog.location), [("develop", 20, [a_spec("x", name="x")])])
-    catalog.refresh()
-    packages = Library(catalog).past.all_packages(catalog.history)
-    assert packages["hdf5"].best.series == "vX.Y.Z"

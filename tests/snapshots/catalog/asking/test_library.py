@@ -14,6 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, ConstraintSyntaxError
 from snapshots.frames.pools import pool_of
+from snapshots.history import Pair
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 from tests.snapshots.templates import copied
 
@@ -45,39 +46,39 @@ def maker() -> Maker:
     return maker
 
 
-def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseException]:
+def get_concurrently(maker: Maker, get: Callable[[], str]) -> list[str | BaseException]:
     """Request a key from several threads while the first one computes it; return all results."""
     maker.may_end.clear()
     barrier = Barrier(THREADS + 1)
-    about_to_ask = Semaphore(0)
+    about_to_get = Semaphore(0)
 
     def one() -> str | BaseException:
         barrier.wait()
-        about_to_ask.release()
+        about_to_get.release()
         try:
-            return ask()
-        except BaseException as error:  # noqa: BLE001 - what each thread got is what is tested
+            return get()
+        except BaseException as error:  # noqa: BLE001 - the result of each thread is tested
             return error
 
     with ThreadPoolExecutor(THREADS) as pool:
         answers = [pool.submit(one) for _ in range(THREADS)]
         barrier.wait()
         for _ in range(THREADS):
-            about_to_ask.acquire()
-        time.sleep(0.2)  # for the last of them to get from there to the cache, on a busy machine
+            about_to_get.acquire()
+        time.sleep(0.2)  # for the last thread to reach the cache, on a busy machine
         maker.may_end.set()
         return [answer.result() for answer in answers]
 
 
-def test_made_once_for_many_threads(maker: Maker) -> None:
-    """Of threads that ask for the same one makes it, and all get it."""
+def test_computed_once_for_many_threads(maker: Maker) -> None:
+    """One of the threads that request a key computes the value for all."""
     cache = SharedCache(maker, 100, len)
-    assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
+    assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     assert cache.get("a") == "aa"
     assert maker.made == {"a": 1}
 
 
-class Pot(NamedTuple):
+class Pool(NamedTuple):
     """A pool that texts share; each text adds to it."""
 
     texts: list[str]
@@ -91,15 +92,15 @@ class Pot(NamedTuple):
         return id(self)
 
 
-def test_what_is_shared_counts_once() -> None:
-    """It counts as long as a value shares it; values are dropped where it grows beyond bounds."""
-    pots = {name: Pot([]) for name in "ab"}
+def test_shared_memory_counts_once() -> None:
+    """A pool counts while a value uses it; values are dropped when it grows beyond the bound."""
+    pools = {name: Pool([]) for name in "ab"}
 
     def make(key: str) -> str:
-        pots[key[0]].texts.append(key)
+        pools[key[0]].texts.append(key)
         return key
 
-    cache = SharedCache(make, 70, len, lambda it: (pots[it[0]], None))
+    cache = SharedCache(make, 70, len, lambda text: (pools[text[0]], None))
     cache.get("a1")
     assert cache.num_bytes == 12
     cache.get("a2")
@@ -112,13 +113,14 @@ def test_what_is_shared_counts_once() -> None:
     assert cache.get("a1") == "a1"
     cache.get("b3")  # the latest ones that fit, with what they share
     assert (cache.num_kept, cache.num_bytes) == (5, 70)
-    gone = [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.kept(key) is None]
-    assert gone == ["a2"]
+    assert [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.kept(key) is None] == [
+        "a2"
+    ]
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
-    """Who asks again after it failed to tell a size waits for nobody."""
+    """After a failure to determine the size, the next request does not block."""
     failures = [MemoryError()]
 
     def fail_once(number: int) -> int:
@@ -129,15 +131,15 @@ def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
     if is_shared:
         cache = SharedCache(maker, 100, len, lambda _: (None,) * fail_once(1))
     else:
-        cache = SharedCache(maker, 100, lambda it: fail_once(len(it)))
+        cache = SharedCache(maker, 100, lambda text: fail_once(len(text)))
     with pytest.raises(MemoryError):
         cache.get("a")
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(cache.get, "a").result(10) == "aa"
 
 
-def test_others_need_not_wait(maker: Maker) -> None:
-    """While one thing is being made, another one can be made and taken."""
+def test_other_keys_do_not_wait(maker: Maker) -> None:
+    """While one value is being computed, others can be computed and returned."""
     cache: SharedCache[str, str] = SharedCache(
         lambda key: maker(key) if key == "slow" else key, 100, len
     )
@@ -153,8 +155,8 @@ def test_others_need_not_wait(maker: Maker) -> None:
         assert slow.result() == "slowslow"
 
 
-def test_bounded(maker: Maker) -> None:
-    """The least recently used goes as soon as all would be too much."""
+def test_least_recently_used_is_dropped(maker: Maker) -> None:
+    """Values are dropped as soon as the total would exceed the bound."""
     cache = SharedCache(maker, 6, len)
     for key in ("a", "b", "c"):
         cache.get(key)
@@ -168,10 +170,10 @@ def test_bounded(maker: Maker) -> None:
     assert maker.made["wide"] == 1
 
 
-def test_too_large_to_keep(maker: Maker) -> None:
-    """What alone is more than may be kept is made each time, for all that wait for it."""
+def test_values_larger_than_the_bound(maker: Maker) -> None:
+    """They are computed for each request, and returned to all that wait."""
     cache = SharedCache(maker, 1, len)
-    assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
+    assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     made = maker.made["a"]
     assert cache.kept("a") is None
     assert cache.get("a") == "aa"
@@ -179,11 +181,11 @@ def test_too_large_to_keep(maker: Maker) -> None:
 
 
 @pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
-def test_failures_reach_all_and_are_not_kept(maker: Maker, failure: BaseException) -> None:
-    """Who waits for what cannot be made gets the reason; the next to ask tries again."""
+def test_failures_are_not_cached(maker: Maker, failure: BaseException) -> None:
+    """All waiting threads get the error; the next request computes the value again."""
     cache = SharedCache(maker, 100, len)
     maker.failure = failure
-    assert ask_together(maker, lambda: cache.get("a")) == [failure] * THREADS
+    assert get_concurrently(maker, lambda: cache.get("a")) == [failure] * THREADS
     assert maker.made == {"a": 1}
     assert cache.kept("a") is None
     maker.failure = None
@@ -199,9 +201,15 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return catalog
 
 
-def test_library(catalog: Catalog) -> None:
-    """Frames, graphs and comparisons are those of the catalog, and the same object again."""
-    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+@pytest.fixture(scope="module")
+def pair(catalog: Catalog) -> Pair:
+    """Return the pair of the two contents."""
+    return catalog.history.pairs[0]
+
+
+def test_library(catalog: Catalog, pair: Pair) -> None:
+    """Frames, graphs and comparisons are those of the catalog, and are cached."""
+    base, head = pair
     library = Library(catalog)
     frame = library.frames.get(base)
     assert (frame.digest, len(frame)) == (base, 1)
@@ -217,7 +225,7 @@ def test_library(catalog: Catalog) -> None:
 
 
 def test_package_names_follow_the_catalog(catalog: Catalog, tmp_path: Path) -> None:
-    """The names of packages are read once for each state of the catalog."""
+    """They are read once per state of the catalog."""
     catalog = copied(Path(catalog.location), tmp_path)
     library = Library(catalog)
     names = library.package_names()
@@ -228,9 +236,9 @@ def test_package_names_follow_the_catalog(catalog: Catalog, tmp_path: Path) -> N
     assert library.package_names() == {"zlib"}
 
 
-def test_library_is_bounded(catalog: Catalog) -> None:
-    """Of frames and comparisons only as many are kept as there is memory for."""
-    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+def test_library_is_bounded(catalog: Catalog, pair: Pair) -> None:
+    """The caches of frames and comparisons stay within their bounds."""
+    base, head = pair
     frame = Library(catalog).frames.get(head)
     pool = pool_of(frame)
     assert pool is not None
@@ -241,8 +249,8 @@ def test_library_is_bounded(catalog: Catalog) -> None:
     assert library.comparisons.kept((base, head)) is None
 
 
-def test_what_is_found_and_compared(catalog: Catalog) -> None:
-    """Queries and comparisons are answered from what is kept."""
+def test_queries_and_comparisons(catalog: Catalog) -> None:
+    """They use the caches."""
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     library = Library(catalog)
     assert library.matching(head, "hdf5").tolist() == [True, True]
@@ -255,9 +263,9 @@ def test_what_is_found_and_compared(catalog: Catalog) -> None:
         library.matching(head, "@")
 
 
-def test_explanations(catalog: Catalog) -> None:
-    """A comparison is explained once, from what is kept; its explanation counts all it keeps."""
-    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+def test_explanations(catalog: Catalog, pair: Pair) -> None:
+    """A comparison is explained once, from cached frames, whose memory the explanation counts."""
+    base, head = pair
     library = Library(catalog)
     explanation = library.explanations.get((base, head))
     assert explanation is library.explanations.kept((base, head))
@@ -265,9 +273,9 @@ def test_explanations(catalog: Catalog) -> None:
     assert explanation.base.graph is library.dependencies.kept(base)
     assert explanation.head.graph is library.dependencies.kept(head)
     sides = (explanation.base, explanation.head)
-    kept = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
+    num_bytes = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
     pools = {pool_of(side.frame) for side in sides}
     counted = explanation.num_bytes + sum(pool.num_bytes for pool in pools if pool is not None)
-    assert explanation.num_bytes > kept
+    assert explanation.num_bytes > num_bytes
     assert library.explanations.num_bytes == counted
     assert library.explanations.kept((head, base)) is None

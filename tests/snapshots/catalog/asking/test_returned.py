@@ -1,4 +1,4 @@
-"""Hashes that were in an earlier revision: as few contents as possible are searched."""
+"""Hashes that were in an earlier revision: as few contents as possible are read."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -30,7 +30,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def specs(labels: Iterable[str]) -> list[Spec]:
-    """Return a spec for each letter, each of a separate package."""
+    """Return one spec per letter, each of a separate package."""
     return [a_spec(label, name=f"package-{label}") for label in labels]
 
 
@@ -47,8 +47,8 @@ def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> li
     ]
 
 
-def test_hashes_are_found_in_any_of_the_contents(catalog: Catalog) -> None:
-    """Those of other contents are not, and neither are specs outside the cache."""
+def test_hashes_in_contents(catalog: Catalog) -> None:
+    """Hashes of other contents, and of specs outside the cache, are not returned."""
     ab, cd, _ = publish(catalog, ["ab", "cd", "ef"])
     digests = [cd.digest, ab.digest]
     assert catalog.hashes_in(digests, hashes("adex")) == hashes("ad")
@@ -59,12 +59,12 @@ def test_hashes_are_found_in_any_of_the_contents(catalog: Catalog) -> None:
     content = Content.of(specs("x"), outside=specs("y"))
     snapshot = Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(9))
     catalog.publish([a_snapshot([], taken_at=day(8)), snapshot])
-    newest = [it.digest for it in catalog.history.revisions[:2]]
+    newest = [revision.digest for revision in catalog.history.revisions[:2]]
     assert catalog.hashes_in(newest, hashes("xy")) == hashes("x")
 
 
-def test_no_more_is_read_than_it_takes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newer contents first, the hashes alone, until all are found."""
+def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer contents first, only their hashes, until all are found."""
     revisions = publish(catalog, ["ab", "bc", "cd", "ax"])
     digests = [revision.digest for revision in reversed(revisions)]
     read: list[tuple[str, Sequence[str]]] = []
@@ -84,8 +84,8 @@ def paired(label: str, **facts: str) -> Spec:
     return a_spec(label, version=f"1.{ord(label)}", **facts)
 
 
-def test_a_base_of_another_series_or_behind_head(catalog: Catalog) -> None:
-    """All that stood before head counts then, of head's series alone."""
+def test_base_that_does_not_precede_head(catalog: Catalog) -> None:
+    """All earlier revisions of head's series count, and no others."""
     _, c, bd = publish(catalog, ["ab", "c", "bd"])
     (release,) = publish(catalog, ["e"], "v1.0")
     library = Library(catalog)
@@ -102,10 +102,10 @@ def forget_changes(catalog: Catalog) -> Catalog:
     return older
 
 
-def test_all_of_the_past_counts_where_its_changes_are_kept(
+def test_stored_changes_cover_the_entire_history(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the series is; no content of it is read."""
+    """No content is read, however long the series is."""
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 0)
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     library = Library(catalog)
@@ -114,10 +114,10 @@ def test_all_of_the_past_counts_where_its_changes_are_kept(
     assert returned(library, base, head) == hashes("ab")
 
 
-def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
+def test_newest_contents_are_read_without_stored_changes(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is of less than is known by then, and the same library tells the whole."""
+    """The answer is computed again once all changes are stored."""
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     earlier = catalog_returned.earlier_contents(catalog, catalog.history, base, head)
@@ -130,8 +130,8 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
     assert returned(library, base, head) == hashes("ab")
 
 
-def test_contents_are_read_where_the_changes_are_damaged(catalog: Catalog) -> None:
-    """What the tables of changes would say follows from the contents, too."""
+def test_contents_are_read_if_changes_are_damaged(catalog: Catalog) -> None:
+    """The answer is the same."""
     *_, base, head = publish(catalog, ["a", "b", "ac"])
     for file in (Path(catalog.location) / "comparisons").glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
@@ -157,8 +157,8 @@ def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[st
 
 @given(states=st.lists(st.text("abcde", max_size=3), min_size=3, max_size=7), data=st.data())
 @examples(15, in_suite=4)
-def test_any_past_agrees_with_its_contents(states: list[str], data: st.DataObject) -> None:
-    """Of any two states: those of head that base has not, and that stood before both."""
+def test_returned_hashes_agree_with_the_contents(states: list[str], data: st.DataObject) -> None:
+    """They are those of head that base lacks and an earlier revision has."""
     with TemporaryDirectory() as folder:
         catalog = Catalog(folder)
         catalog.publish(
@@ -167,18 +167,17 @@ def test_any_past_agrees_with_its_contents(states: list[str], data: st.DataObjec
         )
         revisions = catalog.history.of_series("develop")[::-1]
         catalog.publish([a_snapshot(specs("abcde"), "v1.0", day(-1))])  # which is another series
-        place = st.integers(0, len(revisions) - 1)
-        base, head = data.draw(place), data.draw(place)
-        held = [
-            state for state, _ in groupby({*it} for it in states)
-        ]  # the same twice is one revision
-        before = set[str]().union(*held[: min(base, head)])
+        numbers = st.integers(0, len(revisions) - 1)
+        base, head = data.draw(numbers), data.draw(numbers)
+        # Equal successive states are one revision.
+        contents = [labels for labels, _ in groupby(map(set[str], states))]
+        before = set[str]().union(*contents[: min(base, head)])
         actual = returned(Library(catalog), revisions[base], revisions[head])
-        assert actual == hashes(before & held[head] - held[base])
+        assert actual == hashes(before & contents[head] - contents[base])
 
 
-def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:
-    """A spec that took another's place is REPLACES or REBUILT, wherever else it was before."""
+def test_counterparts_take_precedence(catalog: Catalog) -> None:
+    """The reason of a spec that replaced another is REPLACES or REBUILT."""
     for number, spec in enumerate([paired("a"), paired("b"), paired("a")]):
         catalog.publish([a_snapshot([spec], "develop", day(number))])
     library, resolve = Library(catalog), catalog.history.resolve
@@ -189,26 +188,26 @@ def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:
     assert returned(library, resolve("develop"), catalog.history.resolve("develop")) == set()
 
 
-def test_answers_are_kept_until_the_past_changes(catalog: Catalog) -> None:
-    """What comes later makes no difference; what is put in before head counts."""
+def test_answers_are_cached(catalog: Catalog) -> None:
+    """Later revisions do not affect them; a revision that is added before head does."""
     publish(catalog, ["a", "b", "cd"])
     library = Library(catalog)
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     assert returned(library, base, head) == set()
-    kept = library.returned.num_bytes
-    assert kept > 0
+    num_bytes = library.returned.num_bytes
+    assert num_bytes > 0
     catalog.publish([a_snapshot(specs("xy"), "develop", day(7))])
     assert returned(library, base, head) == set()
-    assert (library.returned.num_kept, library.returned.num_bytes) == (1, kept)
+    assert (library.returned.num_kept, library.returned.num_bytes) == (1, num_bytes)
     early = catalog.publish([a_snapshot(specs("cz"), "develop", day(-1))])
     assert early[0].revision.taken_at < base.taken_at
     assert returned(library, base, head) == hashes("c")
     assert library.returned.num_kept == 2
-    assert library.returned.num_bytes > 2 * kept
+    assert library.returned.num_bytes > 2 * num_bytes
 
 
-def test_a_damaged_content_of_the_past_is_named(catalog: Catalog, tmp_path: Path) -> None:
-    """Nobody can tell what returned where a content that has to be read is damaged."""
+def test_damaged_earlier_content(catalog: Catalog, tmp_path: Path) -> None:
+    """It is an error if it has to be read."""
     first, _, _ = publish(catalog, ["a", "b", "ac"])
     (file,) = (tmp_path / "catalog" / "specs").glob(f"digest={first.digest}/*.parquet")
     file.write_bytes(file.read_bytes()[::-1])

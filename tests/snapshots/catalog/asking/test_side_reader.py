@@ -86,34 +86,30 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
-def test_a_revision(sides: Sides) -> None:
-    """It is what the ref names, and all of it."""
+def test_revision(sides: Sides) -> None:
+    """The side has all specs of the revision that the ref names."""
     side = sides.read("develop")
     assert is_revision(side)
     assert side == sides.catalog.history.revisions[0]
     assert sides.hashes(side) == {TOOL.hash, BOTH.hash, APP.hash}
 
 
-def test_a_stack_of_a_revision(sides: Sides) -> None:
-    """It holds the specs of the stack, with other dependencies outside; its stacks are unknown."""
+def test_stack_of_a_revision(sides: Sides) -> None:
+    """The side has the specs of the stack; other dependencies are outside, and stacks unknown."""
     side = sides.read("develop:e4s")
     assert isinstance(side, StackInfo)
     assert not is_revision(side)
     assert sides.hashes(side) == {BOTH.hash, APP.hash}
     assert sides.outside(side) == {"tool"}
     assert title(side).startswith("develop:e4s of 2025-01-06 (")
-    assert (side.num_packages, side.num_specs, side.known_stacks, side.total_size) == (
-        2,
-        2,
-        None,
-        5,
-    )
+    counts = (side.num_packages, side.num_specs, side.known_stacks, side.total_size)
+    assert counts == (2, 2, None, 5)
     assert revision_facts(side)["stack"] == "e4s"
     assert not sides.library.frames.get(side.content).stacks.items
 
 
-def test_a_spec_of_two_stacks_differs_in_none(sides: Sides) -> None:
-    """Which other stacks have it is not compared."""
+def test_other_stacks_are_not_compared(sides: Sides) -> None:
+    """A spec of two stacks is unchanged between them."""
     base, head = sides.read("develop:e4s"), sides.read("develop:hep")
     compared = sides.library.compare(base, head)
     changes = {(change.hash, change.kind) for change in compared.specs}
@@ -122,11 +118,11 @@ def test_a_spec_of_two_stacks_differs_in_none(sides: Sides) -> None:
     assert not sides.library.find_returned(base, head).any()
 
 
-@pytest.mark.parametrize("place", ["spack.lock", "env/spack.lock", "other.json"])
-def test_a_lock_file(sides: Sides, tmp_path: Path, place: str) -> None:
-    """It holds its concrete specs, external ones apart, and its roots are known."""
-    file = written(tmp_path / place, small_lock_file())
-    side = sides.read(file.parent if place.startswith("env") else file)
+@pytest.mark.parametrize("path", ["spack.lock", "env/spack.lock", "other.json"])
+def test_lock_file(sides: Sides, tmp_path: Path, path: str) -> None:
+    """The side has its concrete specs and roots; external specs are outside."""
+    file = written(tmp_path / path, small_lock_file())
+    side = sides.read(file.parent if path.startswith("env") else file)
     assert isinstance(side, FileInfo)
     assert sides.hashes(side) == {HDF5, ZLIB}
     assert sides.outside(side) == {"gcc"}
@@ -137,7 +133,7 @@ def test_a_lock_file(sides: Sides, tmp_path: Path, place: str) -> None:
     assert "roots" not in facts
 
 
-def test_what_is_under_development_is_a_spec(sides: Sides, tmp_path: Path) -> None:
+def test_spec_under_development(sides: Sides, tmp_path: Path) -> None:
     """No build cache has it, but the environment builds it."""
     value = small_lock_file()
     value["concrete_specs"][ZLIB]["dev_path"] = "/src/zlib"
@@ -145,11 +141,11 @@ def test_what_is_under_development_is_a_spec(sides: Sides, tmp_path: Path) -> No
     assert sides.hashes(side) == {HDF5, ZLIB}
 
 
-@pytest.mark.parametrize("place", ["index.json", "opt/.spack-db/index.json"])
-def test_an_index(sides: Sides, tmp_path: Path, place: str) -> None:
-    """It is read as an import reads it, and nothing of it is published."""
-    is_installation = "opt" in place
-    file = written(tmp_path / place, installation() if is_installation else small_database())
+@pytest.mark.parametrize("path", ["index.json", "opt/.spack-db/index.json"])
+def test_index(sides: Sides, tmp_path: Path, path: str) -> None:
+    """It is read as by an import, and not published."""
+    is_installation = "opt" in path
+    file = written(tmp_path / path, installation() if is_installation else small_database())
     side = sides.read(file.parent if is_installation else file)
     assert isinstance(side, FileInfo)
     assert side.source.kind == ("installation" if is_installation else "index")
@@ -163,7 +159,7 @@ def test_an_index(sides: Sides, tmp_path: Path, place: str) -> None:
 
 
 def test_files_are_compared_without_a_catalog(tmp_path: Path) -> None:
-    """Only a ref needs one."""
+    """Only a ref needs a catalog."""
     sides = Sides(tmp_path / "none")
     assert sides.read(written(tmp_path / "spack.lock", small_lock_file())).num_specs == 2
     assert not (tmp_path / "none").exists()
@@ -171,7 +167,7 @@ def test_files_are_compared_without_a_catalog(tmp_path: Path) -> None:
         sides.read("develop")
 
 
-def circular(path: Path) -> None:
+def write_cycle(path: Path) -> None:
     """Write a lock file of a spec that depends on itself."""
     value = small_lock_file()
     nodes = value["concrete_specs"]
@@ -191,15 +187,15 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "half": (lambda path: path.write_text('{"roots": '), "is not valid JSON"),
     "tags": (lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}), NEITHER),
     "old": (lambda path: written(path, lock_file([], [], 3)), "'3' is not a version"),
-    "circle": (circular, "depends on itself, which no spec can: zlib"),
+    "circle": (write_cycle, "depends on itself, which no spec can: zlib"),
 }
 
 
 @pytest.mark.parametrize(("make", "reason"), WRONG.values(), ids=WRONG.keys())
-def test_what_lies_at_a_path_and_is_no_side(
+def test_invalid_files(
     sides: Sides, tmp_path: Path, make: Callable[[Path], object], reason: str
 ) -> None:
-    """The error names the path and says what is wrong there."""
+    """The error names the path and the reason."""
     path = tmp_path / "side.json"
     make(path)
     with pytest.raises(CachelogError) as caught:
@@ -223,15 +219,15 @@ def test_what_lies_at_a_path_and_is_no_side(
         ("https://x.org/index.json", "https://x.org/index.json: is a URL; only files are compared"),
     ],
 )
-def test_what_names_no_side(sides: Sides, text: str, message: str) -> None:
-    """The error says which word is wrong, and what is near it."""
+def test_invalid_texts(sides: Sides, text: str, message: str) -> None:
+    """The error names the invalid part, and similar names."""
     with pytest.raises(CachelogError) as caught:
         sides.read(text)
     assert message in str(caught.value)
 
 
-def test_a_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
-    """It is not said that there are others."""
+def test_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
+    """The error suggests no other stacks."""
     sides = Sides(tmp_path)
     sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
     with pytest.raises(StackNotFound, match="the source of pages does not list stacks"):
@@ -240,8 +236,8 @@ def test_a_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stack", real.STACKS)
 @pytest.mark.parametrize("date", real.dates())
-def test_a_real_lock_file_holds_what_the_index_has(tmp_path: Path, date: str, stack: str) -> None:
-    """Spack wrote both of one concretization: nothing differs between them."""
+def test_real_lock_file_equals_the_index(tmp_path: Path, date: str, stack: str) -> None:
+    """Spack wrote both of one concretization."""
     sides = Sides(tmp_path)
     folder = real.history() / date / stack
     base, head = sides.read(folder / "index.json"), sides.read(folder / "spack.lock")

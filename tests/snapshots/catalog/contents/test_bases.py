@@ -1,4 +1,4 @@
-"""The choice of bases: the base of the next content, and when a content is whole again."""
+"""The choice of bases: the base of the next content, and when a content gets all rows again."""
 
 import pytest
 
@@ -34,8 +34,8 @@ def laid(content: str, over: str, size: int) -> tuple[StoredFile, StoredFile]:
     return file(over), file(content, size)
 
 
-def test_whose_rows_files_have() -> None:
-    """Those of the content itself, or of its base; by their folder."""
+def test_owners_of_files() -> None:
+    """The folder of a file names the content or the base to which its rows belong."""
     files = {"a": (file("a"),), "b": laid("b", "gone", 9), "c": (), "d": laid("d", "a", 5)}
     assert own_files("b", files["b"]) == (file("b", 9),)
     assert with_bases(files) == files | {"gone": (file("gone"),)}
@@ -61,30 +61,30 @@ def test_whose_rows_files_have() -> None:
         ("short", 0.5, False),
         ("small", 0.5, False),
         ("unknown", 0.5, False),
-        ("of before", 0.5, False),
+        ("no files", 0.5, False),
         (None, 0.5, False),
     ],
 )
-def test_what_is_laid_over_another(
+def test_choice_of_overlays(
     before: str | None, share: float, is_laid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What takes little of what it would take whole, where that is not little itself."""
+    """An overlay must be much smaller than all rows, unless these are few."""
     monkeypatch.setattr(overlays, "MAX_SHARE", share)
     files = {
         "a": (file("a"),),
         "b": laid("b", "a", 100_000),
         "short": (file("short", overlays.LEAST_BYTES),),
         "small": (file("small", overlays.LEAST_BYTES - 1),),
-        "of before": (),
+        "no files": (),
     }
-    kept = Bases(files, lambda _: ROWS).packed(AFTER, before)
-    assert kept.base == (Base("a", file("a")) if is_laid else None)
-    assert len(kept.rows) == (1 if is_laid else len(AFTER.table))
-    assert from_parquet("file", kept.data)["base"].to_pylist() == kept.rows["base"].to_pylist()
+    packed = Bases(files, lambda _: ROWS).packed(AFTER, before)
+    assert packed.base == (Base("a", file("a")) if is_laid else None)
+    assert len(packed.rows) == (1 if is_laid else len(AFTER.table))
+    assert from_parquet("file", packed.data)["base"].to_pylist() == packed.rows["base"].to_pylist()
 
 
-def test_a_base_is_given_up_once_overlays_grow() -> None:
-    """An overlay takes no more than what stands over its base takes on average."""
+def test_bases_are_replaced_when_overlays_grow() -> None:
+    """An overlay is no larger than the average overlay of its base."""
     size = Bases({"a": (file("a"),)}, lambda _: ROWS).packed(AFTER, "a").data.size
     files = {"a": (file("a", 3 * overlays.LEAST_BYTES),)}
     bases = Bases(files, lambda _: ROWS)
@@ -94,10 +94,10 @@ def test_a_base_is_given_up_once_overlays_grow() -> None:
     assert bases.packed(AFTER, "a").base is None
 
 
-def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that memory has a bound, however many series an import has.
+def test_recently_used_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache is bounded, however many series an import has.
 
-    A base is not read where it was just written, and each time where that fails.
+    A base that was just written is not read; one that cannot be read is tried each time.
     """
     monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.table.nbytes)
     read = []

@@ -1,4 +1,4 @@
-"""Overlays: a content with a base is read as if it were whole."""
+"""Overlays: a content with a base is read as if all of its rows were stored."""
 
 from random import Random
 
@@ -28,25 +28,25 @@ BASE = "b" * 64
 
 
 def in_order(rows: pa.Table) -> list[dict[str, object]]:
-    """Return rows sorted by their place in the cache or outside, package and hash."""
-    found: list[dict[str, object]] = rows.to_pylist()
-    return sorted(found, key=lambda row: (row["in_cache"] is False, row["name"], row["hash"]))
+    """Return rows sorted by in_cache, package and hash."""
+    records: list[dict[str, object]] = rows.to_pylist()
+    return sorted(records, key=lambda row: (row["in_cache"] is False, row["name"], row["hash"]))
 
 
 def changed(random: Random, specs: list[Spec]) -> list[Spec]:
-    """Return specs of which some were removed, added, or changed under the same hash."""
-    found = []
+    """Return the specs after some were removed, added, or changed under the same hash."""
+    result = []
     for spec in specs:
         draw = random.random()
         if draw < 0.4:
-            found.append(spec)
+            result.append(spec)
         elif draw < 0.6:
-            found.append(replace(spec, dependencies=None, stacks=("other",)))
+            result.append(replace(spec, dependencies=None, stacks=("other",)))
         elif draw < 0.7:
-            found.append(Spec(hash=spec.hash, **random_facts(random)))
+            result.append(Spec(hash=spec.hash, **random_facts(random)))
     new = {hash_of(str(random.randrange(60))) for _ in range(random.randrange(4))}
-    new -= {spec.hash for spec in found}
-    return found + [Spec(hash=it, **random_facts(random)) for it in sorted(new)]
+    new -= {spec.hash for spec in result}
+    return result + [Spec(hash=digest, **random_facts(random)) for digest in sorted(new)]
 
 
 @given(
@@ -55,17 +55,17 @@ def changed(random: Random, specs: list[Spec]) -> list[Spec]:
     random=seeded(lambda random: random),
     columns=st.lists(st.sampled_from(SPEC_ROWS.names), unique=True, min_size=1),
 )
-def test_an_overlay_is_read_as_the_whole(
+def test_overlay_is_read_as_all_rows(
     first: list[Spec], outside: list[Spec], random: Random, columns: list[str]
 ) -> None:
-    """Row by row, in any columns, rows outside the cache among them."""
+    """Also with rows outside the cache, in any selection of columns."""
     inside = {spec.hash for spec in first}
-    base = Content.of(first, [it for it in outside if it.hash not in inside]).table()
-    second = changed(random, first)
-    known = {spec.hash for spec in second}
-    moved = [it for it in changed(random, first + outside) if it.hash not in known]
-    there = Content.of(second, {it.hash: it for it in moved}.values()).table()
-    own = overlay(BASE, whole(base), there)
+    base = Content.of(first, [spec for spec in outside if spec.hash not in inside]).table()
+    second = {spec.hash: spec for spec in changed(random, first)}
+    moved = {spec.hash: spec for spec in changed(random, first + outside)}
+    moved = {digest: spec for digest, spec in moved.items() if digest not in second}
+    head = Content.of(second.values(), moved.values()).table()
+    own = overlay(BASE, whole(base), head)
     assert own is not None
     assert own.schema.names == whole(base).schema.names
     assert set(own["base"].to_pylist()) <= {BASE}
@@ -75,13 +75,13 @@ def test_an_overlay_is_read_as_the_whole(
     )
     read = laid_over(of_base, of_own, [*columns])
     everything = laid_over(whole(base), own, SPEC_ROWS.names)
-    assert in_order(everything) == in_order(there.select(SPEC_ROWS.names))
+    assert in_order(everything) == in_order(head.select(SPEC_ROWS.names))
     assert read == everything.select(columns)
 
 
 @given(first=SOME_SPECS, random=seeded(lambda random: random))
-def test_an_overlay_has_what_differs_alone(first: list[Spec], random: Random) -> None:
-    """What is equal in both stays in the base, and what went has its place there and no more."""
+def test_overlay_has_only_differences(first: list[Spec], random: Random) -> None:
+    """Equal rows remain in the base; a removed row is represented by its position in the base."""
     base, head = Content.of(first), Content.of(changed(random, first))
     own = overlay(BASE, whole(base.table()), head.table())
     assert own is not None
@@ -90,21 +90,21 @@ def test_an_overlay_has_what_differs_alone(first: list[Spec], random: Random) ->
     assert own == overlay(BASE, below.unlike(above), above.unlike(below))
     before = {spec.hash: spec for spec in base.specs()}
     after = {spec.hash: spec for spec in head.specs()}
-    differ = {it for it, spec in after.items() if before.get(it) != spec}
+    differ = {digest for digest, spec in after.items() if before.get(digest) != spec}
     is_row = pc.is_valid(own["hash"])
     assert set(own["hash"].drop_null().to_pylist()) == differ
-    gone = own.filter(pc.invert(is_row))
-    assert len(gone) == len(before.keys() - after.keys())
+    removed = own.filter(pc.invert(is_row))
+    assert len(removed) == len(before.keys() - after.keys())
     for name in SPEC_ROWS.names:
-        assert gone[name].null_count == len(gone)
+        assert removed[name].null_count == len(removed)
     hashes = [spec.hash for spec in base.specs()]
-    assert {hashes[it] for it in own["base_place"].drop_null().to_pylist()} == (
+    assert {hashes[place] for place in own["base_place"].drop_null().to_pylist()} == (
         before.keys() - after.keys()
     ) | (differ & before.keys())
 
 
 def test_what_cannot_be_a_base() -> None:
-    """Rows without a place, and hashes that stand there twice."""
+    """Rows without positions, and duplicate hashes."""
     table = Content.of([a_spec("1"), a_spec("2")]).table()
     twice = pa.concat_tables([table, table])
     of_before = with_columns(table, SPECS.names)
@@ -113,14 +113,14 @@ def test_what_cannot_be_a_base() -> None:
     assert overlay(BASE, whole(table), twice) is None
 
 
-def test_rows_that_were_written_twice_count_once() -> None:
-    """Those of two imports at once; what is laid over something is none of them."""
+def test_duplicate_rows_count_once() -> None:
+    """Two imports may write the same rows; overlays are no duplicates."""
     table = whole(Content.of([a_spec("1"), a_spec("2"), a_spec("3")]).table())
     other = overlay(BASE, table, Content.of([a_spec("4")]).table())
     assert other is not None
     assert whole_rows(table) == table
-    found = whole_rows(pa.concat_tables([table.slice(1), other, table]))
-    assert in_order(found) == in_order(table)
+    result = whole_rows(pa.concat_tables([table.slice(1), other, table]))
+    assert in_order(result) == in_order(table)
     of_before = with_columns(table.drop_columns(["place"]), table.schema.names)
     assert whole_rows(pa.concat_tables([of_before, of_before])).num_rows == 6
 
@@ -141,10 +141,10 @@ LISTS = st.none() | st.lists(
 def test_nested_values_are_compared_as_python_does(
     rows: list[tuple[object, object]], start: int
 ) -> None:
-    """Null equals null alone, also where rows are a part of others."""
+    """Null equals only null, also in slices of tables."""
     kind = pa.list_(pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))]))
     first, second = (
-        pa.table({"it": pa.array([row[side] for row in rows], kind)}).slice(start)
+        pa.table({"value": pa.array([row[side] for row in rows], kind)}).slice(start)
         for side in (0, 1)
     )
     expected = [one == other for one, other in rows[start:]]

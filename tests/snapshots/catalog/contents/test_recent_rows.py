@@ -31,14 +31,14 @@ def reader_of(base: ContentRows, head: ContentRows) -> ContentReader:
 
 
 @given(specs=SPECS, random=seeded(lambda random: random))
-def test_what_is_kept_follows_from_the_deciding_rows(specs: list[Spec], random: Random) -> None:
-    """Packages that are alike on both sides, stacks and unknown facts of theirs included."""
+def test_deciding_rows_are_sufficient(specs: list[Spec], random: Random) -> None:
+    """The stored changes equal those of all rows, including stacks and unknown facts."""
     before = [replace(spec, dependencies=None) for spec in specs]
     names = {name for name in NAMES if random.random() < 0.5}
-    stay = [spec for spec in before if spec.name not in names]
-    hashes = {spec.hash for spec in stay}
+    equal = [spec for spec in before if spec.name not in names]
+    hashes = {spec.hash for spec in equal}
     edited = changed(random, [spec for spec in before if spec.name in names])
-    after = stay + [replace(spec, dependencies=None) for spec in edited if spec.hash not in hashes]
+    after = equal + [replace(spec, dependencies=None) for spec in edited if spec.hash not in hashes]
     base, head = rows_of(*before), rows_of(*after)
     reader = reader_of(base, head)
     sides = reader.narrow_sides(Pair(base.digest, head.digest))
@@ -64,14 +64,14 @@ ONE, OTHER = a_spec("a"), a_spec("b", name="zlib")
     ],
     ids=["packages of base", "packages of head", "dependencies", "a hash in two packages"],
 )
-def test_all_rows_decide(base: ContentRows, head: ContentRows) -> None:
-    """Where packages are not known, or do not stand apart from each other."""
+def test_all_rows_are_needed(base: ContentRows, head: ContentRows) -> None:
+    """If packages are not known, or depend on each other."""
     assert deciding_rows(base, head) is None
     assert reader_of(base, head).narrow_sides(Pair(base.digest, head.digest)) is None
 
 
-def test_few_rows_decide() -> None:
-    """Of a package that both have alike, a row of each stack and of what is stated or not."""
+def test_few_rows_are_needed() -> None:
+    """Of an equal package, one row per stack and per combination of stated facts."""
     alike = [a_spec(f"a{place}", name="zlib", size=place or None) for place in range(9)]
     alike.append(a_spec("s", name="zlib", stacks=("hep", "root"), size=1))
     base, head = rows_of(*alike, ONE), rows_of(*alike, a_spec("n"))
@@ -89,13 +89,13 @@ def test_few_rows_decide() -> None:
     assert keep_changes(*sides) == whole
 
 
-@pytest.mark.parametrize(("most", "kept"), [(3, "bcd"), (1, "cd"), (0, "cd")])
-def test_the_last_contents_are_kept(monkeypatch: pytest.MonkeyPatch, most: int, kept: str) -> None:
-    """Within a limit in bytes, and always two of them, so that they need not be read."""
+@pytest.mark.parametrize(("most", "cached"), [(3, "bcd"), (1, "cd"), (0, "cd")])
+def test_last_contents_are_cached(monkeypatch: pytest.MonkeyPatch, most: int, cached: str) -> None:
+    """Up to a limit in bytes, and always two of them, so that they need not be read."""
     rows = {label: rows_of(a_spec(label)) for label in "abcd"}
     monkeypatch.setattr(recent_rows, "_MAX_BYTES", most * rows["a"].table.nbytes)
     digests = [of_label.digest for of_label in rows.values()]
     recent = RecentRows(dict(zip(digests[1:], digests, strict=False)).get)
     assert [*recent.noted(rows.values())] == [*rows.values()]
-    assert [*recent.contents] == [rows[label].digest for label in kept]
+    assert [*recent.contents] == [rows[label].digest for label in cached]
     assert 1 <= len(recent.pairs) <= 1 + most

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import Base, Bases, folder_of, whole
@@ -18,16 +19,18 @@ from snapshots.catalog.specs_table import (
     _FRAME_COLUMNS,
     DamagedContent,
     SpecsTable,
+    how_to_mend,
     stored_content,
 )
 from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
-from snapshots.models import Spec
+from snapshots.history import History
+from snapshots.models import RevisionInfo, Source, Spec
 from snapshots.tables import SPEC_ROWS, StoredFile
 from tests.snapshots.catalog.contents.test_overlays import changed
-from tests.snapshots.factories import SPECS, a_spec, seeded
+from tests.snapshots.factories import SPECS, a_revision, a_spec, digest_of, seeded
 from tests.snapshots.overlays import laid_always
 
 
@@ -44,11 +47,12 @@ def two_files(
     below = stored(base, to_parquet(rows.table) if base_data is None else base_data)
     with laid_always():
         bases = Bases({base.digest: [below[0]]}, lambda _: rows)
-        kept = bases.packed(ContentRows(head.digest, head.table()), base.digest)
-    if not len(head):  # which takes no space whole
-        return [stored(head, kept.data)]
-    assert kept.base == Base(base.digest, below[0])
-    return [stored(head, kept.data), below]
+        packed = bases.packed(ContentRows(head.digest, head.table()), base.digest)
+    if packed.base is None:
+        assert not len(head)
+        return [stored(head, packed.data)]
+    assert packed.base == Base(base.digest, below[0])
+    return [stored(head, packed.data), below]
 
 
 def frame_of(content: Content, files: list[tuple[StoredFile, pa.Buffer]]) -> Frame:
@@ -73,20 +77,17 @@ def assert_equal(first: Frame, second: Frame) -> None:
 
 
 @given(first=SPECS, random=seeded(lambda random: random))
-def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> None:
-    """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
+def test_frame_does_not_depend_on_storage(first: list[Spec], random: Random) -> None:
+    """It has the same order, and no values of removed rows."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    for files in (
-        two_files(base, head),
-        [stored(head, to_parquet(whole(head.table())))],
-    ):
-        assert_equal(frame_of(head, files), expected)
+    assert_equal(frame_of(head, two_files(base, head)), expected)
+    assert_equal(frame_of(head, [stored(head, to_parquet(whole(head.table())))]), expected)
 
 
 @pytest.mark.parametrize("missing", ["namespace", "size", "patches", "spec_format", "in_cache"])
-def test_a_base_that_is_older_than_a_column(missing: str) -> None:
-    """Its rows do not know the fact; those of the content itself do."""
+def test_base_without_a_column(missing: str) -> None:
+    """In rows of the base the fact is unknown; in those of the content itself it is known."""
     old, new = a_spec("old", namespace="builtin", size=1), a_spec("new", namespace="own", size=2)
     base, head = Content.of([old]), Content.of([old, new])
     rows = whole(base.table()).drop_columns([missing])
@@ -100,8 +101,8 @@ def test_a_base_that_is_older_than_a_column(missing: str) -> None:
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
-def test_whose_bytes_are_damaged(damaged: int) -> None:
-    """The error names the content that cannot be read, and whose rows they are."""
+def test_damaged_file(damaged: int) -> None:
+    """The error names the content, and the base if its file is damaged."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     files = two_files(base, head)
     read = files[damaged]
@@ -113,7 +114,7 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
 
 
 @given(st.lists(st.sampled_from(SPEC_ROWS.names), unique=True))
-def test_columns_may_be_codes(columns: list[str]) -> None:
+def test_dictionary_columns(columns: list[str]) -> None:
     """Their texts are the same."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     read = stored_content("catalog", head.digest, two_files(base, head))
@@ -121,15 +122,42 @@ def test_columns_may_be_codes(columns: list[str]) -> None:
     assert read(columns, coded).to_pylist() == read(columns).to_pylist()
 
 
+def revision(number: int, label: str, kind: str) -> RevisionInfo:
+    """Return a row of develop with a kind of source."""
+    source = Source(kind=kind, location="pages.git", version=f"{number}f" * 20, importer="x 1")
+    return replace(a_revision("develop", number, label), source=source)
+
+
+SAME = "import the same again to replace it"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "advice"),
+    [
+        ([("a", "pages"), ("b", "index")], SAME),
+        (
+            [("a", "git"), ("a", "git"), ("b", "git")],
+            f"to replace it, check out the commit {'2f' * 20} of pages.git, and import its folder "
+            "of pages with --tag develop --taken-at 2025-01-07T00:00:00Z",
+        ),
+        ([("a", "git"), ("a", "index")], SAME),
+    ],
+    ids=["imported once", "git", "both"],
+)
+def test_advice_for_a_damaged_content(kinds: list[tuple[str, str]], advice: str) -> None:
+    """The same import replaces it; one with --git continues later, so the commit is named."""
+    rows = [revision(number, label, kind) for number, (label, kind) in enumerate(kinds, 1)]
+    assert how_to_mend(History(rows), rows[0].digest) == advice
+    assert how_to_mend(History(rows), digest_of("of no revision")) == SAME
+
+
 @pytest.mark.parametrize(
     ("damage", "num_files"),
     [(Path.exists, 2), (Path.unlink, 1), (lambda file: file.write_bytes(b""), 1)],
     ids=["sound", "missing", "damaged"],
 )
-def test_a_base_that_cannot_be_read(
-    tmp_path: Path, damage: Callable[[Path], object], num_files: int
-) -> None:
-    """Nothing is laid over it: what follows is whole."""
+def test_unreadable_base(tmp_path: Path, damage: Callable[[Path], object], num_files: int) -> None:
+    """The next content is no overlay of it."""
     base, head = (Content.of(map(a_spec, labels)) for labels in ("abc", "bcd"))
     specs = SpecsTable(Storage(parse_location(str(tmp_path))))
     with laid_always():

@@ -32,8 +32,8 @@ def target(tmp_path: Path) -> str:
 def files_of(location: str) -> dict[str, bytes]:
     """Return the bytes of the files of tables and of their logs, by path."""
     root = Path(location)
-    files = {it.relative_to(root): it for it in root.rglob("*") if it.is_file()}
-    return {str(path): it.read_bytes() for path, it in files.items() if path.name[0] != "_"}
+    files = {file.relative_to(root): file for file in root.rglob("*") if file.is_file()}
+    return {str(path): file.read_bytes() for path, file in files.items() if path.name[0] != "_"}
 
 
 def assert_same(catalog: Catalog, target: str) -> None:
@@ -41,8 +41,10 @@ def assert_same(catalog: Catalog, target: str) -> None:
     assert files_of(target) == files_of(catalog.location)
 
 
-def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each copy takes what came since the one before, also where no commit is left of that."""
+def test_only_new_files_are_copied(
+    catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup copies the files since the previous one, also if no commit is left of that."""
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
     first = backup(catalog.location, target)
     assert first.num_revisions == 3
@@ -59,14 +61,14 @@ def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPa
 
     for number in range(4, 9):
         publish(catalog, number, number)
-    logs = [Path(it, "revisions", "_delta_log").glob("0*") for it in (target, catalog.location)]
-    assert set.isdisjoint(*({it.name for it in log} for log in logs))
+    logs = [Path(root, "revisions", "_delta_log").glob("0*") for root in (target, catalog.location)]
+    assert set.isdisjoint(*({file.name for file in log} for log in logs))
     assert backup(catalog.location, target).num_revisions == 9
     assert_same(catalog, target)
 
 
-def test_there_and_back(catalog: Catalog, target: str, tmp_path: Path) -> None:
-    """What is restored is imported to and copied again; nothing is written over a catalog."""
+def test_restore(catalog: Catalog, target: str, tmp_path: Path) -> None:
+    """A restored catalog can be published to and copied; no catalog is overwritten."""
     backup(catalog.location, target)
     with pytest.raises(CatalogError, match="there is a catalog already; move it away, or name"):
         restore(target, catalog.location)
@@ -86,8 +88,8 @@ def test_there_and_back(catalog: Catalog, target: str, tmp_path: Path) -> None:
     assert_same(again, target)
 
 
-def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
-    """Neither its own place nor that of another catalog is one, and nothing is no catalog."""
+def test_refused_locations(catalog: Catalog, target: str, tmp_path: Path) -> None:
+    """They are the catalog's own, that of another catalog, and one without a catalog."""
     other = Catalog(str(tmp_path / "other"))
     publish(other, 7, 7)
     before = rows(other)
@@ -106,11 +108,11 @@ def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
         backup(catalog.location, str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(("use", "is_earlier_there"), [(backup, True), (restore, False)])
-def test_an_interruption(catalog: Catalog, target: str, use: Any, is_earlier_there: bool) -> None:
-    """The copy is some earlier state, or none, until its last file is written; then it goes on."""
-    earlier = rows(catalog) if is_earlier_there else set()
-    if is_earlier_there:
+@pytest.mark.parametrize(("use", "has_copy"), [(backup, True), (restore, False)])
+def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: bool) -> None:
+    """Until its last file is written, the copy is an earlier state or no catalog."""
+    earlier = rows(catalog) if has_copy else set()
+    if has_copy:
         backup(catalog.location, target)
     publish(catalog, 3, 3)
     write = Storage.write
@@ -132,11 +134,11 @@ def test_an_interruption(catalog: Catalog, target: str, use: Any, is_earlier_the
                 use(catalog.location, target)
                 is_done = True
             try:
-                there = rows(Catalog(target))
+                copied = rows(Catalog(target))
             except CatalogError:
                 assert not earlier
             else:
-                assert earlier <= there <= rows(catalog)
+                assert earlier <= copied <= rows(catalog)
                 loaded(Catalog(target))
     assert num_writes > 3
     assert_same(catalog, target)
@@ -144,16 +146,16 @@ def test_an_interruption(catalog: Catalog, target: str, use: Any, is_earlier_the
         restore(catalog.location, target)
 
 
-def test_a_file_that_is_missing(catalog: Catalog, target: str) -> None:
-    """A copy without it is none."""
+def test_missing_file(catalog: Catalog, target: str) -> None:
+    """A copy without it is incomplete."""
     (file, *_) = Path(catalog.location, "specs").glob("*/*.parquet")
     file.unlink()
     with pytest.raises(CatalogError, match=r"1 files that its revisions name were not there.*veri"):
         backup(catalog.location, target)
 
 
-def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, target: str) -> None:
-    """Each is sound, and has all or nothing of what an import publishes at once."""
+def test_copies_during_imports(tmp_path: Path, processes: ForkServerContext, target: str) -> None:
+    """Each is sound, and contains all or nothing of what an import publishes at once."""
     catalog = Catalog(str(tmp_path / "catalog"))
     publish_state(catalog, 0)
     begun, started = processes.Pipe(duplex=False)
@@ -166,7 +168,7 @@ def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, tar
         place = target if number % 2 else f"{target}-{number}"
         backup(catalog.location, place)
         verified = verify(place)
-        assert [it for it in verified.findings if it.is_damage] == []
+        assert [finding for finding in verified.findings if finding.is_damage] == []
         sizes.append(verified.num_revisions)
         if number > 1 and sizes[-1] > sizes[0]:
             break
@@ -178,8 +180,8 @@ def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, tar
 
 
 @pytest.mark.usefixtures("bucket")
-def test_a_copy_in_a_bucket(catalog: Catalog, tmp_path: Path) -> None:
-    """A folder is copied to object storage and back, file by file as elsewhere."""
+def test_copy_in_a_bucket(catalog: Catalog, tmp_path: Path) -> None:
+    """A folder is copied to object storage and back, file by file."""
     bucket = "s3://bucket/copies/of"
     backup(catalog.location, bucket)
     with hours_ago():

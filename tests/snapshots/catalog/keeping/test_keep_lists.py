@@ -1,4 +1,4 @@
-"""Keep lists and the specs that are not on them, compared with sets of records."""
+"""Keep lists and the specs that are not on them, compared with sets of specs."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -66,44 +66,43 @@ def cells(specs: Collection[Spec]) -> set[tuple[str, str, str]]:
 
 @examples(50, in_suite=5)
 @given(seeded(_states))
-def test_against_sets(states: list[State]) -> None:
-    """What the first state keeps, and what is left of all."""
+def test_keep_list_agrees_with_sets(states: list[State]) -> None:
+    """The hashes of the first state, and the specs of all states that remain."""
     first = states[0]
     locked = {hash_of("locked"), *sorted(states[-1].specs)[:1]}
     with TemporaryDirectory() as folder:
         cache = Cache(Path(folder), states)
-        kept = keep_list(cache.library, cache.digests[:1], locked).hashes
-        assert kept == {*first.specs, *locked}
+        shallow = keep_list(cache.library, cache.digests[:1], locked).hashes
+        assert shallow == {*first.specs, *locked}
         listed = keep_list(cache.library, cache.digests[:1], whole=True)
         whole = listed.hashes
         below = (questions.reached(first, digest) for digest in first.specs)
         assert whole == {*first.specs}.union(*below)
         silent = [spec for spec in first.specs.values() if spec.dependencies is None]
         assert listed.num_unknown == len(silent)
-        for hashes in (kept, whole, set()):
+        for hashes in (shallow, whole, set()):
             rest = rest_of(cache.library, cache.digests, hashes)
             every = [spec for state in states for spec in state.specs.values()]
-            gone = [spec for spec in every if spec.hash not in hashes]
-            left = [spec for spec in every if spec.hash in hashes]
-            assert set(rest.hashes) == {spec.hash for spec in gone}
-            assert rest.cells == sorted(cells(gone) - cells(left))
+            dropped = [spec for spec in every if spec.hash not in hashes]
+            remaining = [spec for spec in every if spec.hash in hashes]
+            assert set(rest.hashes) == {spec.hash for spec in dropped}
+            assert rest.cells == sorted(cells(dropped) - cells(remaining))
             assert (rest.size, rest.num_unknown) == (None, len(rest.hashes))
 
 
-def test_sizes_that_any_revision_knows(tmp_path: Path) -> None:
-    """Each hash counts once, with its size where one revision tells it."""
+def test_sizes_of_any_revision(tmp_path: Path) -> None:
+    """Each hash counts once, with its size if any revision states it."""
     build = state_of([Build(name="a"), Build(name="b"), Build(name="c")])
     a, b, c = sorted(build.specs.values(), key=lambda spec: spec.name)
-    sized = [_sized(a, 10), _sized(b, None), _sized(c, 3)]
-    unsized = [_sized(a, None), _sized(b, None)]
-    cache = Cache(tmp_path, [State(sized), State(unsized)])
+    sized = [replace(a, size=10), b, replace(c, size=3)]
+    cache = Cache(tmp_path, [State(sized), State([a, b])])
     rest = rest_of(cache.library, cache.digests, {c.hash})
     assert (rest.size, rest.num_unknown, len(rest.hashes)) == (10, 1, 2)
     assert rest_of(cache.library, cache.digests, {a.hash, b.hash, c.hash}).size is None
 
 
-def test_dependencies_that_any_revision_states(tmp_path: Path) -> None:
-    """What one revision or a lock file states is known, though another is silent."""
+def test_dependencies_of_any_revision(tmp_path: Path) -> None:
+    """They are known if one revision or lock file states them."""
     stated = state_of([Build(name="a"), Build(name="b")])
     silent = State([replace(spec, dependencies=None) for spec in stated.specs.values()])
     cache = Cache(tmp_path, [stated, silent])
@@ -111,7 +110,3 @@ def test_dependencies_that_any_revision_states(tmp_path: Path) -> None:
     locked = sorted(stated.specs)[:1]
     assert keep_list(cache.library, cache.digests[1:], locked, whole=True).num_unknown == 1
     assert keep_list(cache.library, cache.digests[1:]).num_unknown == 0
-
-
-def _sized(spec: Spec, size: int | None) -> Spec:
-    return replace(spec, size=size)

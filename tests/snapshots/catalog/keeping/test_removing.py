@@ -18,7 +18,7 @@ from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.removal import Contents, drop_rows, plan, remove
 from snapshots.catalog.verification import verify
 from snapshots.contents import Snapshot
-from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
+from snapshots.errors import CatalogError, RevisionNotFound
 from tests.snapshots.factories import a_snapshot, day, hash_of
 from tests.snapshots.importers import TAGS, publish_and_merge, specs_of
 from tests.snapshots.keeping import (
@@ -34,8 +34,8 @@ from tests.snapshots.keeping import (
 )
 
 
-def test_what_is_removed_is_gone(catalog: Catalog) -> None:
-    """From the next refresh on, for all readers; the others stay as they are."""
+def test_removed_revisions(catalog: Catalog) -> None:
+    """Readers do not see them after the next refresh; other revisions are unchanged."""
     server = Catalog(catalog.location)
     server.refresh()
     before, generation = server.history, server.generation
@@ -47,56 +47,25 @@ def test_what_is_removed_is_gone(catalog: Catalog) -> None:
     assert server.refresh()
     assert server.generation > generation
     assert facts(server.history.revisions) == [("develop", 2), ("develop", 0)]
-    assert middle.key not in server.history.by_key
     with pytest.raises(RevisionNotFound):
         server.history.resolve(middle.digest)
     assert listed(catalog) == set(server.history.digests) == loaded(catalog).keys()
+    assert missing_pairs(server, server.history) == []
+    new = Library(server).past.hash_history(server.history, hash_of("2 0"))
+    assert new is not None
+    assert (new.spans[0].first, new.spans[0].is_current) == (server.history.revisions[0], True)
 
 
-def test_what_confirms_it_goes_too(catalog: Catalog) -> None:
-    """All rows of the revision, and what stood on either side of it becomes one, if it is equal."""
-    digest = publish(catalog, 5, 3)
-    publish(catalog, 5, 4)
-    publish(catalog, 2, 5)
-    assert len(drop(catalog, digest).rows) == 2
-    assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 1), ("develop", 0)]
-    newest = catalog.history.revisions[0]
-    assert catalog.history.confirmed_at(newest) == day(5)
-
-
-def test_a_content_that_others_have_stays(catalog: Catalog) -> None:
-    """It is not part of what a vacuum deletes."""
+def test_shared_contents_are_kept(catalog: Catalog) -> None:
+    """A content of another revision is not deleted."""
     publish(catalog, 1, 1, "main")
     done = drop(catalog, "develop~1")
     assert (done.contents, done.num_bytes) == ((), 0)
     assert len(listed(catalog)) == 3
 
 
-def test_all_can_go(catalog: Catalog) -> None:
-    """Then the catalog is empty, and can be published to again."""
-    drop(catalog, "develop", "develop~1", "develop~2")
-    with pytest.raises(EmptyCatalog):
-        Catalog(catalog.location).require_history()
-    digest = publish(catalog, 1, 1)
-    assert loaded(catalog) == {digest: 11}
-    assert listed(catalog) == {digest}
-
-
-def test_new_neighbours_are_compared_before(catalog: Catalog) -> None:
-    """Nothing of the history is missing, and it is that of what is left."""
-    specs = specs_of(1)
-    drop(catalog, "develop~1")
-    read = Catalog(catalog.location)
-    read.refresh()
-    assert missing_pairs(read, read.history) == []
-    library = Library(read)
-    assert library.past.hash_history(read.history, specs[0].hash) is None
-    (span,) = library.past.hash_history(read.history, hash_of("2 0")).spans  # type: ignore[union-attr]
-    assert (span.first, span.is_current) == (read.history.revisions[0], True)
-
-
-def test_damage_does_not_keep_a_revision(catalog: Catalog) -> None:
-    """The pair that cannot be compared is named; the revisions are removed all the same."""
+def test_removal_in_spite_of_damage(catalog: Catalog) -> None:
+    """A pair that cannot be compared is reported; the revisions are removed."""
     damaged = catalog.history.resolve("develop~2").digest
     for file in Path(catalog.location, "specs", f"digest={damaged}").iterdir():
         file.write_bytes(b"nothing")
@@ -106,15 +75,15 @@ def test_damage_does_not_keep_a_revision(catalog: Catalog) -> None:
     assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 0)]
 
 
-def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
-    """Also a row that confirms what goes: it is a revision of its own then."""
+def test_publications_after_the_plan_are_kept(catalog: Catalog) -> None:
+    """A row that confirms a removed revision becomes a revision."""
     planned = plan(catalog, [catalog.history.resolve("develop")])
     other = Catalog(catalog.location)
     publish(other, 2, 9)
     publish(other, 7, 7, "main")
     done = remove(catalog, planned)
     assert done.contents == ()
-    assert {it[:2] for it in rows(catalog)} == {
+    assert {row[:2] for row in rows(catalog)} == {
         ("develop", 0),
         ("develop", 1),
         ("develop", 9),
@@ -123,7 +92,9 @@ def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times: int = 1) -> None:
+def meanwhile(
+    monkeypatch: pytest.MonkeyPatch, action: Callable[[], object], times: int = 1
+) -> None:
     """Call a function between the reading of files for a rewrite and its commit."""
     calls = iter(range(times))
     real = removal.rows_of
@@ -131,17 +102,17 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times
     def rows_of(*arguments: Any) -> pa.Table:
         rows = real(*arguments)
         if next(calls, None) is not None:
-            what()
+            action()
         return rows
 
     monkeypatch.setattr(removal, "rows_of", rows_of)
     monkeypatch.setattr(removal, "_WAIT_SECONDS", 0)
 
 
-def test_what_is_published_at_the_same_moment_stays(
+def test_concurrent_publications_are_kept(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The removal finds that others committed, looks again, and leaves no file behind."""
+    """The removal notices other commits, starts again, and leaves no file behind."""
     other = Catalog(catalog.location)
     states = iter(range(10, 20))
     meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=2)
@@ -149,21 +120,21 @@ def test_what_is_published_at_the_same_moment_stays(
     assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11}
     contents = Contents(catalog.location)
     contents.revisions.current()
-    kept = {file.path for file in contents.revisions.files()}
-    unlisted = {it.name for it in Path(catalog.location, "revisions").glob("*.parquet")} - kept
-    assert len(unlisted) == 1  # what it replaced; what it tried before is gone
+    files = {file.name for file in Path(catalog.location, "revisions").glob("*.parquet")}
+    unlisted = files - {file.path for file in contents.revisions.files()}
+    assert len(unlisted) == 1  # the replaced file; those of earlier attempts are deleted
 
 
-def test_nothing_goes_where_others_committed_since(catalog: Catalog) -> None:
-    """What was seen before is no ground to drop rows any more."""
+def test_rows_are_dropped_from_a_known_state_only(catalog: Catalog) -> None:
+    """Later commits of others prevent it."""
     contents = Contents(catalog.location)
     table = contents.revisions
     table.current()
     seen = table.mark()
     publish(catalog, 3, 3)
 
-    def everything(found: pa.Table) -> pa.ChunkedArray:
-        return pc.is_valid(found["tag"])
+    def everything(rows: pa.Table) -> pa.ChunkedArray:
+        return pc.is_valid(rows["tag"])
 
     assert drop_rows(contents.storage, table, everything, seen=seen) == 0
     assert len(rows(catalog)) == 4
@@ -178,38 +149,35 @@ def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
     yield a_snapshot(specs_of(99), "main", day(51))
 
 
-def test_an_import_of_what_is_removed_meanwhile(catalog: Catalog) -> None:
-    """It found the content, so did not write it; when it ends the content is there and listed."""
+def test_import_of_a_content_that_is_removed_meanwhile(catalog: Catalog) -> None:
+    """The import found the content stored; it is listed again when the import ends."""
     other = Catalog(catalog.location)
     other.publish(importing(1, lambda: drop(catalog, "develop~1")))
     assert len(loaded(catalog)) == 4
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def test_an_import_of_what_is_deleted_meanwhile(catalog: Catalog) -> None:
-    """Where it took longer than the time of grace it says so, and publishes nothing."""
+def test_import_of_a_content_that_is_deleted_meanwhile(catalog: Catalog) -> None:
+    """An import that takes longer than the grace period fails and publishes nothing."""
     other = Catalog(catalog.location)
 
-    def forget() -> None:
+    def delete() -> None:
         with hours_ago():
             drop(catalog, "develop~1")
         grow_old(catalog)
         assert clean(catalog).files["specs"]
 
     with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
-        other.publish(importing(1, forget))
+        other.publish(importing(1, delete))
     assert {tag for tag, _, _ in rows(catalog)} == {"develop"}
     other.publish(importing(1, lambda: None))
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def test_imports_removals_cleanings_and_readers_at_once(
+def test_concurrent_imports_removals_vacuums_and_readers(
     catalog: Catalog, processes: ForkServerContext
 ) -> None:
-    """Processes import and merge files beside removals: no row is lost, none stands twice.
-
-    A reader finds each content whole all the while.
-    """
+    """No row is lost or duplicated, and readers find every content complete."""
     barrier, reader = processes.Barrier(3), Catalog(catalog.location)
     importers = [
         processes.Process(
@@ -221,8 +189,10 @@ def test_imports_removals_cleanings_and_readers_at_once(
         importer.start()
     barrier.wait()
     expected = {("develop", number) for number in range(3)}
-    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(3)}
-    whole: set[str] = set()
+    expected |= {
+        (tag, first + number) for tag in TAGS for first in (100, 200) for number in range(3)
+    }
+    complete: set[str] = set()
     while any(importer.is_alive() for importer in importers):
         catalog.refresh()
         revisions = catalog.history.revisions
@@ -232,22 +202,22 @@ def test_imports_removals_cleanings_and_readers_at_once(
         clean(catalog)
         reader.refresh()
         for revision in reader.history.revisions:
-            if revision.digest not in whole:
+            if revision.digest not in complete:
                 assert len(reader.load(revision.digest)) == revision.num_specs
-        whole |= {*reader.history.digests}
+        complete |= {*reader.history.digests}
     for importer in importers:
         importer.join()
         assert importer.exitcode == 0
-    assert {it[:2] for it in rows(catalog)} == expected
+    assert {row[:2] for row in rows(catalog)} == expected
     assert len(DeltaTable(f"{catalog.location}/revisions").to_pyarrow_table()) == len(expected)
     assert listed(catalog) == loaded(catalog).keys()
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_removals_that_others_always_precede(
+def test_removals_with_permanent_conflicts(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They give up after some attempts; nothing is removed or struck off then."""
+    """They fail after some attempts, without any change."""
     monkeypatch.setattr(removal, "_WAIT_SECONDS", 0)
     monkeypatch.setattr(CatalogTable, "exchange", lambda *_: False)
     with pytest.raises(CatalogError, match="nothing was dropped, try again"):

@@ -31,7 +31,7 @@ PERIODS = {
 
 
 def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
-    """Return a row with a content that no other row has."""
+    """Return a row with a distinct content."""
     return RevisionInfo(
         tag=tag,
         digest=digest_of(f"{tag} {taken_at}"),
@@ -47,7 +47,7 @@ def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
 
 def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
     """Return ``number`` rows of a tag, six hours apart."""
-    return [a_row(START + timedelta(hours=6 * it), tag) for it in range(number)]
+    return [a_row(START + timedelta(hours=6 * step), tag) for step in range(number)]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
     ],
 )
 def test_policies(text: str, rules: list[RetentionRule]) -> None:
-    """Rules stand between commas; blanks and case do not matter."""
+    """Rules are separated by commas; blanks and case are ignored."""
     assert list(parse_policy(text)) == rules
 
 
@@ -83,8 +83,8 @@ def test_policies(text: str, rules: list[RetentionRule]) -> None:
         ("0 last, 0 yearly", "keeps nothing"),
     ],
 )
-def test_no_policies(text: str, part: str) -> None:
-    """What is wrong is quoted, and what is allowed is named."""
+def test_invalid_policies(text: str, part: str) -> None:
+    """The error quotes the invalid rule and names the valid ones."""
     with pytest.raises(InvalidArgument) as caught:
         parse_policy(text)
     assert caught.value.name == "keep"
@@ -94,27 +94,26 @@ def test_no_policies(text: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        ("1 last", ["01-03 06"]),
-        ("3 last", ["01-03 06", "01-03 00", "01-02 18"]),
-        ("2 daily", ["01-03 06", "01-02 18"]),
         ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
-        ("1 yearly", ["01-03 06"]),
-        ("all hourly", [f"{it.taken_at:%m-%d %H}" for it in every_six_hours(10)[::-1]]),
+        ("1 weekly, 1 monthly, 1 yearly", ["01-03 06"]),
+        ("all hourly", [f"{row.taken_at:%m-%d %H}" for row in every_six_hours(10)[::-1]]),
     ],
 )
-def test_what_stays(policy: str, expected: list[str]) -> None:
-    """Of each period the newest; the current one counts."""
+def test_newest_revision_of_each_period(policy: str, expected: list[str]) -> None:
+    """The current period counts."""
     choices = choose(History(every_six_hours(10)), parse_policy(policy))
-    assert [f"{it.revision.taken_at:%m-%d %H}" for it in choices if it.kept_by] == expected
+    kept = [choice.revision for choice in choices if choice.kept_by]
+    assert [f"{revision.taken_at:%m-%d %H}" for revision in kept] == expected
 
 
-def test_series_count_each_for_itself() -> None:
-    """Rules hold for each, releases have one of their own; each choice names its rules."""
+def test_rules_apply_to_each_series() -> None:
+    """Releases are one series; each choice names the rules that keep it."""
     rows = [*every_six_hours(4), *every_six_hours(4, "main")]
-    rows += [a_row(START - timedelta(days=900 + it), f"v0.{9 - it}.0") for it in range(3)]
+    rows += [
+        a_row(START - timedelta(days=900 + number), f"v0.{9 - number}.0") for number in range(3)
+    ]
     choices = choose(History(rows), parse_policy("1 last, all releases"))
-    kept = {(it.revision.tag, it.kept_by) for it in choices if it.kept_by}
-    assert kept == {
+    assert {(choice.revision.tag, choice.kept_by) for choice in choices if choice.kept_by} == {
         ("develop", ("1 last",)),
         ("main", ("1 last",)),
         ("v0.9.0", ("1 last", "all releases")),
@@ -123,22 +122,27 @@ def test_series_count_each_for_itself() -> None:
     }
 
 
-def test_tags_stay_unless_they_may_go() -> None:
-    """The newest of each tag; with whole tags none but the newest of the series."""
-    rows = [a_row(START + timedelta(days=it), f"nightly-2026-01-0{it + 1}") for it in range(4)]
+def test_newest_revision_of_each_tag_is_kept() -> None:
+    """With ``whole_tags``, only the newest revision of the series is."""
+    rows = [
+        a_row(START + timedelta(days=number), f"nightly-2026-01-0{number + 1}")
+        for number in range(4)
+    ]
     history = History([*rows, *every_six_hours(3)])
     policy = parse_policy("all releases")
-    reasons = {it.revision: it.kept_by for it in choose(history, policy)}
+    reasons = {choice.revision: choice.kept_by for choice in choose(history, policy)}
     assert [reasons[row] for row in rows] == [(NEWEST_OF_TAG,)] * 3 + [(NEWEST_OF_SERIES,)]
-    gone = {it.revision: it.kept_by for it in choose(history, policy, whole_tags=True)}
-    assert [gone[row] for row in rows] == [()] * 3 + [(NEWEST_OF_SERIES,)]
+    choices = {
+        choice.revision: choice.kept_by for choice in choose(history, policy, whole_tags=True)
+    }
+    assert [choices[row] for row in rows] == [()] * 3 + [(NEWEST_OF_SERIES,)]
 
 
-def test_one_series_alone() -> None:
-    """What belongs to others stays, whatever the policy says."""
+def test_single_series() -> None:
+    """Revisions of other series are kept, regardless of the policy."""
     history = History([*every_six_hours(3), *every_six_hours(3, "main")])
     choices = choose(history, parse_policy("1 last"), only="main")
-    reasons = {it.revision: it.kept_by for it in choices}
+    reasons = {choice.revision: choice.kept_by for choice in choices}
     assert [reasons[row] for row in every_six_hours(3)] == [(OTHER_SERIES,)] * 3
     assert [reasons[row] for row in every_six_hours(3, "main")] == [(), (), ("1 last",)]
 
@@ -155,23 +159,23 @@ rules = st.builds(
     policy=st.lists(rules, min_size=1, max_size=3),
     whole_tags=st.booleans(),
 )
-def test_as_plain_counting_has_it(
+def test_choices_agree_with_a_naive_count(
     rows: list[RevisionInfo], policy: list[RetentionRule], *, whole_tags: bool
 ) -> None:
-    """Whatever the history: what stays is what a count of the days in words has."""
+    """Periods are counted by formatted dates."""
     history = History({row.key: row for row in rows}.values())
     expected = set()
-    for name in {series(it.tag) for it in history.revisions}:
-        members = [it for it in history.revisions if series(it.tag) == name]
+    for name in {series(row.tag) for row in history.revisions}:
+        members = [row for row in history.revisions if series(row.tag) == name]
         expected.add(members[0])
         for rule in policy:
             newest: dict[str, RevisionInfo] = {}
-            for number, it in enumerate(members):
-                label = f"{it.taken_at:{PERIODS[rule.what]}}" if rule.what in PERIODS else number
-                newest.setdefault(str(label), it)
+            for number, row in enumerate(members):
+                label = f"{row.taken_at:{PERIODS[rule.what]}}" if rule.what in PERIODS else number
+                newest.setdefault(str(label), row)
             expected.update([*newest.values()][: rule.number])
     if not whole_tags:
         expected.update(history.of_tag(tag)[0] for tag in history.tags)
     choices = choose(history, policy, whole_tags=whole_tags)
-    assert [it.revision for it in choices] == history.revisions
-    assert {it.revision for it in choices if it.kept_by} == expected
+    assert [choice.revision for choice in choices] == history.revisions
+    assert {choice.revision for choice in choices if choice.kept_by} == expected

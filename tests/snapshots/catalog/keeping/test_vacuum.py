@@ -1,12 +1,10 @@
-"""Vacuums: all unneeded files are deleted, and no others."""
+"""Vacuums: all unneeded files are deleted after the grace period, and no others."""
 
 from datetime import timedelta
 from pathlib import Path
 from time import time
-from typing import Any
 
 import orjson
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -19,9 +17,9 @@ from snapshots.catalog.parquet import named_by_bytes
 from snapshots.catalog.past import Past, missing_pairs
 from snapshots.catalog.removal import Contents
 from snapshots.catalog.storage import Found, Storage
-from snapshots.catalog.vacuum import vacuum
+from snapshots.catalog.vacuum import check_grace, vacuum
 from snapshots.catalog.verification import verify
-from snapshots.errors import CatalogError
+from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair
 from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.importers import specs_of
@@ -36,24 +34,49 @@ from tests.snapshots.keeping import (
     loaded,
     publish,
     publish_killed,
+    running_before,
     stored,
 )
 
 
-def test_a_catalog_in_use_keeps_all(catalog: Catalog) -> None:
-    """However old its files are; one of before has no history that anything could go of."""
+@pytest.mark.parametrize(
+    ("hours", "nothing_runs", "expected"),
+    [
+        (1, False, 1),
+        (24, False, 24),
+        (1.5, False, 1),
+        (168, False, 168),
+        (0, True, 0),
+        (0, False, "still needs what was just removed.*--nothing-runs"),
+        (0.9, False, "--nothing-runs"),
+        (0.9, True, "from 1h to 7d"),
+        (169, False, "from 1h to 7d$"),
+    ],
+)
+def test_grace_periods(hours: float, *, nothing_runs: bool, expected: int | str) -> None:
+    """They are entire hours, up to the time for which the log remembers removals."""
+    if isinstance(expected, str):
+        with pytest.raises(InvalidArgument, match=expected):
+            check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
+    else:
+        grace = check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
+        assert grace == timedelta(hours=expected)
+
+
+def test_files_in_use_are_kept(catalog: Catalog) -> None:
+    """Regardless of their age; also in an older catalog, which has no history tables."""
     grow_old(catalog, 10_000)
     before = {file: file.read_bytes() for file in Path(catalog.location).rglob("*.parquet")}
     done = clean(catalog)
     assert not any(done.files.values())
     assert (done.struck_off, done.relisted, done.num_pairs, done.num_rows) == ((), (), 0, 0)
-    assert {it: it.read_bytes() for it in Path(catalog.location).rglob("*.parquet")} == before
+    assert all(file.read_bytes() == data for file, data in before.items())
     forget(catalog, *TABLES)
     assert not any(clean(catalog).files.values())
 
 
-def test_the_time_of_grace_begins_when_it_goes_out_of_use(catalog: Catalog) -> None:
-    """Not when it was written: that may be long ago."""
+def test_grace_period_begins_with_the_removal(catalog: Catalog) -> None:
+    """The age of the file does not matter."""
     grow_old(catalog, 10_000)
     digest = drop(catalog, "develop~1").contents[0]
     assert not clean(catalog).files["specs"]
@@ -67,10 +90,10 @@ def test_the_time_of_grace_begins_when_it_goes_out_of_use(catalog: Catalog) -> N
     assert not any(clean(catalog).files.values())
 
 
-def test_checkpoints_know_when_it_went_out_of_use(
+def test_checkpoints_preserve_the_time_of_removal(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after the commit that struck it off was removed from the log."""
+    """The commit that removed a file may itself be removed from the log."""
     monkeypatch.setattr("snapshots.catalog.delta._CHECKPOINT_EVERY", 2)
     grow_old(catalog, 10_000)
     young = drop(catalog, "develop~1").contents[0]
@@ -79,13 +102,13 @@ def test_checkpoints_know_when_it_went_out_of_use(
     for number in range(10, 13):
         publish(catalog, number, number)
     assert len(list(Path(catalog.location, "specs", "_delta_log").glob("*.json"))) < 6
-    (gone,) = clean(catalog).files["specs"]
-    assert old in gone
+    (deleted,) = clean(catalog).files["specs"]
+    assert old in deleted
     assert any(young in file for file in stored(catalog))
 
 
-def test_a_dry_run_changes_nothing(catalog: Catalog) -> None:
-    """It returns what the next run then does."""
+def test_dry_run(catalog: Catalog) -> None:
+    """It changes nothing, and returns what the next run deletes."""
     with hours_ago():
         drop(catalog, "develop~1")
     Path(catalog.location, "revisions", ".1f.tmp").write_bytes(b"half")
@@ -97,7 +120,7 @@ def test_a_dry_run_changes_nothing(catalog: Catalog) -> None:
     assert ".1f.tmp" in planned.files["revisions"]
 
 
-def test_what_a_killed_import_left(catalog: Catalog) -> None:
+def test_files_of_killed_imports(catalog: Catalog) -> None:
     """Unfinished files, files that no commit names, and contents that no row names."""
     publish_killed(catalog, 10, delta.CatalogTable, "commit")
     with hours_ago():
@@ -112,16 +135,16 @@ def test_what_a_killed_import_left(catalog: Catalog) -> None:
     grow_old(catalog)
     done = clean(catalog)
     assert len(done.files["specs"]) == 3
-    assert [it.exists() for it in (unfinished, commit, own)] == [False, False, True]
-    # The content of the second one was struck off in the first run, as its commit is old.
+    assert [file.exists() for file in (unfinished, commit, own)] == [False, False, True]
+    # The first run removed the content of the second import from the log: its commit is old.
     with hours_ago():
         clean(catalog, timedelta(hours=1))
     assert len(listed(catalog)) == 3
     assert len(loaded(catalog)) == 3
 
 
-def test_a_full_disk(catalog: Catalog) -> None:
-    """What is out of use is deleted before anything is written."""
+def test_full_disk(catalog: Catalog) -> None:
+    """Files are deleted before anything is written."""
     with hours_ago():
         publish(catalog, 5, 5)
         digest = drop(catalog, "develop~1").contents[0]
@@ -134,7 +157,7 @@ def test_a_full_disk(catalog: Catalog) -> None:
 
 
 def test_leftovers_of_a_failed_import(catalog: Catalog) -> None:
-    """They go after an hour without a new file, also where the time of grace is longer."""
+    """They are deleted an hour after the last new file, even if the grace period is longer."""
     folder = Path(catalog.location, "specs", "digest=1")
     folder.mkdir()
     for name in (".a.tmp", "first.parquet"):
@@ -151,50 +174,51 @@ def test_leftovers_of_a_failed_import(catalog: Catalog) -> None:
     assert any(digest in file for file in stored(catalog))
 
 
-def test_a_content_of_an_import_that_still_runs(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is written and listed, but not named yet."""
-    other = Catalog(catalog.location)
-    real = whole_table.WholeTable.append
-
-    def append(self: whole_table.WholeTable[object], rows: pa.Table) -> None:
-        clean(catalog)
-        real(self, rows)
-
-    monkeypatch.setattr(whole_table.WholeTable, "append", append)
-    publish(other, 10, 10)
+def test_content_of_a_running_import(catalog: Catalog) -> None:
+    """It is kept: it is written and listed, but no row names it yet."""
+    with running_before(whole_table.WholeTable, "append", lambda: clean(catalog)):
+        publish(Catalog(catalog.location), 10, 10)
     assert listed(catalog) == loaded(catalog).keys()
     assert len(loaded(catalog)) == 4
 
 
-def test_a_content_that_comes_back_as_it_is_deleted(
+def test_content_of_an_import_that_takes_too_long(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would have the same name by its bytes; so it gets another one."""
+    """Its file is deleted before a row names it: the import fails and publishes nothing."""
+    other = Catalog(catalog.location)
+
+    def delete() -> None:
+        grow_old(catalog)
+        clean(catalog, timedelta(0))
+        monkeypatch.setattr(catalog_module, "FRESH_SECONDS", 0)
+
+    with (
+        running_before(Catalog, "_keep_new_pairs", delete),
+        pytest.raises(CatalogError, match="was removed while this import ran; import again"),
+    ):
+        publish(other, 11, 11)
+    monkeypatch.undo()
+    publish(other, 11, 11)
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_content_that_is_published_again_during_its_deletion(catalog: Catalog) -> None:
+    """The new file has another name, which would otherwise depend on its bytes alone."""
     with hours_ago():
         digest = drop(catalog, "develop~1").contents[0]
     grow_old(catalog)
     other = Catalog(catalog.location)
-    real = Storage.remove
-    published: list[str] = []
-
-    def remove(self: Storage, path: str) -> None:
-        if digest in path and not published:
-            published.append(publish(other, 1, 70))
-        real(self, path)
-
-    monkeypatch.setattr(Storage, "remove", remove)
-    clean(catalog)
-    assert published == [digest]
+    with running_before(Storage, "remove", lambda: publish(other, 1, 70)):
+        assert any(digest in file for file in clean(catalog).files["specs"])
     assert loaded(catalog)[digest] == 11
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def test_a_content_that_comes_back_as_it_is_struck_off(
+def test_content_that_is_named_during_its_removal_from_the_log(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An import finds what a killed one left, and names it: it is not struck off any more."""
+    """An import reuses a content of a killed one, which remains listed."""
     with hours_ago():
         publish_killed(catalog, 11, whole_table.WholeTable, "append")
     other = Catalog(catalog.location)
@@ -202,41 +226,20 @@ def test_a_content_that_comes_back_as_it_is_struck_off(
     published: list[str] = []
 
     def named(self: Contents) -> object:
-        found = real(self)
+        names = real(self)
         if not published:
             published.append(publish(other, 11, 11))
-        return found
+        return names
 
     monkeypatch.setattr(Contents, "named", named)
     assert clean(catalog).struck_off == ()
     assert listed(catalog) == loaded(catalog).keys() >= set(published)
 
 
-def test_a_content_of_an_import_that_takes_too_long(
+def test_merges_delete_files_of_earlier_merges(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was written, and deleted before it was named: the import says so and names nothing."""
-    other = Catalog(catalog.location)
-    real = Catalog._keep_new_pairs
-
-    def keep(self: Catalog, *arguments: Any) -> Any:
-        grow_old(catalog)
-        clean(catalog, timedelta(0))
-        monkeypatch.setattr(catalog_module, "FRESH_SECONDS", 0)
-        return real(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Catalog, "_keep_new_pairs", keep)
-        with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
-            publish(other, 11, 11)
-    publish(other, 11, 11)
-    assert listed(catalog) == loaded(catalog).keys()
-
-
-def test_merges_delete_what_earlier_ones_merged(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A year of imports leaves no more than a day's merges behind, without any vacuum."""
+    """Without any vacuum, a year of imports leaves only the merged files of a day."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
     monkeypatch.setattr(sorted_table, "SMALL_RUNS", 2)
     for days in range(5, 1, -1):
@@ -256,22 +259,22 @@ def test_merges_delete_what_earlier_ones_merged(
         removed = {removal["path"]: removal["deletionTimestamp"] for removal in removals}
         recent = {path for path, moment in removed.items() if moment > since}
         assert len(removed) > len(recent) > 0, table
-        there = {Path(uri).name for uri in DeltaTable(folder).file_uris()}
-        assert stored(catalog, table) == there | recent, table
+        current = {Path(uri).name for uri in DeltaTable(folder).file_uris()}
+        assert stored(catalog, table) == current | recent, table
     assert len(loaded(catalog)) == 9
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_a_file_that_is_lost_is_named(catalog: Catalog) -> None:
-    """What the table still lists was not merged: that is damage."""
+def test_missing_file(catalog: Catalog) -> None:
+    """A file that the table lists was not deleted by a merge: it is damage."""
     lost = min(Path(catalog.location, "comparisons").glob("*.parquet"))
     lost.unlink()
     with pytest.raises(CatalogError, match=f"{lost.name}.*; remove the tables comparisons"):
         Past(catalog).package_counts(catalog.history.pairs)
 
 
-def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
-    """They leave ``comparisons``; their rows follow when no server can believe in them any more."""
+def test_unused_pairs(catalog: Catalog) -> None:
+    """They are removed from ``comparisons``; their rows follow when no server can use them."""
     server = Catalog(catalog.location)
     server.refresh()
     hashes = {spec.hash: spec.name for spec in specs_of(1)}
@@ -281,7 +284,7 @@ def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
         drop(catalog, "develop~1")
     with hours_ago(30):
         grow_old(catalog)
-    assert clean(catalog).num_pairs == 0  # what was kept just now may be of an import that runs
+    assert clean(catalog).num_pairs == 0  # recent pairs may belong to a running import
     done = clean(catalog, timedelta(0))
     assert (done.num_pairs, done.num_rows > 0) == (2, True)
     assert before
@@ -289,14 +292,13 @@ def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
     read.refresh()
     assert missing_pairs(read, read.history) == []
     assert set(read.counts) == set(read.history.pairs)
-    every = [f"package-{it}" for it in range(7)]
-    pairs = read.changes.changes_of(every).select(["base", "head"]).to_pylist()
-    assert {Pair(it["base"], it["head"]) for it in pairs} == set(read.history.pairs)
+    rows = read.changes.changes_of([f"package-{number}" for number in range(7)]).to_pylist()
+    assert {Pair(row["base"], row["head"]) for row in rows} == set(read.history.pairs)
     assert read.changes.packages_of(hashes) == {}
 
 
-def test_a_second_file_of_a_content(catalog: Catalog) -> None:
-    """Two imports at once may have written it under two names: the one that no row names goes."""
+def test_second_file_of_a_content(catalog: Catalog) -> None:
+    """Concurrent imports may write two files: the one that no row names is removed."""
     file = next(iter(stored(catalog)))
     digest = file.partition("/")[0].removeprefix("digest=")
     storage = Storage(parse_location(catalog.location))
@@ -309,8 +311,8 @@ def test_a_second_file_of_a_content(catalog: Catalog) -> None:
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def test_a_vacuum_beside_another(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the other one has deleted was out of use; what is damaged is named."""
+def test_concurrent_vacuums(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that another vacuum deleted are no error; a damaged file is."""
     real = Storage.find
 
     def find(self: Storage, folder: str) -> dict[str, Found]:

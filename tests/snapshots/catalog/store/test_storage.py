@@ -50,6 +50,7 @@ def test_objects_of_other_sizes() -> None:
     storage.write("table/empty", pa.py_buffer(b""))
     with pytest.raises(pa.ArrowInvalid, match="table/empty has 0 bytes instead of 12"):
         storage.read("table/empty", 12)
+    assert [storage.exists(f"table/{name}") for name in ("empty", "none")] == [True, False]
     with pytest.raises(FileNotFoundError):
         storage.read("table/none")
 

@@ -1,7 +1,8 @@
-"""Damage to stored files: it is detected, named, and repaired by importing again."""
+"""Damage to stored files: it is detected, reported, and repaired by importing again."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -21,17 +22,17 @@ FLIPS = cases(40)
 
 def stored_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a catalog, or of one table, without those of logs."""
-    return sorted(it for it in folder.rglob("*.parquet") if "_delta_log" not in it.parts)
+    return sorted(file for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts)
 
 
 def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
     """Return each revision with its specs."""
-    found: list[tuple[object, list[Spec]]] = []
+    result: list[tuple[object, list[Spec]]] = []
     for revision in catalog.history.revisions:
         frame = catalog.load(revision.digest)
         catalog.reader().dependencies(revision.digest)
-        found.append((revision, [frame.spec(row) for row in range(len(frame))]))
-    return found
+        result.append((revision, [frame.spec(row) for row in range(len(frame))]))
+    return result
 
 
 def reopened(catalog: Catalog) -> Catalog:
@@ -43,14 +44,18 @@ def reopened(catalog: Catalog) -> Catalog:
 
 def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
     """Return the digest of a state, and its file."""
-    (digest,) = {it.digest for it in catalog.history.revisions if it.num_specs == number + 10}
+    (digest,) = {
+        revision.digest
+        for revision in catalog.history.revisions
+        if revision.num_specs == number + 10
+    }
     (file,) = stored_files(Path(catalog.location, "specs", f"digest={digest}"))
     return digest, file
 
 
 @pytest.mark.untraced
 def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each flipped bit of a stored file is noticed, merged files among them."""
+    """Each flipped bit of a stored file is detected, also in merged files."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
     publish(catalog, 3, 3)
     listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
@@ -85,25 +90,27 @@ def make_empty(file: Path) -> None:
     file.write_bytes(b"")
 
 
+TABLES = ("revisions", "specs")
+
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "a flipped bit": flip,
     "cut": cut,
     "empty": make_empty,
-    "gone": Path.unlink,
-    "its folder is gone": lambda file: shutil.rmtree(file.parent),
-    "its table is gone": lambda file: shutil.rmtree(file.parent.parent),
+    "missing": Path.unlink,
+    "missing folder": lambda file: shutil.rmtree(file.parent),
+    "missing table": lambda file: shutil.rmtree(file.parent.parent),
 }
 
 
 @pytest.mark.parametrize(
-    ("damage", "written_alike"), [*((it, True) for it in DAMAGES), ("empty", False)]
+    ("damage", "same_bytes"), [*((name, True) for name in DAMAGES), ("empty", False)]
 )
-def test_a_damaged_content_is_replaced(
-    catalog: Catalog, damage: str, *, written_alike: bool, monkeypatch: pytest.MonkeyPatch
+def test_damaged_content_is_replaced(
+    catalog: Catalog, damage: str, *, same_bytes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is refused by name, the others are read, and the same import again mends it.
+    """The error names the content, others can be read, and the same import repairs it.
 
-    Also where another version of a library writes the same rows as other bytes.
+    Also if another version of a library writes the same rows as other bytes.
     """
     whole = states(catalog)
     digest, file = content_file(catalog, 1)
@@ -111,11 +118,11 @@ def test_a_damaged_content_is_replaced(
     reader = reopened(catalog)
     with pytest.raises(CatalogError, match=f"{digest[:12]} is (damaged|missing).* import the same"):
         reader.load(digest)
-    if damage != "its table is gone":
+    if damage != "missing table":
         assert len(reader.load(content_file(catalog, 0)[0])) == 10
-    if not written_alike:
+    if not same_bytes:
         monkeypatch.setattr("snapshots.catalog.parquet._DICTIONARY_BYTES", 1)
-    for number in range(3) if damage == "its table is gone" else [1]:
+    for number in range(3) if damage == "missing table" else [1]:
         publish(Catalog(catalog.location), number, number)
     for each in (reader, reopened(catalog)):
         assert states(each) == whole
@@ -126,8 +133,8 @@ def test_a_damaged_content_is_replaced(
     assert states(reopened(catalog)) == whole
 
 
-def test_what_is_intact_is_not_written_again(catalog: Catalog) -> None:
-    """An import of what is there leaves every file as it is."""
+def test_intact_files_are_not_rewritten(catalog: Catalog) -> None:
+    """An import of existing contents leaves every file unchanged."""
     folder = Path(catalog.location)
     before = {file: file.stat().st_mtime_ns for file in stored_files(folder)}
     for number in range(3):
@@ -137,62 +144,39 @@ def test_what_is_intact_is_not_written_again(catalog: Catalog) -> None:
     }
 
 
-@pytest.mark.parametrize("position", [0, -1])
-def test_an_empty_commit(catalog: Catalog, position: int) -> None:
-    """A commit that holds nothing is damage, not a state with fewer revisions."""
+@pytest.mark.parametrize("emptied", ["first commit", "last commit", "log"])
+def test_emptied_log(catalog: Catalog, emptied: str) -> None:
+    """It is damage: no state with fewer revisions, and no table to start again."""
     log = sorted(Path(catalog.location, "revisions", "_delta_log").glob("*.json"))
-    log[position].write_bytes(b"")
-    # Who has read the others already does not read them again.
-    for each in [Catalog(catalog.location), *([catalog] if position == -1 else [])]:
-        with pytest.raises(CatalogError, match=log[position].name):
-            each.refresh()
-        with pytest.raises(CatalogError, match=log[position].name):
-            publish(each, 3, 3)
+    reason = r"revisions/_delta_log is empty; restore it"
+    if emptied == "log":
+        for file in log:
+            file.unlink()
+    else:
+        file = log[0 if emptied == "first commit" else -1]
+        file.write_bytes(b"")
+        reason = file.name
+    # A catalog that has read earlier commits does not read them again.
+    for each in [Catalog(catalog.location), *([catalog] if emptied != "first commit" else [])]:
+        for use in (each.refresh, partial(publish, each, 3, 3)):
+            with pytest.raises(CatalogError, match=reason):
+                use()
 
 
-def test_an_empty_log(catalog: Catalog) -> None:
-    """A table without its log is damaged; nobody starts a new one over its files."""
-    for file in Path(catalog.location, "revisions", "_delta_log").iterdir():
-        file.unlink()
-    for each in (Catalog(catalog.location), catalog):
-        with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
-            each.refresh()
-        with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
-            publish(each, 3, 3)
-
-
-def move(other: Path, place: Path) -> None:
-    """Replace a catalog by moving another to its location."""
-    shutil.rmtree(place)
-    other.rename(place)
-
-
-def copy(other: Path, place: Path) -> None:
-    """Replace a catalog by a copy of another."""
-    shutil.rmtree(place)
-    shutil.copytree(other, place)
-
-
-def copy_tables(other: Path, place: Path) -> None:
-    """Replace the tables of a catalog by copies of another's."""
-    for name in ("revisions", "specs"):
-        shutil.rmtree(place / name)
-    shutil.copytree(other, place, dirs_exist_ok=True)
-
-
-@pytest.mark.parametrize(("swap", "num_states"), [(copy, 1), (move, 3), (copy_tables, 5)])
-def test_a_catalog_in_the_place_of_another(
-    catalog: Catalog, tmp_path: Path, swap: Callable[[Path, Path], None], num_states: int
+@pytest.mark.parametrize(("num_states", "tables"), [(1, None), (3, None), (5, TABLES[:2])])
+def test_catalog_that_replaces_another(
+    catalog: Catalog, tmp_path: Path, num_states: int, tables: Sequence[str] | None
 ) -> None:
-    """It is noticed by the next refresh, whether it is shorter, longer or has as many commits."""
+    """The next refresh notices it, whether it is shorter, longer or has as many commits."""
     other = Catalog(str(tmp_path / "other"))
     for number in range(num_states):
         other.publish([a_snapshot([a_spec(f"other {number}")], "other", day(number))])
-    expected = other.history.revisions
-    generation = catalog.generation
-    swap(tmp_path / "other", tmp_path / "catalog")
+    generation, folder = catalog.generation, Path(catalog.location)
+    for removed in [folder] if tables is None else [folder / name for name in tables]:
+        shutil.rmtree(removed)
+    shutil.copytree(other.location, folder, dirs_exist_ok=True)
     assert catalog.refresh() is True
-    assert catalog.history.revisions == expected
+    assert catalog.history.revisions == other.history.revisions
     assert catalog.generation not in (generation, -1)
     assert catalog.refresh() is False
     assert len(states(catalog)) == num_states
@@ -200,8 +184,8 @@ def test_a_catalog_in_the_place_of_another(
     assert len(states(reopened(catalog))) == num_states + 1
 
 
-def test_a_catalog_that_is_made_anew(catalog: Catalog) -> None:
-    """One that was missing for a while has another generation, though it has as many commits."""
+def test_catalog_that_is_created_again(catalog: Catalog) -> None:
+    """It has another generation than the removed one, even with as many commits."""
     seen = {catalog.generation}
     shutil.rmtree(catalog.location)
     with pytest.raises(NoCatalog):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -39,108 +40,79 @@ def add(storage: Storage, to: CatalogTable, value: int) -> StoredFile:
 
 
 def values(storage: Storage) -> list[int]:
-    """Return the rows as another program reads them."""
+    """Return the values that another program reads."""
     read = DeltaTable(storage.location.uri("things")).to_pyarrow_table()
     return sorted(read["value"].to_pylist())
 
 
-@pytest.mark.parametrize("partition", [None, "key"])
-def test_a_table_of_nothing(storage: Storage, partition: str | None) -> None:
-    """It has no files."""
-    made = table(storage, partition)
-    made.prepare()
-    made.prepare()
-    assert made.files() == []
-
-
-def test_another_importer_makes_the_table_first(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second finds it made, and goes on with it."""
+def test_concurrent_creation(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second importer uses the table that the first one creates meanwhile."""
     create = DeltaTable.create
 
-    def be_slow(*arguments: Any, **named: Any) -> DeltaTable:
+    def create_late(*arguments: Any, **named: Any) -> DeltaTable:
         monkeypatch.undo()
         table(storage).prepare()
         return create(*arguments, **named)
 
-    monkeypatch.setattr(DeltaTable, "create", be_slow)
+    monkeypatch.setattr(DeltaTable, "create", create_late)
     second = table(storage)
     second.prepare()
     add(storage, second, 1)
     assert values(storage) == [1]
 
 
-def test_a_table_that_cannot_be_made(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names its log, with the store's reason."""
-
-    def fail(*_: Any, **__: Any) -> DeltaTable:
-        raise DeltaError("no room is left")
-
-    monkeypatch.setattr(DeltaTable, "create", fail)
-    with pytest.raises(CatalogError, match="things/_delta_log: no room is left"):
+def test_failed_creation(storage: Storage) -> None:
+    """The error names the log, with the reason of the store."""
+    failing = mock.patch.object(DeltaTable, "create", side_effect=DeltaError("no room is left"))
+    with failing, pytest.raises(CatalogError, match="things/_delta_log: no room is left"):
         table(storage).prepare()
 
 
-def test_a_commit_that_fails(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the log, and what stood there stands."""
-    made = table(storage)
-    made.prepare()
-    add(storage, made, 1)
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device", "things/_delta_log/2.json")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DeltaTable, "create_write_transaction", fail)
-        with pytest.raises(CatalogError, match=r"things/_delta_log: .*No space left"):
-            add(storage, made, 2)
+def test_failed_commit(storage: Storage) -> None:
+    """The error names the log, and earlier rows remain."""
+    things = table(storage)
+    things.prepare()
+    add(storage, things, 1)
+    error = OSError(28, "No space left on device", "things/_delta_log/2.json")
+    with (
+        mock.patch.object(DeltaTable, "create_write_transaction", side_effect=error),
+        pytest.raises(CatalogError, match=r"things/_delta_log: .*No space left"),
+    ):
+        add(storage, things, 2)
     assert values(storage) == [1]
-    add(storage, made, 3)
+    add(storage, things, 3)
     assert values(storage) == [1, 3]
 
 
-def test_a_commit_that_others_have_left_far_behind(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stands, though what was committed since can no longer be followed step by step."""
-    made = table(storage)
-    made.prepare()
-    add(storage, made, 1)
-
-    def failing(_: DeltaTable) -> None:
-        raise DeltaError("Kernel error: File not found: 00000000000000000006.json")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(DeltaTable, "update_incremental", failing)
-        add(storage, made, 2)
-    add(storage, made, 3)
-    assert len(made.files()) == 3
+def test_commit_after_others_removed_earlier_ones(storage: Storage) -> None:
+    """The commit succeeds, even if the log can no longer be followed commit by commit."""
+    things = table(storage)
+    things.prepare()
+    add(storage, things, 1)
+    error = DeltaError("Kernel error: File not found: 00000000000000000006.json")
+    with mock.patch.object(DeltaTable, "update_incremental", side_effect=error):
+        add(storage, things, 2)
+    add(storage, things, 3)
+    assert len(things.files()) == 3
     assert values(storage) == [1, 2, 3]
-    assert made.mark() == table(storage).mark()
+    assert things.mark() == table(storage).mark()
 
 
-def test_a_log_that_others_tidy(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What goes while it is read is looked for again; what is not there has no mark."""
+def test_files_that_are_removed_while_a_log_is_read(storage: Storage) -> None:
+    """The log is listed again; a commit that does not exist has no mark."""
     things = table(storage)
     things.prepare()
     add(storage, things, 1)
     log = TableLog(storage, "things")
     assert log.mark(99) is None
-    expected = log.files()
-    attempts = iter([FileNotFoundError] * 4)
-
-    def sizes(folder: str) -> dict[str, int]:
-        for error in attempts:
-            raise error
-        return Storage.sizes(storage, folder)
-
-    monkeypatch.setattr(storage, "sizes", sizes)
-    assert log.files() == expected
+    expected, sizes = log.files(), storage.sizes("things/_delta_log")
+    results = [*[FileNotFoundError] * 4, sizes]
+    with mock.patch.object(storage, "sizes", side_effect=results):
+        assert log.files() == expected
 
 
-def test_a_commit_that_was_removed_while_the_log_was_read(storage: Storage) -> None:
-    """The table is opened again, some times: damage stays damage, and what is missing does too."""
+def test_commits_that_are_removed_while_a_table_is_opened(storage: Storage) -> None:
+    """The table is opened again, some times; other errors, and a missing table, are raised."""
     uri = storage.location.uri("things")
     table(storage).prepare()
     problems = [DeltaError("File not found"), DeltaError("File not found")]

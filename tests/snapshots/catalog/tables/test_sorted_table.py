@@ -39,29 +39,32 @@ def opened(storage: Storage) -> SortedTable:
 def add(table: SortedTable, rows: Rows) -> None:
     """Add rows, and merge runs if necessary."""
     columns = zip(*rows, strict=True) if rows else ([], [])
-    table.append(pa.table([pa.array(it, pa.string()) for it in columns], schema=SCHEMA))
+    table.append(pa.table([pa.array(column, pa.string()) for column in columns], schema=SCHEMA))
     table.compact()
 
 
-def found(table: SortedTable, key: str) -> Rows:
+def rows_of(table: SortedTable, key: str) -> Rows:
     """Return the rows of a key."""
-    rows = table.select(lambda it: it[0] <= key <= it[1], lambda it: pc.equal(it["key"], key))
+    rows = table.select(
+        lambda bounds: bounds[0] <= key <= bounds[1],
+        lambda table_rows: pc.equal(table_rows["key"], key),
+    )
     return [(row["key"], row["value"]) for row in rows.to_pylist()]
 
 
 def every(table: SortedTable) -> Rows:
     """Return all rows."""
-    rows = table.select(lambda _: True, lambda it: pc.is_valid(it["key"]))
+    rows = table.select(lambda _: True, lambda selected: pc.is_valid(selected["key"]))
     return [(row["key"], row["value"]) for row in rows.to_pylist()]
 
 
 def files(storage: Storage) -> list[str]:
     """Return the files that the table lists."""
-    return [Path(it).name for it in DeltaTable(storage.location.uri("things")).file_uris()]
+    return [Path(uri).name for uri in DeltaTable(storage.location.uri("things")).file_uris()]
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce the size of runs, so that a few rows have runs of all sizes."""
     monkeypatch.setattr(sorted_table, "SMALL", 10)
     monkeypatch.setattr(sorted_table, "_ROWS_IN_MEMORY", 50)
@@ -77,24 +80,24 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
 
 
 @pytest.mark.untraced
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_runs")
 def test_every_row_is_found_once(storage: Storage) -> None:
-    """However many batches there are, by a table that is open and by one that is opened anew."""
+    """Regardless of the number of batches, by an open table and by one that is opened again."""
     table, added = opened(storage), set[tuple[str, str]]()
     for number, batch in enumerate(batches(Random(1), 50)):
         add(table, batch)
         added.update(batch)
         if number % 20 == 0:
             assert every(opened(storage)) == sorted(added)
-    anew = opened(storage)
+    again = opened(storage)
     for key in {key for key, _ in added} | {"", "key-", "nothing", "z"}:
         expected = sorted(row for row in added if row[0] == key)
-        assert found(table, key) == found(anew, key) == expected
+        assert rows_of(table, key) == rows_of(again, key) == expected
 
 
 @given(st.lists(st.integers(1, 60_000), min_size=1, max_size=60))
-def test_what_is_merged(batches: list[int]) -> None:
-    """One merge is enough, whatever comes; and no row is written again and again."""
+def test_merges_are_balanced(batches: list[int]) -> None:
+    """One merge is enough after each batch, and the total number of rewritten rows is limited."""
     runs: list[TableFile] = []
     num_written = 0
     for number, num_rows in enumerate(batches):
@@ -113,9 +116,9 @@ def test_what_is_merged(batches: list[int]) -> None:
     assert num_written <= 12 * sum(batches)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_runs")
 def test_few_rows_are_in_memory_at_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However large the runs are that are merged: piece by piece of their keys, in their order."""
+    """Large runs are merged by ranges of their keys, in order."""
     table, in_memory = opened(storage), list[int]()
     keys = [f"{number:05}" for number in range(400 * SMALL_RUNS)]
     for first in range(SMALL_RUNS):
@@ -134,9 +137,9 @@ def test_few_rows_are_in_memory_at_once(storage: Storage, monkeypatch: pytest.Mo
     assert every(table) == [(key, "") for key in keys]
 
 
-@pytest.mark.usefixtures("small")
-def test_little_is_read(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file of each run that can have the key, and of that only some rows."""
+@pytest.mark.usefixtures("small_runs")
+def test_one_file_per_run_is_read(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a file that can have the key, and only some of its rows are compared."""
     table = opened(storage)
     add(table, [(f"key-{number:03}", "") for number in range(120)])
     add(table, [(f"other-{number:03}", "") for number in range(10)])
@@ -151,15 +154,15 @@ def test_little_is_read(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Storage, "read", recording)
     seen: list[int] = []
 
-    def meets(rows: pa.Table) -> pa.ChunkedArray:
+    def has_key(rows: pa.Table) -> pa.ChunkedArray:
         seen.append(len(rows))
         return pc.equal(rows["key"], "key-050")
 
-    assert len(table.select(lambda it: it[0] <= "key-050" <= it[1], meets)) == 1
+    assert len(table.select(lambda bounds: bounds[0] <= "key-050" <= bounds[1], has_key)) == 1
     assert (len(read), seen) == (1, [4])
 
 
-def test_other_readers_know_what_to_leave_out(storage: Storage) -> None:
+def test_statistics_for_other_readers(storage: Storage) -> None:
     """The log has the smallest and the largest value of every column of each file."""
     add(opened(storage), [("b", "1"), ("a", "3"), ("c", "2")])
     (action,) = pa.table(
@@ -170,25 +173,23 @@ def test_other_readers_know_what_to_leave_out(storage: Storage) -> None:
 
 
 def test_files_of_other_tools(storage: Storage) -> None:
-    """What another tool has merged or rewritten, under its own names, is found as well."""
+    """Files that another tool merged or rewrote under its own names are read as well."""
     table = opened(storage)
     for number in range(5):
         add(table, [(f"key-{number}", ""), (f"key-{number + 10}", "")])
     DeltaTable(storage.location.uri("things")).optimize.compact()
     assert len(files(storage)) == 1
-    assert found(table, "key-3") == [("key-3", "")]
+    assert rows_of(table, "key-3") == [("key-3", "")]
     DeltaTable(storage.location.uri("things")).delete("key = 'key-1'")
-    assert found(table, "key-1") == []
-    assert found(table, "key-3") == [("key-3", "")]
+    assert rows_of(table, "key-1") == []
+    assert rows_of(table, "key-3") == [("key-3", "")]
     for number in range(20, 20 + SMALL_RUNS):
         add(table, [(f"key-{number}", "")])
     assert len(every(opened(storage))) == 9 + SMALL_RUNS
 
 
-def test_nothing_is_merged_that_is_no_longer_so(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even where this process has seen meanwhile what another one has done."""
+def test_concurrent_merges(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge is discarded if another process has merged the same runs."""
     table, other = opened(storage), opened(storage)
     for number in range(SMALL_RUNS - 1):
         add(table, [(f"key-{number}", "")])
@@ -210,21 +211,21 @@ def test_nothing_is_merged_that_is_no_longer_so(
 
 
 def test_damage_is_named(storage: Storage) -> None:
-    """A file that has other bytes than were written, and a table that is not there."""
+    """A file with other bytes than were written, and a missing table."""
     table = opened(storage)
     with pytest.raises(CatalogError, match="the table things is missing; make it again"):
-        found(table, "a")
+        rows_of(table, "a")
     add(table, [("a", "1"), ("b", "2")])
     (name,) = files(storage)
     file = Path(storage.location.uri(f"things/{name}"))
     file.write_bytes(file.read_bytes()[::-1])
     with pytest.raises(CatalogError, match=f"{name} does not have the bytes.*make it again"):
-        found(table, "a")
+        rows_of(table, "a")
     for number in range(SMALL_RUNS):  # to merge is no use, but no harm either
         add(table, [(f"key-{number}", "")])
     file.unlink()
     with pytest.raises(CatalogError, match=f"things/{name}.*make it again$"):
-        found(table, "a")
+        rows_of(table, "a")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_damage_is_named(storage: Storage) -> None:
 def test_columns_of_another_tool(
     storage: Storage, rows: dict[str, list[object]], reason: str | None
 ) -> None:
-    """A file without those of the table is named, also where it lacks what files are chosen by."""
+    """A file without columns of the table is named, even if it lacks the keys that select files."""
     table = opened(storage)
     add(table, [("a", "1")])
     data = to_parquet(pa.table(rows))
@@ -253,8 +254,8 @@ def test_columns_of_another_tool(
             every(table)
 
 
-def test_a_table_without_a_column(storage: Storage) -> None:
-    """It is named."""
+def test_table_without_a_column(storage: Storage) -> None:
+    """The error names the table."""
     write_deltalake(storage.location.uri("things"), pa.table({"key": ["a"]}))
     with pytest.raises(CatalogError, match="things has no column value; make it again"):
         every(opened(storage))

@@ -1,4 +1,4 @@
-"""A cached table without its large columns: which parts of files are read, and when."""
+"""A cached table without its large columns: the parts of files that are read, and when."""
 
 from pathlib import Path
 
@@ -29,17 +29,17 @@ def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of the reads from now on: 'tail' or 'whole' for each file."""
-    found: list[str] = []
+    """Return the list of subsequent reads: 'tail' or 'whole' for each file."""
+    reads: list[str] = []
     reading = Storage.read
 
     def recording(self: Storage, path: str, size: int | None = None, start: int = 0) -> pa.Buffer:
         if path.endswith(".parquet"):
-            found.append("tail" if start else "whole")
+            reads.append("tail" if start else "whole")
         return reading(self, path, size, start)
 
     monkeypatch.setattr(Storage, "read", recording)
-    return found
+    return reads
 
 
 def opened(storage: Storage, *on_demand: str) -> Table:
@@ -69,7 +69,7 @@ def add(table: Table, key: str) -> None:
 
 def large_of(table: Table, key: str) -> list[list[list[int]]]:
     """Return the values of the large column in the files that have a key."""
-    return [it["large"].to_pylist() for it in table.select(["large"], lambda rows: key in rows)]
+    return [rows["large"].to_pylist() for rows in table.select(["large"], lambda rows: key in rows)]
 
 
 def the_file(storage: Storage) -> Path:
@@ -85,10 +85,10 @@ def change_byte(file: Path, place: int) -> None:
     file.write_bytes(data)
 
 
-def test_large_columns_are_read_when_they_are_asked_for(
+def test_large_columns_are_read_on_demand(
     storage: Storage, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refresh reads the tails of files, and those that were written without any as before."""
+    """A refresh reads the tails of files, or entire files that were written without tails."""
     monkeypatch.setattr(whole_table, "_READ_AT_ONCE", 1)  # one file after the other
     add(opened(storage), "a")
     add(opened(storage, "large"), "b")
@@ -102,28 +102,30 @@ def test_large_columns_are_read_when_they_are_asked_for(
     assert read == ["whole"]
 
 
-def test_columns_that_are_not_required_are_null(storage: Storage) -> None:
-    """In files that were written before there were any; others must be there."""
+def test_optional_columns_are_null(storage: Storage) -> None:
+    """They are null in older files; other columns must exist."""
     add(opened(storage), "a")
     schema = SCHEMA.append(pa.field("later", pa.string()))
 
-    def grown(*required: str) -> Table:
+    def extended(*required: str) -> Table:
         return WholeTable(storage, "things", schema, lambda _: {}, required=required)
 
-    table = grown(*SCHEMA.names)
+    table = extended(*SCHEMA.names)
     table.refresh()
     (rows,) = table.select(["later", "value"], lambda _: True)
     assert rows.to_pydict() == {"later": [None], "value": [97]}
     assert rows.schema.field("later").type == pa.string()
     with pytest.raises(CatalogError, match="has no column later"):
-        grown(*schema.names).refresh()
+        extended(*schema.names).refresh()
     table.append(rows.set_column(0, "later", [["b"]]))
-    found = table.select(["later"], lambda _: True)
-    assert sorted(str(it["later"][0]) for it in found) == ["None", "b"]
+    files = table.select(["later"], lambda _: True)
+    assert sorted(str(rows["later"][0]) for rows in files) == ["None", "b"]
 
 
-def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the order of their columns is; what they become has a tail."""
+def test_merge_of_files_with_and_without_tails(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of their columns can differ; the merged file has a tail."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 2)
     add(opened(storage), "a")
     table = opened(storage, "large")
@@ -131,14 +133,13 @@ def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.Mo
     table.compact()
     fresh = opened(storage, "large")
     fresh.refresh()
-    (kept,) = fresh.rows
-    assert kept == {"a": 97, "b": 98}
+    assert fresh.rows == [{"a": 97, "b": 98}]
     ((first, second),) = large_of(fresh, "a")
     assert {len(first), len(second)} == {97, 98}
 
 
-def test_large_files_stay_as_they_are(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A merge takes the small ones, where they are many, and no more of them than make one."""
+def test_large_files_are_not_merged(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge combines small files, if there are many, and no more than make a large one."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
     table = opened(storage)
     add(table, "z")
@@ -155,28 +156,23 @@ def test_large_files_stay_as_they_are(storage: Storage, monkeypatch: pytest.Monk
     }
 
 
-def test_a_damaged_tail(storage: Storage) -> None:
-    """The error names its file."""
+def test_damage_before_and_in_the_tail(storage: Storage) -> None:
+    """It is reported by the first read of the damaged bytes; the error names the file."""
     add(opened(storage, "large"), "a")
+    table, reason = opened(storage, "large"), f"{the_file(storage).name} .*make it again"
+    change_byte(the_file(storage), 10)
+    table.refresh()
+    assert table.rows == [{"a": 97}]
+    with pytest.raises(CatalogError, match=reason):
+        large_of(table, "a")
     change_byte(the_file(storage), -20)
-    with pytest.raises(CatalogError, match=f"{the_file(storage).name} .*make it again"):
+    with pytest.raises(CatalogError, match=reason):
         opened(storage, "large").refresh()
 
 
-def test_damage_before_the_tail(storage: Storage) -> None:
-    """What does not need those bytes does not notice it."""
-    add(opened(storage, "large"), "a")
-    change_byte(the_file(storage), 10)
-    table = opened(storage, "large")
-    table.refresh()
-    assert table.rows == [{"a": 97}]
-    with pytest.raises(CatalogError, match=f"{the_file(storage).name} .*make it again"):
-        large_of(table, "a")
-
-
 @pytest.mark.parametrize("start", ["0", "99999999"])
-def test_a_name_that_tells_no_tail_of_the_file(storage: Storage, start: str) -> None:
-    """The file is read whole: another tool may have named it."""
+def test_invalid_position_of_a_tail(storage: Storage, start: str) -> None:
+    """The entire file is read: another tool may have named it."""
     add(opened(storage, "large"), "a")
     file = the_file(storage)
     name, _, rest = file.name.partition("-tail-")
