@@ -66,10 +66,10 @@ from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
-from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair, age
@@ -236,7 +236,7 @@ class MainCause:
     - after: The same as `Cause.after`.
     """
 
-    cause: strawberry.Private[KeptCause]
+    cause: strawberry.Private[StoredCause]
     num_specs: int
 
     kind = attribute("cause.kind", CauseKind)

@@ -36,7 +36,7 @@ from snapshots.catalog.history_answers import (
     HistoryTopic,
 )
 from snapshots.catalog.library import Library
-from snapshots.changes.kept_changes import PairCounts
+from snapshots.changes.stored_changes import PairCounts
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
@@ -267,7 +267,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         if not newest:
             return {}
         library, lanes = self.library, self.lanes
-        kept = await lanes.loading.run(partial(library.past.kept_stories, newest))
+        kept = await lanes.loading.run(partial(library.past.stored_stories, newest))
         stories = {}
         for step in newest:
             html = kept.get(step.pair)

@@ -31,7 +31,6 @@ from snapshots.changes.cause_names import MAX_TOGETHER
 from snapshots.changes.counterparts import TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label
-from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rule_files import LARGEST_FILE
@@ -43,6 +42,7 @@ from snapshots.changes.rules.rules import (
     SIZES,
     RuleLevel,
 )
+from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.errors import NewerCatalog
 from snapshots.models import CauseKind
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from docs.generated import TABLES
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.catalog.recipes_import import import_recipes
 from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
 from snapshots.sources.settings import ReadSettings
@@ -99,7 +99,7 @@ def test_commits_of_a_package(tmp_path: Path) -> None:
     for number in range(3):
         recipes.commit(f"zlib: change (#{number + 1})", [recipe("zlib")], seconds=seconds(number))
     revisions = catalog.require_history().revisions
-    keep_recipes(catalog, revisions, str(recipes.folder), settings=ReadSettings())
+    import_recipes(catalog, revisions, str(recipes.folder), settings=ReadSettings())
     sql = next(sql for question, sql in QUESTIONS.items() if question.startswith("Which commits"))
     rows = [row[1:] for row in query(tmp_path / "catalog", sql)]
     assert rows == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]

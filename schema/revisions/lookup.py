@@ -36,9 +36,9 @@ from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
 from snapshots.changes.holes import Hole, Holes
-from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.history import Pair
@@ -167,7 +167,7 @@ class _Missing:
         history = self._histories.get(self.spec(number).hash)
         return None if history is None else last_seen(history, series(self.loaded.info.tag))
 
-    def causes(self, number: int) -> Sequence[tuple[KeptCause, int]] | None:
+    def causes(self, number: int) -> Sequence[tuple[StoredCause, int]] | None:
         """Return the main causes of the package in the revision that removed a spec, each with its
         number of specs.
 
@@ -179,7 +179,7 @@ class _Missing:
         return self._causes.get((spec.name, Pair(last.revision.digest, last.gone_in.digest)))
 
     @cached_property
-    def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[KeptCause, int]]]:
+    def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[StoredCause, int]]]:
         """The main causes of the packages in the revisions that removed specs; empty if the history
         has none.
         """

@@ -13,7 +13,7 @@ from server.terminal.completion import complete_package_or_hash, complete_ref
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
-    from snapshots.catalog.recipes_import import KeptRecipes
+    from snapshots.catalog.recipes_import import ImportedRecipes
     from snapshots.models import RevisionInfo
     from snapshots.timelines.causes import SeriesCauseKey
 
@@ -188,7 +188,7 @@ def fill_command(
         report = partial(bars, "comparing neighbours")
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
-    kept = _keep_recipes(opened, revisions, recipes) if recipes else None
+    kept = _import_recipes(opened, revisions, recipes) if recipes else None
     console.say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept))
     for reason in dict.fromkeys(filled.failures.values()):
         console.note(f"not compared: {reason}")
@@ -196,18 +196,18 @@ def fill_command(
         raise click.exceptions.Exit(1)
 
 
-def _keep_recipes(
+def _import_recipes(
     opened: "OpenedCatalog",
     revisions: "Sequence[RevisionInfo]",
     location: str,
     commit: str | None = None,
-) -> "KeptRecipes":
+) -> "ImportedRecipes":
     """Find the recipes of the revisions that have none, or set all to a commit."""
     from server.settings import settings_from
-    from snapshots.catalog.recipes_import import keep_recipes
+    from snapshots.catalog.recipes_import import import_recipes
 
     settings = settings_from(os.environ)
-    kept = keep_recipes(
+    kept = import_recipes(
         opened.catalog,
         revisions,
         location,
@@ -255,7 +255,7 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
     if commit is not None and location is None:
         raise click.UsageError("--commit names a commit of --recipes, which is missing.")
     if location is not None and (commit is not None or (recipes and known is None)):
-        _keep_recipes(opened, [revision], location, commit)
+        _import_recipes(opened, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
     repository = known.repository if known is not None else ""
     links = links_of(settings_from(os.environ).recipes_url, repository)

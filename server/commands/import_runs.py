@@ -24,7 +24,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.parallel_import import publish_locations
 from snapshots.catalog.publication import Publication
-from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.catalog.recipes_import import import_recipes
 from snapshots.catalog.workers import check_cluster
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
@@ -98,7 +98,7 @@ class ImportRun:
                     self._publish_history(self._options.git, spans, notifier)
                 else:
                     self._publish_locations(spans)
-                    self._keep_recipes(self._publications)
+                    self._import_recipes(self._publications)
                     notifier.tell(self._publications)
             except NothingToPublish:
                 self._say_remarks()
@@ -130,13 +130,13 @@ class ImportRun:
             cluster=options.cluster or None,
         )
 
-    def _keep_recipes(self, publications: Sequence[Publication]) -> None:
+    def _import_recipes(self, publications: Sequence[Publication]) -> None:
         """Store the recipes' commits of revisions; errors become warnings."""
         options = self._options
         if not options.recipes:
             return
         try:
-            kept = keep_recipes(
+            kept = import_recipes(
                 self._catalog,
                 list({publication.revision: None for publication in publications}),
                 options.recipes,
@@ -172,7 +172,7 @@ class ImportRun:
             batch = chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1))
             published = self._publish(batch, spans)
             self._publications += published
-            self._keep_recipes(published)
+            self._import_recipes(published)
             notifier.tell(published)
 
     def _publish(

@@ -24,15 +24,15 @@ from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
-from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, keep_all
+from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, store_all
 from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
-from snapshots.changes.kept_changes import KeptChanges, PairCounts
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_changes import PairCounts, StoredChanges
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
@@ -259,7 +259,7 @@ class Catalog:
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
-        keep = partial(self._keep_new_pairs, reader, make_pairs)
+        keep = partial(self._store_new_pairs, reader, make_pairs)
         unkept = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, translated(self.location):
@@ -286,7 +286,7 @@ class Catalog:
             loose = shared - self._revisions.needed.keys()
             self._specs.hold({digest: used[digest] for digest in loose})
 
-    def _keep_new_pairs(
+    def _store_new_pairs(
         self,
         reader: ContentReader,
         make_pairs: MakePairs,
@@ -304,12 +304,12 @@ class Catalog:
             missing = [pair for pair in new if pair not in self.counts]
             feed_pairs = neighbours_in_feeds(history) if missing else {}
             with make_pairs(reader, self.location, missing, unmade, feed_pairs) as made:
-                keep_all(made, self.keep)
+                store_all(made, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
         return unmade.failures
 
-    def keep(self, made: Sequence[KeptChanges]) -> None:
+    def keep(self, made: Sequence[StoredChanges]) -> None:
         """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""
         with self._lock:
             self._changes.keep(made)

@@ -74,7 +74,7 @@ class About(Enum):
     PACKAGE_CAUSES = "package causes"
     """``items``, pairs of a package and a pair of neighbours, of one series or of any.
 
-    By item, the KeptCauses, each with the number of the package's specs whose main cause it is.
+    By item, the StoredCauses, each with the number of the package's specs whose main cause it is.
     """
     CELLS = "cells"
     """The package ``text`` in all series: its PackageCells."""

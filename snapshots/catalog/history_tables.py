@@ -20,11 +20,11 @@ from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.kept_changes import (
+from snapshots.changes.stored_changes import (
     CAUSES_FORMAT,
     COUNT_COLUMNS,
-    KeptChanges,
     PairCounts,
+    StoredChanges,
     comparisons_table,
     counts_of,
 )
@@ -257,7 +257,7 @@ class HistoryTables:
 
     # -- writing
 
-    def keep(self, made: Sequence[KeptChanges]) -> None:
+    def keep(self, made: Sequence[StoredChanges]) -> None:
         """Add the changes of some pairs, the commit point last, and make them visible.
 
         The changes of a pair that is already stored are not added again, but its row is.

@@ -11,8 +11,8 @@ import msgspec
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.catalog.workers import mapping
 from snapshots.changes.diff import Comparison
-from snapshots.changes.kept_changes import KeptChanges, keep_changes, kept_of
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_changes import StoredChanges, as_stored, changes_to_store
 from snapshots.errors import CachelogError
 from snapshots.history import Neighbours, Pair
 from snapshots.notes import stories
@@ -82,17 +82,17 @@ class PairMaker:
         self._sides: dict[str, Side] = {}
         self.unmade = Unmade() if unmade is None else unmade
 
-    def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
+    def make(self, chain: Iterable[Pair]) -> Iterator[StoredChanges]:
         """Yield the stored form of each pair's changes, except pairs with an unreadable content."""
         for pair in chain:
             if pair not in self._neighbours and (narrow_sides := self._narrow(pair)) is not None:
-                yield keep_changes(*narrow_sides)
+                yield changes_to_store(*narrow_sides)
                 continue
             sides = [side for side in map(self._side, pair) if side is not None]
             self._sides = {side.frame.digest: side for side in sides}
             if len(sides) == 2:
                 neighbours = self._neighbours.get(pair)
-                yield _with_story(neighbours, *sides) if neighbours else keep_changes(*sides)
+                yield _with_story(neighbours, *sides) if neighbours else changes_to_store(*sides)
             else:
                 unreadable = self.unmade.unreadable
                 self.unmade.failures[pair] = next(
@@ -108,7 +108,7 @@ class PairMaker:
         return self._sides.get(digest)
 
 
-def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
+def _with_story(neighbours: Neighbours, base: Side, head: Side) -> StoredChanges:
     """Return the stored form of a pair's changes with its story.
 
     The story takes a tenth of the time that reading the two contents takes.
@@ -118,18 +118,20 @@ def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
     from snapshots.notes.templates import story
 
     explanation = Explanation(Comparison(base.frame, head.frame), base, head)
-    kept = kept_of(explanation.comparison, explanation.reasoning, explanation.causes)
+    kept = as_stored(explanation.comparison, explanation.reasoning, explanation.causes)
     return msgspec.structs.replace(
         kept, story=stories.to_text(neighbours, story(neighbours, explanation))
     )
 
 
-def keep_all(made: Iterable[KeptChanges], keep: Callable[[Sequence[KeptChanges]], None]) -> None:
+def store_all(
+    made: Iterable[StoredChanges], keep: Callable[[Sequence[StoredChanges]], None]
+) -> None:
     """Store the changes of pairs in batches of about ``ROWS_AT_ONCE`` rows.
 
     If the computation is interrupted, the results up to then are stored.
     """
-    batch: list[KeptChanges] = []
+    batch: list[StoredChanges] = []
     try:
         for changes in made:
             batch.append(changes)
@@ -151,7 +153,7 @@ The first content of an item is loaded by two workers, so items should not be sm
 
 MakePairs = Callable[
     [ContentReader, str, Sequence[Pair], Unmade, NeighboursOfPairs],
-    AbstractContextManager[Iterator[KeptChanges]],
+    AbstractContextManager[Iterator[StoredChanges]],
 ]
 """``changes_of_pairs``, or a partial of it with ``jobs`` or ``cluster``."""
 
@@ -166,7 +168,7 @@ def changes_of_pairs(
     *,
     jobs: int | None = None,
     cluster: str | None = None,
-) -> Iterator[Iterator[KeptChanges]]:
+) -> Iterator[Iterator[StoredChanges]]:
     """Yield the stored form of the pairs' changes as it is computed; failures go to ``unmade``.
 
     Pairs in ``neighbours`` have their story with them. ``jobs`` and ``cluster`` are those of
@@ -185,10 +187,10 @@ def changes_of_pairs(
         yield _gathered(made, unmade)
 
 
-_Made = tuple[list[KeptChanges], Unmade]
+_Made = tuple[list[StoredChanges], Unmade]
 
 
-def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
+def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[StoredChanges]:
     for made, left in pieces:
         unmade.add(left)
         yield from made

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from snapshots import refs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pairs import Unmade, changes_of_pairs, keep_all
+from snapshots.catalog.pairs import Unmade, changes_of_pairs, store_all
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.kept_changes import (
-    KeptCause,
-    KeptChanges,
+from snapshots.changes.stored_changes import (
     PackageCounts,
+    StoredCause,
+    StoredChanges,
     causes_of_package,
     packages_of,
 )
@@ -160,7 +160,7 @@ class Past:
             counts |= packages_of(rows)
         return counts
 
-    def kept_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
+    def stored_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
         """Return the stored stories of neighbours; those of the others must be composed.
 
         If the table of comparisons cannot be read, the result is empty.
@@ -207,13 +207,13 @@ class Past:
 
     def package_causes(
         self, history: History, series: str | None, package_pairs: Collection[tuple[str, Pair]]
-    ) -> dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]]:
+    ) -> dict[tuple[str, Pair], tuple[tuple[StoredCause, int], ...]]:
         """Return the main causes of packages' specs, each in a pair of one series or of any."""
         require_complete(self._catalog, history, series, causes=True)
         names_in: dict[Pair, list[str]] = {}
         for name, pair in package_pairs:
             names_in.setdefault(pair, []).append(name)
-        found: dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]] = {}
+        found: dict[tuple[str, Pair], tuple[tuple[StoredCause, int], ...]] = {}
         columns = ["causes", "package_causes", "causes_format"]
         for rows in self._catalog.changes.comparisons(names_in, columns):
             pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
@@ -276,7 +276,7 @@ def pairs_without_story(
     """Return the pairs in feeds whose changes are stored without a story."""
     names = history.series_names if series is None else [series]
     neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
-    kept = Past(catalog).kept_stories(neighbours.values())
+    kept = Past(catalog).stored_stories(neighbours.values())
     return [pair for pair in neighbours if pair in catalog.counts and pair not in kept]
 
 
@@ -438,7 +438,7 @@ def fill(
     """
     filled = Filled()
 
-    def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
+    def counted(made: Iterator[StoredChanges]) -> Iterator[StoredChanges]:
         for changes in made:
             filled.num_made += 1
             if progress is not None:
@@ -452,5 +452,5 @@ def fill(
     with changes_of_pairs(
         reader, location, pairs, filled, neighbours, jobs=jobs, cluster=cluster
     ) as made:
-        keep_all(counted(made), catalog.keep)
+        store_all(counted(made), catalog.keep)
     return filled

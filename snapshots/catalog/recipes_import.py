@@ -13,7 +13,7 @@ from snapshots.sources.settings import ReadSettings
 from snapshots.texts import counted, day, short_digest
 
 
-class KeptRecipes(msgspec.Struct, frozen=True):
+class ImportedRecipes(msgspec.Struct, frozen=True):
     """The result: the recipes of revisions, the number of commits that were read, and warnings."""
 
     recipes: dict[RevisionInfo, Recipes]
@@ -21,7 +21,7 @@ class KeptRecipes(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def keep_recipes(
+def import_recipes(
     catalog: Catalog,
     revisions: Sequence[RevisionInfo],
     location: str,
@@ -30,7 +30,7 @@ def keep_recipes(
     refs: TagRefs | None = None,
     commit: str | None = None,
     replace: bool = False,
-) -> KeptRecipes:
+) -> ImportedRecipes:
     """Find the recipes of revisions in the repository at a location, and store them.
 
     Revisions that already have recipes are skipped, except with ``replace``. ``commit`` is the
@@ -42,7 +42,7 @@ def keep_recipes(
     tables.refresh()
     missing = [revision for revision in revisions if replace or tables.of(revision) is None]
     if not missing:
-        return KeptRecipes({}, 0)
+        return ImportedRecipes({}, 0)
     warnings: list[str] = []
     with open_recipes(location, settings, refs) as repository:
         found: dict[RevisionInfo, Recipes] = {}
@@ -56,7 +56,7 @@ def keep_recipes(
             else:
                 found[revision] = recipes
         if not found:
-            return KeptRecipes({}, 0, tuple(warnings))
+            return ImportedRecipes({}, 0, tuple(warnings))
         some = next(iter(found.values()))
         line, tips = _line_of(catalog, repository, some.source[0], warnings)
         source: Source = some.source[0], line
@@ -74,7 +74,7 @@ def keep_recipes(
         new = {recipes.commit for recipes in found.values()}
         commits = repository.read(repository.unknown(tips, new, lambda: tables.graph(source)))
     tables.keep(found, {source: commits} if commits else {})
-    return KeptRecipes(found, len(commits), tuple(warnings))
+    return ImportedRecipes(found, len(commits), tuple(warnings))
 
 
 def _line_of(

@@ -37,7 +37,7 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import rewritten
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
-from snapshots.changes.kept_changes import Numbers, numbers_of
+from snapshots.changes.stored_changes import Numbers, numbers_of
 from snapshots.errors import CatalogError
 from snapshots.history import History, Pair, age
 from snapshots.models import RevisionInfo
@@ -348,7 +348,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         return planned
     gone = {row.key for row in planned.rows}
     after = catalog.history.without_rows(gone)
-    unkept = _keep_pairs(catalog, after, progress or Report().progress)
+    unkept = _store_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
         contents = Contents(catalog.location)
         drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, gone))
@@ -364,7 +364,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
     )
 
 
-def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
+def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
     """Store the changes of new neighbours; return the reasons of failures."""
     new = set(after.pairs).difference(catalog.history.pairs, catalog.counts)
     try:

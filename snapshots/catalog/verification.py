@@ -40,11 +40,11 @@ from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_men
 from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
 from snapshots.catalog.workers import mapping
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.kept_changes import (
+from snapshots.changes.stored_changes import (
     CAUSES_FORMAT,
-    KeptChanges,
     Numbers,
     PairCounts,
+    StoredChanges,
     comparisons_table,
     numbers_of,
 )
@@ -117,7 +117,7 @@ PairSums = npt.NDArray[np.uint64]
 """The changes of a pair: the sums of its hashes by kind, followed by those of its rows."""
 
 
-class KeptPairs:
+class StoredPairs:
     """Accumulates the rows of ``changes`` file by file; ``sums`` contains those of each pair.
 
     ``added`` are the numbers of all hashes that any pair added, each combined with the name of its
@@ -169,7 +169,7 @@ def numbers_of_named(rows: pa.Table) -> Numbers:
 
 def sums_of_rows(rows: pa.Table) -> PairSums:
     """Return the sums of the rows of one pair."""
-    kept = KeptPairs()
+    kept = StoredPairs()
     kept.take(rows)
     return next(iter(kept.sums.values()), _NO_SUMS)
 
@@ -384,8 +384,8 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         except CatalogError as error:
             yield _damage(error.reason)
 
-    def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
-        kept = KeptPairs()
+    def _kept(self, counts: Mapping[Pair, PairCounts]) -> StoredPairs:
+        kept = StoredPairs()
         # Other rows belong to a killed or running import, or to former neighbours.
         for rows in self._files("changes", CHANGES):
             kept.take(rows_of_pairs(rows, counts))
@@ -398,7 +398,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             kept.replace(doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names))
         return kept
 
-    def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
+    def _misfits(self, kept: StoredPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
         for pair, sums in kept.sums.items():
             if reason := self._misfit(pair, sums, counts[pair]):
                 yield _damage(f"{short_pair(*pair)}: {reason}")
@@ -420,7 +420,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             return "its changes are not as many as comparisons says"
         return None
 
-    def _missing_hashes(self, kept: KeptPairs) -> Iterator[Finding]:
+    def _missing_hashes(self, kept: StoredPairs) -> Iterator[Finding]:
         missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
         for rows in self._files("hashes", HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
@@ -428,7 +428,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
 
     def _other_changes(
-        self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]
+        self, kept: StoredPairs, counts: Mapping[Pair, PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
         maker = PairMaker(self.catalog.load_side)
@@ -445,7 +445,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 elif not self._agrees(made, _CAUSES):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
 
-    def _agrees(self, made: KeptChanges, columns: Sequence[str]) -> bool:
+    def _agrees(self, made: StoredChanges, columns: Sequence[str]) -> bool:
         """Return whether all rows of a pair in ``comparisons`` have the values computed now.
 
         If causes are compared, rows without causes, or with those of another version, are skipped.

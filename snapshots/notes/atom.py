@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from snapshots.changes.kept_changes import PairCounts
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import PairCounts
 from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History, Neighbours, Pair

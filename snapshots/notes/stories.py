@@ -21,7 +21,7 @@ FORMAT = 4
 _HTML = re.compile(r"(?:[^<>]++|</?(?:p|em|h3|ul|li|code)>)*+")
 
 
-class KeptStory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StoredStory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The story of two contents, as stored in the column ``story`` of the table ``comparisons``.
 
     ``format`` is the value of ``FORMAT`` when the story was stored. ``synthetic`` states whether
@@ -53,8 +53,8 @@ def neighbours_in_feeds(history: History) -> dict[Pair, Neighbours]:
 
 
 def to_text(neighbours: Neighbours, html: str) -> str:
-    """Return the story of two neighbours in the stored form: KeptStory in JSON."""
-    kept = KeptStory(format=FORMAT, synthetic=_is_synthetic(neighbours), html=html)
+    """Return the story of two neighbours in the stored form: StoredStory in JSON."""
+    kept = StoredStory(format=FORMAT, synthetic=_is_synthetic(neighbours), html=html)
     return msgspec.json.encode(kept).decode()
 
 
@@ -68,7 +68,7 @@ def from_text(neighbours: Neighbours, text: bytes | None) -> str | None:
     if text is None:
         return None
     try:
-        kept = msgspec.json.decode(text, type=KeptStory)
+        kept = msgspec.json.decode(text, type=StoredStory)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     is_ours = (kept.format, kept.synthetic) == (FORMAT, _is_synthetic(neighbours))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import natural_order

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.changes.costs import BuildCost, Costs
-from snapshots.changes.kept_changes import CAUSES_FORMAT
+from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import CauseKind, RevisionInfo

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.kept_changes import NO_COUNTS, PairCounts, Signed, numbers_of, places_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, Signed, numbers_of, places_of
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo

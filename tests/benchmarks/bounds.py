@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import PairMaker
-from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.catalog.recipes_import import import_recipes
 from snapshots.changes.holes import Holes
 from snapshots.changes.impact import largest_impacts
 from snapshots.changes.sides import Side
@@ -113,7 +113,7 @@ def _stories(plan: Plan, folder: Path) -> Iterator[Measurement]:
     catalog.keep(list(PairMaker(catalog.load_side, neighbours={pair.pair: pair}).make([pair.pair])))
     turns = {
         "cachelog: explained anew": _turn(lambda: Library(catalog).explain(base, head)),
-        "cachelog: as it was kept": _turn(lambda: Library(catalog).past.kept_stories([pair])),
+        "cachelog: as it was kept": _turn(lambda: Library(catalog).past.stored_stories([pair])),
     }
     subject = f"the story of two revisions of {plan.data.specs:,} specs"
     yield from _measured(plan, subject, turns, {"cachelog: as it was kept": 0.3 / 5})
@@ -194,7 +194,7 @@ def _recipes(plan: Plan, folder: Path) -> Iterator[Measurement]:
 
     def keep(revisions: list[RevisionInfo]) -> None:
         catalog, recipes = Catalog(str(folder / "catalog")), str(folder / "recipes")
-        keep_recipes(catalog, revisions, recipes, settings=ReadSettings())
+        import_recipes(catalog, revisions, recipes, settings=ReadSettings())
 
     subject = f"{num_commits:,} commits of {num_recipes:,} recipes"
     for contender, revisions, bound in (

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
-from snapshots.changes.kept_changes import (
-    KeptChanges,
-    PackageCounts,
-    PairCounts,
-    comparisons_table,
-    keep_changes,
-)
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import (
+    PackageCounts,
+    PairCounts,
+    StoredChanges,
+    changes_to_store,
+    comparisons_table,
+)
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import NOTHING, RevisionInfo, Spec
 from snapshots.spack.versions import version_key
@@ -101,9 +101,9 @@ class Past:
         base, head = map(self._side, pair)
         return Comparison(base.frame, head.frame)
 
-    def kept(self, pair: Pair) -> KeptChanges:
+    def kept(self, pair: Pair) -> StoredChanges:
         """Return what is kept of a pair, as an import keeps it."""
-        return keep_changes(*map(self._side, pair))
+        return changes_to_store(*map(self._side, pair))
 
     def counts(self, pair: Pair) -> PairCounts:
         """Return the counts of a pair."""

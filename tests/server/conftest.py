@@ -15,7 +15,7 @@ from tests import real_data
 from tests.server import npm
 from tests.server.browsers import chromium_in, fresh_profile
 from tests.server.commands import cachelog
-from tests.server.pages.recipes import keep_recipes
+from tests.server.pages.recipes import import_recipes
 from tests.server.servers import Server, application, serving
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("history")
     catalog = Catalog(str(folder))
     catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
-    keep_recipes(catalog, sorted(catalog.package_names())[::2])
+    import_recipes(catalog, sorted(catalog.package_names())[::2])
     return folder
 
 

@@ -85,7 +85,7 @@ def test_json(catalog: Path) -> None:
 def test_causes_of_an_older_format(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are computed again, once."""
     before = causes_as_json(catalog)
-    monkeypatch.setattr("snapshots.changes.kept_changes.CAUSES_FORMAT", 99)
+    monkeypatch.setattr("snapshots.changes.stored_changes.CAUSES_FORMAT", 99)
     monkeypatch.setattr("snapshots.catalog.history_tables.CAUSES_FORMAT", 99)
     monkeypatch.setattr("snapshots.timelines.causes.CAUSES_FORMAT", 99)
     opened = Catalog(str(catalog))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.past import fill, missing_pairs
-from snapshots.changes.kept_changes import keep_changes
+from snapshots.changes.stored_changes import changes_to_store
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
 from tests.expensive import cases
@@ -108,7 +108,7 @@ def check_changes(location: Path, checked: set[Pair]) -> None:
     catalog = Catalog(str(location))
     catalog.refresh()
     for pair in (catalog.counts.keys() & catalog.history.pairs) - checked:
-        expected = keep_changes(*map(catalog.load_side, pair))
+        expected = changes_to_store(*map(catalog.load_side, pair))
         rows = catalog.changes.changes_of(expected.rows["name"].to_pylist())
         mask = pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
         assert rows.filter(mask).to_pylist() == expected.rows.to_pylist()

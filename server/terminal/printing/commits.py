@@ -26,7 +26,7 @@ from snapshots.refs import title
 from snapshots.texts import counted, short_digest, short_hash
 
 if TYPE_CHECKING:
-    from snapshots.catalog.recipes_import import KeptRecipes  # its module reads repositories
+    from snapshots.catalog.recipes_import import ImportedRecipes  # its module reads repositories
 
 PAIRED = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
 """The reasons of added specs that have a counterpart, and the words for both."""
@@ -160,7 +160,7 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     return facts | {"url": links.commit(recipes.commit)}
 
 
-def kept_text(kept: "KeptRecipes") -> str:
+def kept_text(kept: "ImportedRecipes") -> str:
     """Return the number of revisions whose recipes were found, in words."""
     revisions = counted(len(kept.recipes), "revision")
     by_date = sum(recipes.found_by is FoundBy.DATE for recipes in kept.recipes.values())

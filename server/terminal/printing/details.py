@@ -11,9 +11,9 @@ from server.terminal.parameters import default_series, unknown_name
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
-from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
 from snapshots.errors import AmbiguousHash, CatalogError, InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph

@@ -26,9 +26,9 @@ from server.terminal.printing.layout import TableColumn, build_times, number, ta
 from server.terminal.printing.listings import source_text
 from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.kept_changes import PackageCounts, PairCounts
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import PackageCounts, PairCounts
 from snapshots.changes.vocabulary import PACKAGE_KINDS, counted_reasons
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame

@@ -18,7 +18,7 @@ from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.keep_lists import Rest, keep_list, rest_of
 from snapshots.catalog.past import Filled
-from snapshots.catalog.recipes_import import KeptRecipes
+from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
 from snapshots.catalog.vacuum import Vacuumed
@@ -294,7 +294,7 @@ def list_kept(
 # -- filling in history
 
 
-def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[str]:
+def filled_lines(filled: Filled, kept: ImportedRecipes | None = None) -> Iterator[str]:
     """Yield the number of pairs that were compared and that failed, and the recipes found."""
     if filled.num_made:
         yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
@@ -306,7 +306,7 @@ def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[st
         yield kept_text(kept)
 
 
-def filled_facts(filled: Filled, kept: KeptRecipes | None = None) -> dict[str, Any]:
+def filled_facts(filled: Filled, kept: ImportedRecipes | None = None) -> dict[str, Any]:
     """Return the same in its JSON form."""
     facts = {
         "num_compared": filled.num_made,

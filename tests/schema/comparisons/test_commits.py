@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.catalog.recipes_import import import_recipes
 from snapshots.sources.settings import ReadSettings
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
@@ -41,7 +41,7 @@ def world(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> W
     """Return a catalog of base and head, with their recipes."""
     world = published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
     for revision, commit in zip(world.catalog.history.revisions[::-1], (0, -1), strict=True):
-        keep_recipes(
+        import_recipes(
             world.catalog,
             [revision],
             str(repository.folder),
@@ -156,10 +156,10 @@ def test_every_field_of_commits(world: World, repository: Repository) -> None:
 def test_stored_recipes_need_no_repository(world: World, repository: Repository) -> None:
     """Stored recipes are not read again; a repository that is too new yields none."""
     catalog, revisions = world.catalog, world.catalog.history.revisions
-    unchanged = keep_recipes(catalog, revisions, "/nowhere", settings=ReadSettings())
+    unchanged = import_recipes(catalog, revisions, "/nowhere", settings=ReadSettings())
     assert (dict(unchanged.recipes), unchanged.warnings) == ({}, ())
     folder = str(repository.folder)
-    newer = keep_recipes(catalog, revisions, folder, settings=ReadSettings(), replace=True)
+    newer = import_recipes(catalog, revisions, folder, settings=ReadSettings(), replace=True)
     assert not newer.recipes
     assert [re.sub("of /.*/recipes", "of REPO", warning) for warning in newer.warnings] == [
         f"develop of 2025-03-0{day}: all commits of REPO are newer" for day in (2, 1)

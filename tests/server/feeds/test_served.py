@@ -15,7 +15,7 @@ from snapshots.demo import develop_history, history
 from tests.server.commands import cachelog
 from tests.server.feeds.endpoints import FeedsOf
 from tests.server.pages.page_reader import shown
-from tests.server.pages.recipes import REPOSITORY, keep_recipes
+from tests.server.pages.recipes import REPOSITORY, import_recipes
 from tests.server.servers import application
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
@@ -84,7 +84,7 @@ def test_commits_imported_later(tmp_path: Path) -> None:
     catalog.publish(list(develop_history(revisions=2, packages=6, specs=30)))
     (before,) = read_feed(feed_of(catalog)).entries[:1]
     assert "ull request" not in before.content[0].value
-    keep_recipes(catalog, sorted(catalog.package_names()))
+    import_recipes(catalog, sorted(catalog.package_names()))
     (after,) = read_feed(feed_of(catalog)).entries[:1]
     html = after.content[0].value
     assert html.startswith(before.content[0].value)

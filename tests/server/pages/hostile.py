@@ -16,7 +16,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, Source, Spec
 from snapshots.recipes.commits import SpackChange
 from tests.server.pages.page_reader import Shown
-from tests.server.pages.recipes import keep_recipes
+from tests.server.pages.recipes import import_recipes
 from tests.snapshots.factories import a_spec, day, hash_of
 
 BREAKS = (
@@ -54,7 +54,7 @@ def published(folder: Path) -> str:
     catalog = Catalog(str(folder))
     catalog.publish(snapshots)
     subject = f"{{}}: {''.join(BREAKS[:5])}{UNSEEN}\u05d0 (#{{}})"
-    keep_recipes(
+    import_recipes(
         catalog,
         BREAKS[:2],
         subject,

@@ -13,7 +13,7 @@ SPACK = SpackChange("a" * 40, "b" * 40)
 _OTHERS = tuple(f"other-{number}" for number in range(SWEEPING))
 
 
-def keep_recipes(
+def import_recipes(
     catalog: Catalog,
     packages: Sequence[str],
     subject: str = "{}: fix an argument of the build that no later release needs (#{})",

@@ -15,7 +15,7 @@ from snapshots.recipes.commits import FoundBy, Recipes, SpackChange
 from tests.server.pages.api_answers import page_data
 from tests.server.pages.demo_comparison import PAIR, links, rows
 from tests.server.pages.page_reader import Shown, shown
-from tests.server.pages.recipes import SPACK, keep_recipes
+from tests.server.pages.recipes import SPACK, import_recipes
 from tests.server.servers import application
 
 WEEK = "/compare/develop~1...develop"
@@ -163,7 +163,7 @@ def test_link_to_the_comparison_of_spack(
     """According to the setting, if both commits are available."""
     catalog = Catalog(str(tmp_path))
     catalog.publish(list(develop_history(revisions=3, packages=4, specs=12)))
-    keep_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)
+    import_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)
     with application(Settings(catalog=str(tmp_path), recipes_url=setting)) as client:
         page = shown(client, f"{WEEK}/commits?levels=SPACK")
     (row,) = rows(page)

@@ -363,7 +363,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
 
 def stories_of(catalog: Catalog) -> dict[Pair, str]:
     """Return the stored stories of pairs of develop."""
-    stories = Library(catalog).past.kept_stories(catalog.history.neighbours("develop"))
+    stories = Library(catalog).past.stored_stories(catalog.history.neighbours("develop"))
     assert stories
     return stories
 

@@ -18,10 +18,10 @@ from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import ToRead, Verified, content_of, read_content, verify
-from snapshots.changes.kept_changes import (
-    KeptCause,
-    KeptChanges,
-    keep_changes,
+from snapshots.changes.stored_changes import (
+    StoredCause,
+    StoredChanges,
+    changes_to_store,
 )
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog, NoCatalog
@@ -220,10 +220,10 @@ def lose_changes(catalog: Catalog) -> None:
 OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 
-def computed_changes(catalog: Catalog) -> KeptChanges:
+def computed_changes(catalog: Catalog) -> StoredChanges:
     """Return the computed changes of a pair with removed specs."""
     pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
-    return keep_changes(*map(catalog.load_side, pair))
+    return changes_to_store(*map(catalog.load_side, pair))
 
 
 def change_a_reason(catalog: Catalog) -> None:
@@ -247,7 +247,7 @@ def change_a_package(catalog: Catalog) -> None:
 def change_a_cause(catalog: Catalog) -> None:
     """Store a pair again, with a wrong cause."""
     computed = computed_changes(catalog)
-    cause = KeptCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
+    cause = StoredCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
     catalog.keep([replace(computed, causes=(*(computed.causes or ()), cause))])
 
 
@@ -328,8 +328,8 @@ def test_missing_changes_of_facts(catalog: Catalog) -> None:
 def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
     """Pairs that comparisons does not list are not read; compacted duplicate rows count once."""
     changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
-    changes.append(keep_changes(side_of([]), side_of([a_spec("of no revision")])).rows)
-    catalog.keep([keep_changes(*map(catalog.load_side, catalog.history.pairs[0]))])
+    changes.append(changes_to_store(side_of([]), side_of([a_spec("of no revision")])).rows)
+    catalog.keep([changes_to_store(*map(catalog.load_side, catalog.history.pairs[0]))])
     table(catalog, "changes").optimize.compact()
     assert verify(catalog.location, deep=True).is_sound
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.kept_changes import (
-    KeptChanges,
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.stored_changes import (
     PackageCounts,
     PairCounts,
+    StoredChanges,
+    changes_to_store,
     comparisons_table,
     counts_of,
-    keep_changes,
     numbers_of,
     packages_of,
     places_of,
 )
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.expensive import examples
@@ -68,7 +68,7 @@ def test_stored_changes(past: Past) -> None:
 
 
 def assert_packages(
-    stored: KeptChanges, rows: list[dict[str, Any]], past: Past, pair: Pair
+    stored: StoredChanges, rows: list[dict[str, Any]], past: Past, pair: Pair
 ) -> None:
     """Assert that each changed package is stored once, with the counts of its rows."""
     assert {package.name for package in stored.packages} >= {row["name"] for row in rows}
@@ -95,7 +95,7 @@ def assert_packages(
         assert set(package.versions_removed) == before - after
 
 
-def assert_numbers(stored: KeptChanges, rows: list[dict[str, Any]]) -> None:
+def assert_numbers(stored: StoredChanges, rows: list[dict[str, Any]]) -> None:
     """Assert that new hashes are stored as numbers with reasons, and removed ones as numbers.
 
     They are in the table of comparisons.
@@ -114,7 +114,7 @@ def test_order_of_rows() -> None:
     """Rows are sorted by package and hash, as their table is."""
     base = side_of([a_spec(label, name=f"p{label}") for label in "bdx"])
     head = side_of([a_spec(label, name=f"p{label}") for label in "aecx"])
-    rows = keep_changes(base, head).rows
+    rows = changes_to_store(base, head).rows
     assert rows.schema == CHANGES
     assert rows["name"].to_pylist() == ["pa", "pb", "pc", "pd", "pe"]
     assert set(rows["base"].to_pylist()) == {base.frame.digest}
@@ -148,7 +148,7 @@ def test_counts_of_reasons() -> None:
         specs_replaced=3,
         specs_new=4,
     )
-    made = KeptChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
+    made = StoredChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
     table = comparisons_table([made], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
     assert table.schema == COMPARISONS
     assert packages_of(table) == {pair: (package,)}

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.recipes_import import KeptRecipes, keep_recipes
+from snapshots.catalog.recipes_import import ImportedRecipes, import_recipes
 from snapshots.errors import SourceError
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import FoundBy, Recipes
@@ -26,10 +26,10 @@ class Series:
         self.catalog = Catalog(str(folder / "catalog"))
         self.settings = ReadSettings(cache_dir=folder / "cache")
 
-    def keep(self, number: int, repository: RecipesRepository | str) -> KeptRecipes:
+    def keep(self, number: int, repository: RecipesRepository | str) -> ImportedRecipes:
         """Keep the recipes of a revision that was taken so many hours after the first commit."""
         location = repository if isinstance(repository, str) else str(repository.folder)
-        return keep_recipes(self.catalog, [revision(number)], location, settings=self.settings)
+        return import_recipes(self.catalog, [revision(number)], location, settings=self.settings)
 
     def of(self, number: int) -> Recipes:
         """Return what is kept of a revision."""
@@ -95,13 +95,13 @@ def test_a_ref_that_moves(series: Series, repository: RecipesRepository) -> None
     location = str(repository.folder)
     for number in (0, 1):
         repository.git("update-ref", "refs/snapshots/develop-2026-06-27", repository.oids[number])
-        keep_recipes(series.catalog, [pinned], location, settings=series.settings)
+        import_recipes(series.catalog, [pinned], location, settings=series.settings)
         recipes = series.catalog.recipes.of(pinned)
         assert recipes
         assert (recipes.commit, recipes.found_by) == (repository.oids[0], FoundBy.REF)
     recorded_at = series.catalog.recipes.recorded_at(pinned)
     assert series.catalog.recipes.recorded_at(revision(1)) is None
-    keep_recipes(series.catalog, [pinned], location, settings=series.settings, replace=True)
+    import_recipes(series.catalog, [pinned], location, settings=series.settings, replace=True)
     moved = Catalog(series.catalog.location)
     moved.recipes.refresh()
     recipes = moved.recipes.of(pinned)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from snapshots.changes import kept_changes
+from snapshots.changes import stored_changes
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.timelines import availability
 from snapshots.timelines.availability import PackageCells, is_current
@@ -85,5 +85,5 @@ def test_values_of_a_package() -> None:
 def test_rows_of_another_format_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version of cachelog stored them."""
     table = PAST.comparisons()
-    monkeypatch.setattr(availability, "CAUSES_FORMAT", kept_changes.CAUSES_FORMAT + 1)
+    monkeypatch.setattr(availability, "CAUSES_FORMAT", stored_changes.CAUSES_FORMAT + 1)
     assert PackageCells([table], "hdf5", PAST.history).values(VERSION) == []

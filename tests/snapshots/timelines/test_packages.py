@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from snapshots.changes.kept_changes import NO_COUNTS
 from snapshots.changes.package_changes import PackageChangeKind as K
 from snapshots.changes.reasons import SpecChangeReason as R
+from snapshots.changes.stored_changes import NO_COUNTS
 from snapshots.models import Spec
 from snapshots.timelines.catalog_packages import catalog_packages
 from snapshots.timelines.growth import growth

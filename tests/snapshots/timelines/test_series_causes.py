@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import kept_changes
+from snapshots.changes import stored_changes
 from snapshots.changes.costs import BuildCost, Costs
-from snapshots.changes.kept_changes import causes_of_package, comparisons_table, keep_changes
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_changes import causes_of_package, changes_to_store, comparisons_table
 from snapshots.history import History, Pair
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
@@ -42,7 +42,7 @@ class Series:
         ]
         self.history = History(self.revisions)
         self.kept = [
-            keep_changes(base, head)
+            changes_to_store(base, head)
             for base, head in pairwise(sides)
             if base.frame.digest != head.frame.digest
         ]
@@ -239,7 +239,7 @@ def test_sizes() -> None:
 
 def test_causes_of_another_format_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version of cachelog stored them."""
-    monkeypatch.setattr(kept_changes, "CAUSES_FORMAT", 0)
+    monkeypatch.setattr(stored_changes, "CAUSES_FORMAT", 0)
     older = comparisons_table(SERIES.kept, "cachelog", None)
     assert SeriesCauses([older], "develop", SERIES.history).summed([PACKAGE]) == []
     without = SeriesCauses([SERIES.table.drop(["package_causes"])], "develop", SERIES.history)

@@ -21,8 +21,8 @@ from snapshots.catalog.history_answers import (
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import fill, missing_pairs
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_changes import StoredChanges
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
@@ -260,7 +260,7 @@ def test_failure_to_store_is_remembered(older: Catalog, monkeypatch: pytest.Monk
     """A server without write access reports it, from the second query on at once."""
     made: list[int] = []
 
-    def refused(_catalog: Catalog, changes: Sequence[KeptChanges]) -> None:
+    def refused(_catalog: Catalog, changes: Sequence[StoredChanges]) -> None:
         made.append(len(changes))
         raise CatalogError("here", "may not be written")
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from snapshots.catalog import recent_rows
 from snapshots.catalog.recent_rows import RecentRows, deciding_rows
 from snapshots.catalog.specs_table import ContentReader, SpecsTable
-from snapshots.changes.kept_changes import keep_changes
+from snapshots.changes.stored_changes import changes_to_store
 from snapshots.contents import Content, ContentRows, SuccessiveTables
 from snapshots.history import History, Pair
 from snapshots.models import Dependency, Spec
@@ -45,8 +45,8 @@ def test_deciding_rows_are_sufficient(specs: list[Spec], random: Random) -> None
     if base.digest == head.digest or not before or not after:
         return
     assert sides is not None
-    kept = keep_changes(*sides)
-    assert kept == keep_changes(reader.side(base.digest), reader.side(head.digest))
+    kept = changes_to_store(*sides)
+    assert kept == changes_to_store(reader.side(base.digest), reader.side(head.digest))
     assert kept.rows.num_rows <= sum(len(side.frame) for side in sides)
 
 
@@ -85,8 +85,8 @@ def test_few_rows_are_needed() -> None:
     reader = reader_of(base, head)
     sides = reader.narrow_sides(Pair(base.digest, head.digest))
     assert sides is not None
-    whole = keep_changes(reader.side(base.digest), reader.side(head.digest))
-    assert keep_changes(*sides) == whole
+    whole = changes_to_store(reader.side(base.digest), reader.side(head.digest))
+    assert changes_to_store(*sides) == whole
 
 
 @pytest.mark.parametrize(("most", "cached"), [(3, "bcd"), (1, "cd"), (0, "cd")])

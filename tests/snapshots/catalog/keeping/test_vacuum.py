@@ -194,7 +194,7 @@ def test_content_of_an_import_that_takes_too_long(
         monkeypatch.setattr(catalog_module, "FRESH_SECONDS", 0)
 
     with (
-        running_before(Catalog, "_keep_new_pairs", delete),
+        running_before(Catalog, "_store_new_pairs", delete),
         pytest.raises(CatalogError, match="was removed while this import ran; import again"),
     ):
         publish(other, 11, 11)

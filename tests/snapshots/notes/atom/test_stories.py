@@ -15,7 +15,7 @@ from snapshots.notes.sentences import html
 from snapshots.notes.stories import (
     FORMAT,
     NUM_STORIES,
-    KeptStory,
+    StoredStory,
     from_text,
     neighbours_in_feed,
     to_text,
@@ -165,6 +165,6 @@ def test_documented_format() -> None:
     """The document lists the fields, the format and the elements."""
     text = (Path(__file__).parents[4] / "docs" / "tables.md").read_text("utf-8")
     (section,) = re.findall(r"\nA story is (.*?)\n\n", text, re.DOTALL)
-    for name in (*KeptStory.__struct_fields__, "p", "em", "h3", "ul", "li", "code"):
+    for name in (*StoredStory.__struct_fields__, "p", "em", "h3", "ul", "li", "code"):
         assert f"`{name}`" in section
     assert f"`format` is {FORMAT}, " in section

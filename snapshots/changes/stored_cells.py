@@ -50,7 +50,7 @@ class _Values:
         return ranks[codes], pa.array(ordered, pa.string())
 
 
-def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
+def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
     """Return by how many specs each cell grew or shrank, per reason; CELL defines the fields.
 
     The result is sorted by value. Each spec is in the cell without a stack, and in one for each of

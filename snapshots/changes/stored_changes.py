@@ -19,7 +19,6 @@ from xxhash import xxh3_64_intdigest
 
 from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
-from snapshots.changes.kept_cells import NO_CELLS, kept_cells
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import (
     NEW_REASONS,
@@ -29,6 +28,7 @@ from snapshots.changes.reasons import (
     find_reasons,
 )
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_cells import NO_CELLS, stored_cells
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import NUM_WORDS, WIDTH
@@ -172,7 +172,7 @@ CAUSES_FORMAT = 4
 """The version of stored causes and cells; increased if their computation or the reasons change."""
 
 
-class KeptCause(msgspec.Struct, frozen=True):
+class StoredCause(msgspec.Struct, frozen=True):
     """A stored cause of a pair, and the number of specs that it explains.
 
     ``size`` is the sum of the known sizes, in bytes, of the specs whose main cause it is; None if
@@ -188,11 +188,11 @@ class KeptCause(msgspec.Struct, frozen=True):
     size: int | None
 
 
-def kept_causes(causes: Causes, head: Frame) -> tuple[KeptCause, ...]:
+def stored_causes(causes: Causes, head: Frame) -> tuple[StoredCause, ...]:
     """Return the stored form of causes, in their order; ``head`` contains the explained specs."""
     names = (causes.name_of(count.number) for count in causes.counted())
     return tuple(
-        KeptCause(
+        StoredCause(
             name.kind,
             name.package,
             name.before,
@@ -214,7 +214,7 @@ class PackageCause(msgspec.Struct, frozen=True):
 
 
 def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
-    """Yield the numbers of specs per package and cause; indices are those of ``kept_causes``."""
+    """Yield the numbers of specs per package and cause; indices are those of ``stored_causes``."""
     for place, count in enumerate(causes.counted()):
         if count.num_specs:
             # Most causes have few specs, which are counted faster individually.
@@ -223,7 +223,9 @@ def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
                 yield PackageCause(head.packages[code], place, num_specs)
 
 
-def causes_of_package(table: pa.Table, name: str) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
+def causes_of_package(
+    table: pa.Table, name: str
+) -> dict[Pair, tuple[tuple[StoredCause, int], ...]]:
     """Read the main causes of a package, with the numbers of its specs, most frequent first.
 
     ``table`` contains rows of ``comparisons``; pairs whose causes are not stored, or are stored in
@@ -240,7 +242,7 @@ def causes_of_package(table: pa.Table, name: str) -> dict[Pair, tuple[tuple[Kept
         )
         causes = rows["causes"][number].values
         found[pair] = tuple(
-            (msgspec.convert(causes[place].as_py(), KeptCause), num_specs)
+            (msgspec.convert(causes[place].as_py(), StoredCause), num_specs)
             for place, num_specs in counts
         )
     return found
@@ -251,12 +253,12 @@ _KINDS = pa.array([kind.value for kind in SpecChangeKind])
 _REASONS = pa.array([reason.value for reason in REASONS])
 
 
-class KeptChanges(msgspec.Struct, frozen=True):
+class StoredChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, sorted by package and hash, and their counts.
 
     ``packages`` are the changed packages in natural order. ``story`` is the text of the column of
     that name, if the pair has one. ``causes`` is None if causes were not computed. ``cells`` are
-    the result of ``kept_cells``.
+    the result of ``stored_cells``.
     """
 
     pair: Pair
@@ -264,39 +266,39 @@ class KeptChanges(msgspec.Struct, frozen=True):
     counts: PairCounts
     packages: tuple[PackageCounts, ...]
     story: str | None = None
-    causes: tuple[KeptCause, ...] | None = None
+    causes: tuple[StoredCause, ...] | None = None
     package_causes: tuple[PackageCause, ...] = ()
     cells: pa.StructArray = NO_CELLS
 
 
-def keep_changes(base: Side, head: Side) -> KeptChanges:
+def changes_to_store(base: Side, head: Side) -> StoredChanges:
     """Compare two contents and return what is stored of their difference."""
     comparison = Comparison(base.frame, head.frame)
     reasoning = find_reasons(comparison.pairing, base, head, with_ties=False)
     causes = Causes(base, head, reasoning) if len(reasoning.counterparts) else None
-    return kept_of(comparison, reasoning, causes)
+    return as_stored(comparison, reasoning, causes)
 
 
-def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None) -> KeptChanges:
+def as_stored(comparison: Comparison, reasoning: Reasoning, causes: Causes | None) -> StoredChanges:
     """Return what is stored of a comparison that is not narrowed; ``causes`` may be None."""
     pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
-    explained = () if causes is None else kept_causes(causes, comparison.head)
+    explained = () if causes is None else stored_causes(causes, comparison.head)
     of_packages = () if causes is None else tuple(package_causes(causes, comparison.head))
-    return KeptChanges(
+    return StoredChanges(
         pair,
         rows,
         _counted(comparison, reasoning),
         packages,
         causes=explained,
         package_causes=of_packages,
-        cells=kept_cells(comparison.pairing, reasoning),
+        cells=stored_cells(comparison.pairing, reasoning),
     )
 
 
 def comparisons_table(
-    made: Iterable[KeptChanges], made_by: str, made_at: datetime | None
+    made: Iterable[StoredChanges], made_by: str, made_at: datetime | None
 ) -> pa.Table:
     """Return one row per pair in the form of the table ``comparisons``."""
     every = list(made)
