@@ -14,12 +14,12 @@ from strawberry.schema.config import StrawberryConfig
 from schema import errors
 from schema.context import Context
 from schema.documents.bounds import Refusal, refused_variables
-from schema.documents.documents import KEPT_BYTES, Document, Documents
+from schema.documents.documents import MAX_CACHED_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.execution.budget import BudgetExceeded
 from schema.execution.compiled import Declined
 from schema.execution.executor import RenderingExecutor
-from schema.execution.kept_rows import ROW_BYTES, KeptRows
+from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields.scalars import SCALARS
 from schema.limits import Limits
 from schema.query import Query, Subscription, root_of
@@ -95,11 +95,11 @@ class API:
         *,
         introspection: bool = True,
         suggestions: bool = True,
-        document_bytes: int = KEPT_BYTES,
+        document_bytes: int = MAX_CACHED_BYTES,
         row_bytes: int = ROW_BYTES,
     ) -> None:
         self.limits = limits
-        self.rows = KeptRows(row_bytes)
+        self.rows = RowCache(row_bytes)
         self._suggestions = suggestions
         self._documents = Documents(
             graphql_schema,
@@ -146,7 +146,7 @@ class API:
         """
         if variables and not is_small(variables):
             return False
-        units = cost.units - cost.kept_units
+        units = cost.units - cost.cached_units
         return units <= LIGHT_UNITS and cost.num_bytes <= LIGHT_BYTES
 
     def execute(

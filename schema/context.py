@@ -312,8 +312,8 @@ class Context:
         contents.
         """
         revisions = candidates(self.changing_history(), series, MAX_CONTENTS)
-        kept = self.library.hash_sets.kept
-        is_read = all(kept(info.digest) is not None for info in revisions)
+        hash_sets = self.library.hash_sets
+        is_read = all(hash_sets.peek(info.digest) is not None for info in revisions)
         if not (self.may_take_long if is_read else self.may_load):
             raise NotLoaded  # reading a hundred contents takes a second, searching them 20 ms
         with self.budget.waiting():
@@ -350,7 +350,7 @@ class Context:
         alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
         others = {topic for topic in self._asked if topic.about is alone.about} - {alone}
         package: CatalogPackage | None
-        if others or self._answers.kept(HistoryQuestion(self.changing_history(), every)):
+        if others or self._answers.peek(HistoryQuestion(self.changing_history(), every)):
             package = self.of_history(every).get(name)
         else:
             package = self.of_history(alone)
@@ -394,7 +394,7 @@ class Context:
             if isinstance(held, Failed):
                 raise held.error
             return held
-        value = cache.kept(key)
+        value = cache.peek(key)
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)

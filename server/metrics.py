@@ -331,7 +331,7 @@ class Gauges(msgspec.Struct, frozen=True):
         }
         for name, cache in caches.items():
             yield CACHE_BYTES, name, cache.num_bytes
-        yield FRAMES, "", self.library.frames.num_kept
+        yield FRAMES, "", self.library.frames.num_cached
         yield from _of_history(self.watch.catalog.history)
         yield REFRESH_AGE, "", self.watch.age
         yield SUBSCRIPTIONS, "", self.watch.publications.num_subscribers

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from schema.documents.documents import KEPT_BYTES
-from schema.execution.kept_rows import ROW_BYTES
+from schema.documents.documents import MAX_CACHED_BYTES
+from schema.execution.row_cache import ROW_BYTES
 from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.asgi.room import LARGE_BODY
 from server.graphql.answers import PARSED_BYTES
@@ -58,7 +58,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "names of revisions": NAMES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
-        "documents": KEPT_BYTES,
+        "documents": MAX_CACHED_BYTES,
         "rendered rows": ROW_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,

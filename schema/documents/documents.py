@@ -18,7 +18,7 @@ from schema import errors
 from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
 from schema.execution.compiled import Declined, Operations, nodes_of
-from schema.execution.kept_rows import KeptRows
+from schema.execution.row_cache import RowCache
 from schema.limits import Limits
 
 Rule = Callable[[graphql.ValidationContext], Any]
@@ -105,7 +105,7 @@ def untie(document: graphql.DocumentNode) -> int:
     return number
 
 
-KEPT_BYTES = 32_000_000
+MAX_CACHED_BYTES = 32_000_000
 """Maximum size of the cached documents in bytes, including their texts and estimates."""
 
 # Measured: 120 to 280 bytes per token, including its node and location.
@@ -177,7 +177,7 @@ class Document:
         name: str | None,
         variables: Mapping[str, Any],
         context: Any,
-        rows: KeptRows,
+        rows: RowCache,
     ) -> dict[str, Any]:
         """Return the data of a compiled operation; raises Declined like Operations.execute."""
         operation = self._operations.get(name)
@@ -211,7 +211,7 @@ class Document:
         if self.node is None or operation is None or self.errors:
             return NOTHING
         key = _key(operation, variables or {})
-        estimated = self._kept_estimate(key)
+        estimated = self._cached_estimate(key)
         if estimated is None:
             coerced: Mapping[str, Any] = {}
             if operation.variable_definitions:
@@ -233,9 +233,9 @@ class Document:
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
-        return self._kept_estimate(_key(operation, variables or {})) is not None
+        return self._cached_estimate(_key(operation, variables or {})) is not None
 
-    def _kept_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+    def _cached_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
         with _LOCK:
             estimated: Estimate | None = self._estimates.get(key) if self._estimates else None
         return estimated
@@ -304,7 +304,7 @@ class Documents:
         *,
         introspection: bool = True,
         suggestions: bool = True,
-        max_bytes: int = KEPT_BYTES,
+        max_bytes: int = MAX_CACHED_BYTES,
     ) -> None:
         self._schema = schema
         self._limits = limits

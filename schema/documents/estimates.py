@@ -49,7 +49,7 @@ class Estimate(msgspec.Struct, frozen=True):
     """The cost of an operation: units, and bytes of its response.
 
     ``path`` is the path of its most expensive part in the response, and ``path_units`` the cost of
-    that part with everything below it. ``kept_units`` is the share that takes no time if the
+    that part with everything below it. ``cached_units`` is the share that takes no time if the
     results are in memory: loading and comparing revisions. ``filter_values`` is the number of
     values of the longest filter.
     """
@@ -58,7 +58,7 @@ class Estimate(msgspec.Struct, frozen=True):
     num_bytes: int
     path: tuple[str, ...]
     path_units: int
-    kept_units: int = 0
+    cached_units: int = 0
     filter_values: int = 0
 
 
@@ -163,7 +163,7 @@ def estimate(
     units = round(REQUEST + whole.units)
     num_bytes, path_units = round(whole.num_bytes) + 2, round(whole.path_units)
     return Estimate(
-        units, num_bytes, whole.path, path_units, round(walk.kept_units), walk.filter_values
+        units, num_bytes, whole.path, path_units, round(walk.cached_units), walk.filter_values
     )
 
 
@@ -181,7 +181,7 @@ class _Walk:
             if isinstance(definition, graphql.FragmentDefinitionNode)
         }
         self._variables = dict(variables)
-        self.kept_units = 0.0
+        self.cached_units = 0.0
         self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
         self._scopes: dict[tuple[Any, ...], int] = {}
@@ -234,7 +234,7 @@ class _Walk:
         arguments = _arguments(node)
         units = place.times * (value + cost.weight)
         if cost.once:
-            units += self._kept_for(place, cost.once)
+            units += self._cached_units_for(place, cost.once)
         for name, argument in cost.arguments.items():
             units += self._of_argument(
                 name, argument, self._value(arguments.get(name)), arguments, place
@@ -248,7 +248,7 @@ class _Walk:
         items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
         if cost.each_loaded:
             kept = cost.each_loaded * min(place.times * items, _MAX_LOADED)
-            self.kept_units += kept
+            self.cached_units += kept
             units += kept
         inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
         made = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
@@ -289,10 +289,10 @@ class _Walk:
         self._once.add((place.scope, *key))
         return units * place.scopes
 
-    def _kept_for(self, place: _Place, units: float) -> float:
+    def _cached_units_for(self, place: _Place, units: float) -> float:
         """Return the units of work whose result remains in memory; 0 if already counted."""
         kept = self._once_for(place, (units,), units)
-        self.kept_units += kept
+        self.cached_units += kept
         return kept
 
     def _of_argument(
@@ -309,7 +309,7 @@ class _Walk:
             key = name, _written(arguments[name])
             units += self._once_for(place, key, cost.once * (1 + parts))
         elif cost.once:
-            units += self._kept_for(place, cost.once)
+            units += self._cached_units_for(place, cost.once)
         return units
 
     def _items(

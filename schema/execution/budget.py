@@ -138,7 +138,7 @@ ValueOut = TypeVar("ValueOut", covariant=True)
 class Cache(Protocol[KeyIn, ValueOut]):
     """Values that requests share, computed on first use."""
 
-    def kept(self, key: KeyIn) -> ValueOut | None:
+    def peek(self, key: KeyIn) -> ValueOut | None:
         """Return the value if it is in memory."""
         ...
 

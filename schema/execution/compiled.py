@@ -28,7 +28,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.execution.budget import Budget
 from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_values
-from schema.execution.kept_rows import KeptRows
+from schema.execution.row_cache import RowCache
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
 
@@ -50,7 +50,7 @@ class Run:
 
     __slots__ = ("budget", "context", "rows", "variables")
 
-    def __init__(self, context: Any, variables: VariableValues, rows: KeptRows | None) -> None:
+    def __init__(self, context: Any, variables: VariableValues, rows: RowCache | None) -> None:
         self.context = context
         self.budget: Budget = context.budget
         self.variables = variables
@@ -133,7 +133,7 @@ class CompiledSelection:
                 return self._kept(objects, places, run, run.rows)
         return self._rendered(objects, run)
 
-    def _kept(self, objects: Any, places: Places, run: Run, kept: KeptRows) -> JsonObjects:
+    def _kept(self, objects: Any, places: Places, run: Run, kept: RowCache) -> JsonObjects:
         """Return the JSON of rows of a frame, of which only those that are not cached are
         rendered.
         """
@@ -179,7 +179,7 @@ class Operations:
         operation: graphql.OperationDefinitionNode,
         variables: Mapping[str, Any],
         context: Any,
-        rows: KeptRows,
+        rows: RowCache,
     ) -> dict[str, orjson.Fragment]:
         """Return the data of an operation; raises Declined if graphql-core has to execute it.
 

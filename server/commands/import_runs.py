@@ -15,7 +15,7 @@ import msgspec
 
 from server.settings import settings_from
 from server.terminal import console
-from server.terminal.printing.commits import kept_text
+from server.terminal.printing.commits import imported_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.tracing.spans import Spans, reading, spans_from
@@ -150,7 +150,7 @@ class ImportRun:
         for warning in kept.warnings:
             self._report.warn(warning)
         if kept.recipes and not console.prints_json():
-            console.note(kept_text(kept))
+            console.note(imported_text(kept))
 
     def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
         """Publish the states in a repository's history that the catalog does not have yet."""

@@ -74,7 +74,7 @@ class Execution:
         """
         if cost is None:
             cost = self.api.cost(*request.cost_arguments())
-        units = cost.units - cost.kept_units
+        units = cost.units - cost.cached_units
         if self.api.is_light(request.variables, cost):
             is_quick = units <= _QUICK_UNITS and cost.num_bytes <= _QUICK_BYTES
             return Weight.QUICK if is_quick else Weight.SMALL, cost.units

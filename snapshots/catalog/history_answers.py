@@ -37,7 +37,7 @@ FILL_SECONDS = 2.0
 PAUSE_SECONDS = 60.0
 """The time before failed computations are tried again."""
 
-_NOT_KEPT = "this process cannot keep them: it may not write to the catalog"
+_NOT_STORED = "this process cannot keep them: it may not write to the catalog"
 _NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
 
 
@@ -224,10 +224,10 @@ class HistoryAnswers:
         """Memory used by the cached answers, in bytes."""
         return self._cache.num_bytes
 
-    def kept(self, question: HistoryQuestion) -> HistoryAnswer | None:
+    def peek(self, question: HistoryQuestion) -> HistoryAnswer | None:
         """Return the answer if it is cached."""
         cache = self._current(question.history)
-        return None if cache is None else cache.kept(question.topic)
+        return None if cache is None else cache.peek(question.topic)
 
     def get(self, question: HistoryQuestion) -> HistoryAnswer:
         """Return the answer, computed now if it is not cached.
@@ -345,5 +345,5 @@ class HistoryAnswers:
     def _obstacle(self, missing: Sequence[Pair]) -> str | None:
         """Return the reason why missing changes cannot be computed here; None if they can."""
         if not self._may_try(None):
-            return _NOT_KEPT
+            return _NOT_STORED
         return None if any(map(self._may_try, missing)) else _NOT_READ

@@ -90,7 +90,7 @@ class SharedCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     @property
-    def num_kept(self) -> int:
+    def num_cached(self) -> int:
         """Number of cached values."""
         return len(self._kept)
 
@@ -107,7 +107,7 @@ class SharedCache(Generic[Key, Value]):
         of_pools: int = sum(pool.num_bytes for pool in pools if pool is not None)
         return int(self._kept.currsize) + of_pools
 
-    def kept(self, key: Key) -> Value | None:
+    def peek(self, key: Key) -> Value | None:
         """Return the value if it is cached, else None."""
         with self._lock:
             value: Value | None = self._kept.get(key)

@@ -233,7 +233,7 @@ MAX_SHARE = 0.5
 Two files are read as fast as one if the second is small.
 """
 
-_KEPT_BYTES = 128 << 20
+_MAX_CACHED_BYTES = 128 << 20
 
 
 class Packed(msgspec.Struct, frozen=True):
@@ -253,7 +253,7 @@ class Bases:
 
     def __init__(self, files: Files, read: Callable[[Base], ContentRows | None]) -> None:
         self._read = read
-        self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
+        self._rows = LRUCache[str, ContentRows](_MAX_CACHED_BYTES, lambda rows: rows.table.nbytes)
         self._bases: dict[str, Base] = {}
         self._sizes: defaultdict[str, dict[str, int]] = defaultdict(dict)
         """The sizes in bytes of each base and the contents over it, by digest."""
@@ -297,7 +297,7 @@ class Bases:
         return rows
 
     def _keep(self, base: Base, rows: ContentRows) -> None:
-        if rows.table.nbytes <= _KEPT_BYTES:
+        if rows.table.nbytes <= _MAX_CACHED_BYTES:
             self._rows[base.file.path] = rows
 
 

@@ -18,7 +18,7 @@ Numbers = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 Bytes = npt.NDArray[np.uint8]
 
-KEPT_BYTES = 16 << 20
+MAX_CACHED_BYTES = 16 << 20
 """Maximum size of all bits, in bytes, up to which they are cached."""
 
 BLOCK_BYTES = 32 << 20
@@ -47,7 +47,7 @@ class Involvement:
         self._num_specs = num_specs
         self._numbers = self._places = np.arange(self._size)
         self._kept: Bits | None = None
-        if 8 * num_specs * -(-self._size // WORD) <= KEPT_BYTES:
+        if 8 * num_specs * -(-self._size // WORD) <= MAX_CACHED_BYTES:
             blocks = [bits for _, bits in self._blocks()]
             self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
 

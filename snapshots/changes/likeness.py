@@ -97,7 +97,7 @@ def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> li
 
 
 _BLOCK_BYTES = 32 << 20
-_KEPT_BYTES = 128 << 20
+_MAX_CACHED_BYTES = 128 << 20
 _NONE = -1
 
 Numbers = npt.NDArray[np.int64]
@@ -150,7 +150,7 @@ class Below:
         """Return the set numbers of all rows; compute the sizes of sets, and cache small blocks."""
         size = sum(walk.num_rows for walk in self._walks)
         numbers, self._sizes = np.zeros((2, size), np.int64)
-        kept, left = list[_Block](), _KEPT_BYTES
+        kept, left = list[_Block](), _MAX_CACHED_BYTES
         for block in self._blocks():
             left -= block.num_bytes
             if left >= 0:

@@ -295,7 +295,7 @@ def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
 _BATCH = 500
 
 
-class KeptDocuments:
+class DocumentCache:
     """A cache of small documents, in an SQLite file of the cache folder, for one thread.
 
     The document under a key must never change: a key is a checksum, or a URL with its ETag. On

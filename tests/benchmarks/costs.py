@@ -71,7 +71,7 @@ def _microseconds_a_unit(api: API, asked: Asked, text: str) -> float:
         orjson.dumps(answer.body())
 
     taken = min(_seconds_of_work(ask) for _ in range(3))
-    return taken * 1_000_000 / (told.units - told.kept_units)
+    return taken * 1_000_000 / (told.units - told.cached_units)
 
 
 def _seconds_of_work(function: Callable[[], object]) -> float:

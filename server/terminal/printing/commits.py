@@ -160,7 +160,7 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     return facts | {"url": links.commit(recipes.commit)}
 
 
-def kept_text(kept: "ImportedRecipes") -> str:
+def imported_text(kept: "ImportedRecipes") -> str:
     """Return the number of revisions whose recipes were found, in words."""
     revisions = counted(len(kept.recipes), "revision")
     by_date = sum(recipes.found_by is FoundBy.DATE for recipes in kept.recipes.values())

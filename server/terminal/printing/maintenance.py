@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
-from server.terminal.printing.commits import kept_text
+from server.terminal.printing.commits import imported_text
 from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
 from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
@@ -303,7 +303,7 @@ def filled_lines(filled: Filled, kept: ImportedRecipes | None = None) -> Iterato
     if filled.failures:
         yield f"{counted(len(filled.failures), 'pair')} could not be compared"
     if kept is not None:
-        yield kept_text(kept)
+        yield imported_text(kept)
 
 
 def filled_facts(filled: Filled, kept: ImportedRecipes | None = None) -> dict[str, Any]:

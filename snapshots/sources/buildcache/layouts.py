@@ -23,7 +23,7 @@ import zstandard
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
-from snapshots.sources.downloads import KeptDocuments, StoredBody, collected, unpacked
+from snapshots.sources.downloads import DocumentCache, StoredBody, collected, unpacked
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
@@ -489,7 +489,7 @@ def packages_at(
             if is_url(location):  # a file can be read again, and can change
                 kept.keep(_package_key(location), msgspec.json.encode(package))
 
-    with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
+    with DocumentCache(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
         for location in list(hash_by_manifest):
             document = kept.find(_package_key(location))
             if document is not None:
@@ -591,7 +591,7 @@ def read_published(
         if is_new and place.key:
             kept.keep(place.key, compressor.compress(msgspec.msgpack.encode(spec)))
 
-    with KeptDocuments(settings.cache_dir, settings.cache_bytes, report) as kept:
+    with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as kept:
         task = f"reading the specs of {location}"
         transport.each(task, unpacked_or_read, with_kept(), len(places), add)
     return documents.specs(), packages, checksums

@@ -12,7 +12,7 @@ from schema import api as api_module
 from schema.api import API
 from schema.execution.budget import TOO_MANY_BYTES
 from schema.execution.json_objects import JsonObjects
-from schema.execution.kept_rows import KeptRows
+from schema.execution.row_cache import RowCache
 from schema.fields.many import Places
 from schema.limits import Limits
 from tests.schema.worlds import World
@@ -114,7 +114,7 @@ def test_rows_are_rendered_once(api: API, world: World, monkeypatch: pytest.Monk
 def test_cached_rows_are_bounded() -> None:
     """Every text is correct whatever was dropped, and the count is that of the cached rows."""
     draw = random.Random(1)
-    cache = KeptRows(40_000)
+    cache = RowCache(40_000)
     for _ in range(500):
         selection, size = draw.randrange(6), 100
         start = draw.randrange(size)

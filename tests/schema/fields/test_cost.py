@@ -38,7 +38,7 @@ def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimat
 def work(text: str) -> int:
     """Return the cost of a document if everything is loaded and compared, in units."""
     cost = estimate(text)
-    return cost.units - cost.kept_units
+    return cost.units - cost.cached_units
 
 
 SPECS = "{ revision { specs%s { nodes { hash name } } } }"
@@ -139,17 +139,17 @@ def test_equal_parts_cost_once() -> None:
         estimate(REVISION % times(count, 'specs(matching: "a") { totalCount }')) for count in (1, 9)
     )
     assert nine.units < one.units + 9 * 1_000
-    assert nine.kept_units == LOADING
+    assert nine.cached_units == LOADING
     pairs = times(9, 'compare(base: "a%s", head: "b") { summary { specsAdded } }')
-    assert estimate(pairs.replace("%s", "").join("{}")).kept_units == COMPARING
-    assert estimate((pairs % (*range(9),)).join("{}")).kept_units == 9 * COMPARING
+    assert estimate(pairs.replace("%s", "").join("{}")).cached_units == COMPARING
+    assert estimate((pairs % (*range(9),)).join("{}")).cached_units == 9 * COMPARING
     revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
-    assert estimate(revisions).kept_units == 100 * LOADING
+    assert estimate(revisions).cached_units == 100 * LOADING
     reasons = "specs(reasons: [%s]) { totalCount }"
     both = COMPARE % (f"{reasons % 'REBUILT'} causes {{ totalCount }}")
     many = COMPARE % times(3, reasons % "REBUILT, RETURNED, NEW_PACKAGE")
     for text in (both, many, COMPARE % (reasons % "REBUILT")):
-        assert estimate(text).kept_units == COMPARING + EXPLAINING
+        assert estimate(text).cached_units == COMPARING + EXPLAINING
 
 
 SERIES = '{ series(name: "develop") { %s } }'
@@ -192,8 +192,8 @@ def test_ids_cost_their_revisions() -> None:
     """Each may be of another revision, up to the limit of revisions per request."""
     most = Limits().max_revisions
     for count, loaded in ((1, 1), (3, 3), (most, most), (most + 1, most), (500, most)):
-        assert estimate(BY_IDS, ids=["a"] * count).kept_units == loaded * LOADING
-    assert estimate('{ node(id: "a") { id } }').kept_units == LOADING
+        assert estimate(BY_IDS, ids=["a"] * count).cached_units == loaded * LOADING
+    assert estimate('{ node(id: "a") { id } }').cached_units == LOADING
 
 
 def test_argument_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:

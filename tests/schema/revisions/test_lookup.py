@@ -123,9 +123,9 @@ def test_counts_need_no_frame(world: World) -> None:
     """The best revisions are determined by hashes only."""
     inputs = [as_input(spec) for spec in world.newest.specs]
     context = world.context()
-    held = world.library.frames.num_kept
+    held = world.library.frames.num_cached
     api.execute(BEST % COUNTS, {"specs": inputs}, context=context)
-    assert world.library.frames.num_kept == held
+    assert world.library.frames.num_cached == held
     assert not context.is_permanent
 
 

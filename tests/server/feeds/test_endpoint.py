@@ -45,7 +45,7 @@ def test_feed_of_a_package(demo_catalog: Path) -> None:
     answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
     feed = read_feed(answer.content)
     assert feed.entries[-1].title.startswith(f"{name}: added, ")
-    assert feeds.library.frames.num_kept == 0
+    assert feeds.library.frames.num_cached == 0
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
     links = [url.join(entry.links[0].href) for entry in feed.entries]

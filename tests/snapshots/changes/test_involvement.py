@@ -56,7 +56,7 @@ def test_items_below_each_spec(is_cached: bool, drawn: Drawn) -> None:
     nodes, items = np.array(drawn.items, np.int64).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
         if not is_cached:
-            patch.setattr("snapshots.changes.involvement.KEPT_BYTES", 0)
+            patch.setattr("snapshots.changes.involvement.MAX_CACHED_BYTES", 0)
             patch.setattr("snapshots.changes.involvement.BLOCK_BYTES", 1)
         order = FromBelow(sources, targets, drawn.size)
         involvement = Involvement(num_items, nodes, items, order, num_specs)

@@ -46,7 +46,7 @@ def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes
     base, head = ([*state.specs.values()] for state in week)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
-        patch.setattr(likeness, "_KEPT_BYTES", kept_bytes)
+        patch.setattr(likeness, "_MAX_CACHED_BYTES", kept_bytes)
         check(base, head)
 
 

@@ -92,7 +92,7 @@ def test_hashes_are_cached(catalog: Catalog) -> None:
     library = Library(catalog)
     revisions = candidates(catalog.history)
     first = best_covering(library, revisions, specs_of("a"))
-    assert (library.hash_sets.num_kept, library.frames.num_kept) == (4, 0)
+    assert (library.hash_sets.num_cached, library.frames.num_cached) == (4, 0)
     assert library.hash_sets.num_bytes < 2_000
     assert best_covering(library, revisions, specs_of("a")) == first
     assert isinstance(first[0], Covered)

@@ -133,13 +133,13 @@ def test_answers_are_cached(
 ) -> None:
     """The cache counts their bytes."""
     answers, cached_query = answers_of(whole), query(whole, topic)
-    assert answers.kept(cached_query) is None
+    assert answers.peek(cached_query) is None
     assert answers.is_whole(cached_query)
     answer = answers.get(cached_query)
     assert answer.value
     assert answers.num_bytes == answer.num_bytes > 0
     monkeypatch.setattr("snapshots.catalog.history_answers._ANSWERS", {})
-    assert answers.get(cached_query) is answers.kept(cached_query) is answer
+    assert answers.get(cached_query) is answers.peek(cached_query) is answer
 
 
 def test_hashes_of_a_content(whole: Catalog) -> None:
@@ -182,7 +182,7 @@ def test_texts_of_clients_are_counted(
     queries = [query(whole, topic_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
     for each in queries:
         answers.get(each)
-    num_cached = sum(answers.kept(each) is not None for each in queries)
+    num_cached = sum(answers.peek(each) is not None for each in queries)
     assert 4_000 * num_cached <= answers.num_bytes <= 100_000
     assert 10 < num_cached < 25
 
@@ -195,12 +195,12 @@ def test_answers_are_dropped_with_their_history(catalog: Catalog) -> None:
     published(Path(catalog.location), [("develop", 20, STATES[0])])
     catalog.refresh()
     after = query(catalog, GROWTH)
-    assert answers.kept(before) is not None, "no query of the newer history was answered yet"
-    assert answers.kept(after) is None
+    assert answers.peek(before) is not None, "no query of the newer history was answered yet"
+    assert answers.peek(after) is None
     assert len(answers.get(after).value) == 5
-    assert answers.kept(before) is None
+    assert answers.peek(before) is None
     assert len(answers.get(before).value) == 4
-    assert answers.kept(after) is not None
+    assert answers.peek(after) is not None
 
 
 # -- missing pairs
@@ -283,7 +283,7 @@ def test_unreadable_content_is_left_out(older: Catalog) -> None:
         answer = answers.get(query(older, topic))
         assert answer.left_out is not None
         assert answer.left_out.revisions == (f"develop@{digest[:12]}",)
-        assert answers.kept(query(older, topic)) is None
+        assert answers.peek(query(older, topic)) is None
         assert answer.value == _ANSWERS[topic.about](Library(older), without, topic)
     shutil.move(folder.with_name("away"), folder)
     fill(older, missing_pairs(older, older.history))

@@ -109,11 +109,11 @@ def test_shared_memory_counts_once() -> None:
     assert cache.num_bytes == 36
     cache.get("b2")
     cache.get("a3")
-    assert (cache.num_kept, cache.num_bytes) == (5, 60)
+    assert (cache.num_cached, cache.num_bytes) == (5, 60)
     assert cache.get("a1") == "a1"
     cache.get("b3")  # the latest ones that fit, with what they share
-    assert (cache.num_kept, cache.num_bytes) == (5, 70)
-    assert [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.kept(key) is None] == [
+    assert (cache.num_cached, cache.num_bytes) == (5, 70)
+    assert [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.peek(key) is None] == [
         "a2"
     ]
 
@@ -149,7 +149,7 @@ def test_other_keys_do_not_wait(maker: Maker) -> None:
         while not maker.made:
             time.sleep(0.001)
         assert cache.get("fast") == "fast"
-        assert cache.kept("slow") is None
+        assert cache.peek("slow") is None
         assert not slow.done()
         maker.may_end.set()
         assert slow.result() == "slowslow"
@@ -162,11 +162,11 @@ def test_least_recently_used_is_dropped(maker: Maker) -> None:
         cache.get(key)
     assert cache.get("a") == "aa"
     cache.get("d")
-    assert [cache.kept(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
+    assert [cache.peek(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
     cache.get("wide")
-    assert cache.kept("wide") is None
+    assert cache.peek("wide") is None
     cache.get("big")
-    assert [key for key in ("a", "c", "d", "big") if cache.kept(key)] == ["big"]
+    assert [key for key in ("a", "c", "d", "big") if cache.peek(key)] == ["big"]
     assert maker.made["wide"] == 1
 
 
@@ -175,7 +175,7 @@ def test_values_larger_than_the_bound(maker: Maker) -> None:
     cache = SharedCache(maker, 1, len)
     assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     made = maker.made["a"]
-    assert cache.kept("a") is None
+    assert cache.peek("a") is None
     assert cache.get("a") == "aa"
     assert maker.made["a"] == made + 1
 
@@ -187,7 +187,7 @@ def test_failures_are_not_cached(maker: Maker, failure: BaseException) -> None:
     maker.failure = failure
     assert get_concurrently(maker, lambda: cache.get("a")) == [failure] * THREADS
     assert maker.made == {"a": 1}
-    assert cache.kept("a") is None
+    assert cache.peek("a") is None
     maker.failure = None
     assert cache.get("a") == "aa"
 
@@ -218,7 +218,7 @@ def test_library(catalog: Catalog, pair: Pair) -> None:
     assert comparison.head is library.frames.get(head)
     assert [change.hash for change in comparison.specs] == [hash_of("2")]
     assert library.comparisons.get((base, head)) is comparison
-    assert library.comparisons.kept((head, base)) is None
+    assert library.comparisons.peek((head, base)) is None
     graph = library.dependencies.get(head)
     assert graph.num_rows == 2
     assert library.dependencies.get(head) is graph
@@ -245,8 +245,8 @@ def test_library_is_bounded(catalog: Catalog, pair: Pair) -> None:
     size = frame.num_bytes + 2 * pool.num_bytes
     library = Library(catalog, frame_bytes=size, comparison_bytes=0)
     library.comparisons.get((base, head))
-    assert [library.frames.kept(digest) is None for digest in (base, head)] == [True, False]
-    assert library.comparisons.kept((base, head)) is None
+    assert [library.frames.peek(digest) is None for digest in (base, head)] == [True, False]
+    assert library.comparisons.peek((base, head)) is None
 
 
 def test_queries_and_comparisons(catalog: Catalog) -> None:
@@ -257,8 +257,8 @@ def test_queries_and_comparisons(catalog: Catalog) -> None:
     assert library.matching(head, f"/{hash_of('2')[:9]}").sum() == 1
     assert library.matching(head, "zlib").sum() == 0
     assert library.matching(base, "* ^zlib").tolist() == [True]
-    assert library.frames.kept(head.digest) is not None
-    assert library.compare(base, head) is library.comparisons.kept((base.digest, head.digest))
+    assert library.frames.peek(head.digest) is not None
+    assert library.compare(base, head) is library.comparisons.peek((base.digest, head.digest))
     with pytest.raises(ConstraintSyntaxError):
         library.matching(head, "@")
 
@@ -268,14 +268,14 @@ def test_explanations(catalog: Catalog, pair: Pair) -> None:
     base, head = pair
     library = Library(catalog)
     explanation = library.explanations.get((base, head))
-    assert explanation is library.explanations.kept((base, head))
-    assert explanation.comparison is library.comparisons.kept((base, head))
-    assert explanation.base.graph is library.dependencies.kept(base)
-    assert explanation.head.graph is library.dependencies.kept(head)
+    assert explanation is library.explanations.peek((base, head))
+    assert explanation.comparison is library.comparisons.peek((base, head))
+    assert explanation.base.graph is library.dependencies.peek(base)
+    assert explanation.head.graph is library.dependencies.peek(head)
     sides = (explanation.base, explanation.head)
     num_bytes = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
     pools = {pool_of(side.frame) for side in sides}
     counted = explanation.num_bytes + sum(pool.num_bytes for pool in pools if pool is not None)
     assert explanation.num_bytes > num_bytes
     assert library.explanations.num_bytes == counted
-    assert library.explanations.kept((head, base)) is None
+    assert library.explanations.peek((head, base)) is None

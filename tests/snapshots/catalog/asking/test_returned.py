@@ -198,11 +198,11 @@ def test_answers_are_cached(catalog: Catalog) -> None:
     assert num_bytes > 0
     catalog.publish([a_snapshot(specs("xy"), "develop", day(7))])
     assert returned(library, base, head) == set()
-    assert (library.returned.num_kept, library.returned.num_bytes) == (1, num_bytes)
+    assert (library.returned.num_cached, library.returned.num_bytes) == (1, num_bytes)
     early = catalog.publish([a_snapshot(specs("cz"), "develop", day(-1))])
     assert early[0].revision.taken_at < base.taken_at
     assert returned(library, base, head) == hashes("c")
-    assert library.returned.num_kept == 2
+    assert library.returned.num_cached == 2
     assert library.returned.num_bytes > 2 * num_bytes
 
 
@@ -215,4 +215,4 @@ def test_damaged_earlier_content(catalog: Catalog, tmp_path: Path) -> None:
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     with pytest.raises(CatalogError, match=f"the content {first.digest[:12]} is damaged"):
         library.find_returned(base, head)
-    assert library.returned.num_kept == 0
+    assert library.returned.num_cached == 0

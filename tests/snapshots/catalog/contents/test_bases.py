@@ -99,7 +99,7 @@ def test_recently_used_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A base that was just written is not read; one that cannot be read is tried each time.
     """
-    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.table.nbytes)
+    monkeypatch.setattr(overlays, "_MAX_CACHED_BYTES", 2 * ROWS.table.nbytes)
     read = []
 
     def rows_of(base: Base) -> ContentRows | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.downloads import KeptDocuments, Note, Store, StoredBody
+from snapshots.sources.downloads import DocumentCache, Note, Store, StoredBody
 from snapshots.sources.reports import Report
 
 URL = "https://host/index.json"
@@ -137,9 +137,9 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
 # -- documents that later runs need not fetch again: which are there, and which are forgotten
 
 
-def keeping(folder: Path | None, bound: int = 1000) -> KeptDocuments:
+def keeping(folder: Path | None, bound: int = 1000) -> DocumentCache:
     """Open the documents of a folder."""
-    return KeptDocuments(folder, bound, Report())
+    return DocumentCache(folder, bound, Report())
 
 
 def test_documents_are_written_now_and_then(

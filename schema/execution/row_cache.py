@@ -24,7 +24,7 @@ _EACH_BYTES = 8
 """Size of a list item, in bytes."""
 
 
-class KeptTexts:
+class CachedTexts:
     """The texts of a selection, by row, and their approximate size in bytes."""
 
     def __init__(self, size: int) -> None:
@@ -32,14 +32,14 @@ class KeptTexts:
         self.num_bytes = _ENTRY_BYTES + _EACH_BYTES * size
 
 
-class KeptRows:
+class RowCache:
     """A cache of the rendered rows of all frames, within ``max_bytes``; safe for several threads.
 
     When the limit is reached, the least recently used selection is removed.
     """
 
     def __init__(self, max_bytes: int = ROW_BYTES) -> None:
-        self._kept: LRUCache[Hashable, KeptTexts] = LRUCache(
+        self._kept: LRUCache[Hashable, CachedTexts] = LRUCache(
             max_bytes, lambda selection: selection.num_bytes
         )
         self._lock = Lock()
@@ -83,12 +83,12 @@ class KeptRows:
                     self._kept[key] = cached  # the cache measures only what is inserted
         return texts  # type: ignore[return-value] # all of them are made
 
-    def _selection(self, key: Hashable, size: int) -> KeptTexts | None:
+    def _selection(self, key: Hashable, size: int) -> CachedTexts | None:
         """Return the texts of a selection; None if they do not fit."""
         with self._lock:
-            selection: KeptTexts | None = self._kept.get(key)
+            selection: CachedTexts | None = self._kept.get(key)
             if selection is None:
                 if _ENTRY_BYTES + _EACH_BYTES * size > self._kept.maxsize // 2:
                     return None
-                selection = self._kept[key] = KeptTexts(size)
+                selection = self._kept[key] = CachedTexts(size)
         return selection
