@@ -50,13 +50,6 @@ def test_nearest_names_are_in_the_extensions(world: World) -> None:
         assert set(silent["errors"][0]["extensions"]) == {"code"}
 
 
-def test_other_fields_are_answered(world: World) -> None:
-    """Beside the one that fails."""
-    response = world.ask('{ revision { digest } other: revision(ref: "nope") { digest } }')
-    assert response["data"] == {"revision": {"digest": world.newest.info.digest}, "other": None}
-    assert [error["path"] for error in response["errors"]] == [["other"]]
-
-
 def test_prefix_of_two_digests_is_ambiguous(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error lists the digests with the prefix."""
     history = world.catalog.history
@@ -67,11 +60,24 @@ def test_prefix_of_two_digests_is_ambiguous(world: World, monkeypatch: pytest.Mo
     assert all(digest[:12] in error["message"] for digest in digests)
 
 
-def test_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:
+def test_empty_catalog(tmp_path: Path) -> None:
     """Lists are empty; requesting the newest revision is an error with a code."""
     world = opened(tmp_path / "nothing")
-    question = "{ tags { name } revisions { totalCount nodes { id } } }"
-    assert world.data(question) == {"tags": [], "revisions": {"totalCount": 0, "nodes": []}}
+    empty = {"totalCount": 0}
+    assert world.data(
+        "{ tags { name } revisions { totalCount } mainSeries { name } packages { totalCount } "
+        'allSeries { name } series(name: "develop") { name } '
+        'hash(hash: "abc") { hash } revisionsHolding(hashes: []) { totalCount } }'
+    ) == {
+        "tags": [],
+        "revisions": empty,
+        "mainSeries": None,
+        "packages": empty,
+        "allSeries": [],
+        "series": None,
+        "hash": None,
+        "revisionsHolding": empty,
+    }
     for question in ("{ revision { id } }", '{ revision(ref: "develop") { id } }'):
         assert world.error(question)["extensions"] == {"code": "REVISION_NOT_FOUND"}
 

@@ -134,6 +134,12 @@ def demo_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
     )
 
 
+def published(folder: Path, *snapshots: Snapshot) -> World:
+    """Publish snapshots in a folder, and open it."""
+    Catalog(str(folder)).publish(snapshots)
+    return opened(folder)
+
+
 def opened(folder: Path, states: Sequence[State] = ()) -> World:
     """Open the catalog in a folder as a new server process does."""
     catalog = Catalog(str(folder))

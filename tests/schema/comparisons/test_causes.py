@@ -191,24 +191,6 @@ def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
     assert_counted(world.data(questions.CAUSES, **refs, by=["TARGET"])["compare"])
 
 
-@pytest.mark.parametrize(
-    "field", ["causes(%s)", "coverage(by: [STACK], %s)", "coverage(by: [], %s)"]
-)
-def test_lists_are_read_page_by_page(world: World, field: str) -> None:
-    """Causes and cells, by their cursors."""
-    query = """query($after: String) { compare(base: "develop~1", head: "develop") {
-      %s { totalCount edges { cursor } } } }"""
-    text = query % (field % "first: 1, after: $after")
-    cursors: list[str | None] = [None]
-    while True:
-        (page,) = world.data(text, after=cursors[-1])["compare"].values()
-        if not page["edges"]:
-            break
-        cursors += [edge["cursor"] for edge in page["edges"]]
-    assert len({*cursors}) - 1 == len(cursors) - 1 == page["totalCount"] > 0
-    assert "is not a cursor of this list" in world.error(text, after="nothing")["message"]
-
-
 def test_lists_can_be_filtered(world: World, answer: Any) -> None:
     """Causes by kind and package, specs by reason, cells by kind and text."""
     narrowed = world.data("""{ compare(base: "develop~1", head: "develop") {

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from schema.node import node_id
+from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from tests.schema.pasts import (
     HASH,
     HASHES,
@@ -20,6 +21,7 @@ from tests.schema.pasts import (
     package_json,
     published_history,
 )
+from tests.schema.worlds import shown
 
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
 HISTORY_OF_PACKAGE = (
@@ -32,9 +34,8 @@ GROWTH = (
     f"{{ {POINT} }} }} }}"
 )
 HOLDING = (
-    "query($hashes: [String!]!, $series: String, $first: Int, $after: String) { "
-    "revisionsHolding(hashes: $hashes, series: $series, first: $first, after: $after) "
-    f"{{ totalCount nodes {REVISION} edges {{ cursor }} }} }}"
+    "query($hashes: [String!]!, $series: String) { "
+    f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
 )
 
 
@@ -101,16 +102,6 @@ def test_series_of_tags_and_revisions(history: History) -> None:
         assert tag["seriesInfo"] == {**name, "latest": {"seriesInfo": name}}
     for node in data["revisions"]["nodes"]:
         assert node["seriesInfo"]["name"] == node["tagInfo"]["series"]
-
-
-def test_empty_catalog_has_no_series(tmp_path: Path) -> None:
-    """No hash has a history, and no revision contains any."""
-    world = published_history(tmp_path, []).world
-    assert world.data(
-        '{ allSeries { name } series(name: "develop") { name } '
-        f'hash(hash: "{HASHES[0]}") {{ hash }} '
-        f'revisionsHolding(hashes: ["{HASHES[0]}"]) {{ totalCount }} }}'
-    ) == {"allSeries": [], "series": None, "hash": None, "revisionsHolding": {"totalCount": 0}}
 
 
 @pytest.mark.parametrize(
@@ -217,17 +208,10 @@ def test_invalid_hash_is_an_error(history: History, text: str) -> None:
 
 
 def test_revisions_with_hashes_are_newest_first(history: History) -> None:
-    """None contains an unknown hash; pages continue by cursors."""
+    """Those that contain all of the hashes; none contains an unknown hash."""
     for hashes in ([HASHES[0]], HASHES[:2], HASHES, [HASHES[0], "7" * 32], [HASHES[0]] * 3):
         assert_holding(history, hashes)
-
-    def page(**arguments: Any) -> Any:
-        return history.world.data(HOLDING, hashes=[HASHES[0]], **arguments)["revisionsHolding"]
-
-    first = page(first=2)
-    rest = page(after=first["edges"][-1]["cursor"])
-    assert first["nodes"] + rest["nodes"] == page()["nodes"]
-    assert page(series="nope")["totalCount"] == 0
+    assert_holding(history, HASHES[:1], "nope")
 
 
 # -- ids
@@ -239,3 +223,93 @@ def test_invalid_id_is_a_separate_error(history: History) -> None:
     response = history.world.ask("query($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=ids)
     assert response["data"]["nodes"] == [{"id": ids[0]}, None]
     assert [error["path"] for error in response["errors"]] == [["nodes", 1]]
+
+
+# -- packages of the catalog
+
+IN_SERIES = (
+    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
+    "lastSeen { digest tag } goneIn { digest tag }"
+)
+CATALOG_PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
+ALL_PACKAGES = (
+    "query($search: String, $gone: Boolean) "
+    f"{{ packages(search: $search, gone: $gone) {{ nodes {{ {CATALOG_PACKAGE} }} }} }}"
+)
+ONE_PACKAGE = (
+    "query($name: String!, $series: String) { mainSeries { name } package(name: $name) "
+    f"{{ {CATALOG_PACKAGE} history(series: $series) {{ name series {{ name }} }} }} }}"
+)
+
+
+def series_json(one: PackageInSeries) -> dict[str, Any]:
+    """Return the expected value of IN_SERIES."""
+    facts = "versions num_specs num_revisions first_seen last_seen gone_in"
+    return shown(one, facts) | {"series": {"name": one.series}, "isCurrent": one.gone_in is None}
+
+
+def catalog_package_json(package: CatalogPackage) -> dict[str, Any]:
+    """Return the expected value of CATALOG_PACKAGE."""
+    return {
+        "name": package.name,
+        "isGone": all(one.gone_in for one in package.in_series),
+        "best": series_json(package.best),
+        "inSeries": [series_json(one) for one in package.in_series],
+    }
+
+
+def test_all_packages(history: History) -> None:
+    """By name; or those that are removed, or match a text."""
+    expected = [catalog_package_json(package) for package in history.past.all_packages().values()]
+
+    def page(**arguments: Any) -> Any:
+        return history.world.data(ALL_PACKAGES, **arguments)["packages"]
+
+    assert page()["nodes"] == expected
+    for gone in (True, False):
+        assert page(gone=gone)["nodes"] == [
+            package for package in expected if package["isGone"] is gone
+        ]
+    assert [node["name"] for node in page(search="LI")["nodes"]] == ["zlib"]
+
+
+def test_one_package(history: History) -> None:
+    """With its history in the best series, or in a given one."""
+    for name, package in history.past.all_packages().items():
+        answer = history.world.data(ONE_PACKAGE, name=name)["package"]
+        assert answer.pop("history") == {"name": name, "series": {"name": package.best.series}}
+        assert answer == catalog_package_json(package)
+        last = package.in_series[-1].series
+        in_last = history.world.data(ONE_PACKAGE, name=name, series=last)["package"]["history"]
+        assert in_last["series"]["name"] == last
+        assert (
+            history.world.data(ONE_PACKAGE, name=name, series="nope")["package"]["history"] is None
+        )
+    for name in ("nope", ""):
+        assert history.world.data(ONE_PACKAGE, name=name)["package"] is None
+
+
+def test_many_packages_by_name(history: History) -> None:
+    """Each as if requested alone; their number may exceed that of permitted histories."""
+    packages = history.past.all_packages()
+    names = [*packages, *(f"nope-{number}" for number in range(40))]
+    texts = (f'p{place}: package(name: "{name}") {{ name }}' for place, name in enumerate(names))
+    answers = history.world.data(f"{{ {' '.join(texts)} }}").values()
+    assert [*answers] == [{"name": name} for name in packages] + [None] * 40
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("zlib", "zlib"),
+        ("zlib@1.3: +shared ^hdf5", "zlib"),
+        ("nope@1", None),
+        ("^zlib", None),
+        ("zlib@@", None),
+        ("", None),
+    ],
+)
+def test_package_of_a_query(history: History, query: str, name: str | None) -> None:
+    """In any revision; null if the query names no package or is invalid."""
+    answer = history.world.data("query($q: String!) { packageOf(query: $q) { name } }", q=query)
+    assert answer["packageOf"] == (name and {"name": name})

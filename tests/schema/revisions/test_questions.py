@@ -5,12 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of
 from tests.model.states import State
-from tests.schema.worlds import SOURCE, World, opened
+from tests.schema.worlds import SOURCE, World, published
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 HOLES = """query($ref: String!, $after: String, $first: Int!) {
@@ -47,7 +46,7 @@ COMPLETE = tree_of("cache", "cache", "cache", "cache", "cache")
 NOW = tree_of("named", "stated", "cache", "named", "cache")
 
 
-def published(state: State, number: int) -> Snapshot:
+def snapshot_of(state: State, number: int) -> Snapshot:
     """Return a state as a revision of develop, taken on a numbered day."""
     outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
     content = Content.of(state.specs.values(), outside)
@@ -58,14 +57,8 @@ def published(state: State, number: int) -> Snapshot:
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of a complete state, one with holes, and one without dependencies."""
     folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(
-        [
-            published(COMPLETE, 0),
-            published(NOW, 1),
-            a_snapshot([a_spec()], "pages", day(0)),
-        ]
-    )
-    return opened(folder)
+    pages = a_snapshot([a_spec()], "pages", day(0))
+    return published(folder, snapshot_of(COMPLETE, 0), snapshot_of(NOW, 1), pages)
 
 
 def holes_of(world: World, ref: str, **variables: Any) -> Any:
@@ -111,13 +104,6 @@ def test_number_of_affected_specs_is_limited(world: World, first: int) -> None:
     assert "first" in error["message"]
 
 
-@pytest.mark.parametrize("cursor", ["a" * 32, "", next(iter(NOW.specs))])
-def test_cursor_of_no_hole_is_refused(world: World, cursor: str) -> None:
-    """Also that of another list of the revision."""
-    error = world.error(HOLES, ref="develop", first=1, after=cursor)
-    assert "is not a cursor of this list" in error["message"]
-
-
 @pytest.mark.parametrize("name", ["p2", "p4"])
 def test_impact(world: World, name: str) -> None:
     """All specs that reach a spec of the package, including itself."""
@@ -151,14 +137,11 @@ def test_outcome_of_a_change(changed: World, back: int, num_specs: int | None) -
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog in whose third revision a package has another version."""
-    folder = tmp_path_factory.mktemp("changed")
     spec = a_spec("old", name="a", version="1", dependencies=())
     later = msgspec.structs.replace(spec, hash=hash_of("new"), version="2")
     states = [[spec], [spec, a_spec("b", name="b", dependencies=())], [later]]
-    Catalog(str(folder)).publish(
-        [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate(states)]
-    )
-    return opened(folder)
+    snapshots = [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate(states)]
+    return published(tmp_path_factory.mktemp("changed"), *snapshots)
 
 
 def test_unknown_impact(world: World) -> None:
@@ -202,9 +185,8 @@ def twins_of(world: World, **variables: Any) -> Any:
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of a revision with twins."""
-    folder = tmp_path_factory.mktemp("twice")
-    Catalog(str(folder)).publish([a_snapshot(TWICE.specs.values(), "twice", day(0))])
-    return opened(folder)
+    snapshot = a_snapshot(TWICE.specs.values(), "twice", day(0))
+    return published(tmp_path_factory.mktemp("twice"), snapshot)
 
 
 def test_twins(twice: World) -> None:
@@ -272,11 +254,3 @@ def test_twins_of_an_unknown_name(twice: World, argument: str, name: str) -> Non
     message = twice.error(SCOPE, **{argument: name})["message"]
     nearest = {"hop": "hep", "vtj": "vtk"}[name]
     assert f"{argument}: the revision does not have '{name}'; nearest: {nearest}" in message
-
-
-def test_cursor_of_no_group_is_refused(twice: World) -> None:
-    """Also that of another twin."""
-    ((_, (other, *_)), *_) = questions.twins(TWICE).items()
-    for cursor in ("a" * 32, other):
-        error = twice.error(TWINS, ref="twice", after=cursor)
-        assert "is not a cursor of this list" in error["message"]

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.spack.names import ROOT_STACK
-from tests.schema.worlds import World, opened
+from tests.schema.worlds import World, published
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 NAMES = {"stated": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty": []}
@@ -16,15 +15,12 @@ NAMES = {"stated": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empt
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of revisions with stacks, with only root, with none, and without specs."""
-    folder = tmp_path_factory.mktemp("catalog")
     stacks = {"stated": ("e4s", "hep", ROOT_STACK), "root": (ROOT_STACK,), "none": ()}
-    Catalog(str(folder)).publish(
-        [
-            *(a_snapshot([a_spec(stacks=own)], tag, day(0)) for tag, own in stacks.items()),
-            a_snapshot([], "empty", day(0)),
-        ]
+    return published(
+        tmp_path_factory.mktemp("catalog"),
+        *(a_snapshot([a_spec(stacks=own)], tag, day(0)) for tag, own in stacks.items()),
+        a_snapshot([], "empty", day(0)),
     )
-    return opened(folder)
 
 
 def objects(names: list[str] | None) -> list[dict[str, str]] | None:

@@ -5,21 +5,13 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
-from snapshots.contents import Snapshot
-from tests.schema.worlds import World, opened
+from tests.schema.worlds import World, opened, published
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
   suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
 }"""
 HASH = hash_of("3")
-
-
-def published(folder: Path, *snapshots: Snapshot) -> World:
-    """Return a catalog of these revisions."""
-    Catalog(str(folder)).publish(list(snapshots))
-    return opened(folder)
 
 
 @pytest.fixture(scope="module")

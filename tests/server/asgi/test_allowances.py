@@ -112,14 +112,9 @@ def test_client_address(client: str | None, forwarded: list[str], address: str) 
     assert client_address(behind_proxies(scope(client, *forwarded))) == address
 
 
-def test_server_enforces_allowances(demo_catalog: Path) -> None:
-    """Cached responses count as requests and cost nothing."""
+def test_cached_responses_cost_nothing(demo_catalog: Path) -> None:
+    """Others are refused once the allowance is used up."""
     tags = {"query": "{ tags { name } }"}
-    with application(Settings(catalog=str(demo_catalog), requests_per_minute=3)) as client:
-        responses = [client.post("/graphql", json=tags) for _ in range(4)]
-        assert [response.status_code for response in responses] == [200, 200, 200, 429]
-        assert int(responses[-1].headers["retry-after"]) <= 20
-        assert client.get("/health/live").status_code == 200
     with application(Settings(catalog=str(demo_catalog), cost_per_minute=1)) as client:
         for _ in range(4):
             assert client.post("/graphql", json=tags).status_code == 200

@@ -1,13 +1,16 @@
-"""Lanes: number of running and waiting tasks, and refusals."""
+"""Lanes, which run and queue work in threads, and shared computations in them."""
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
+from server.asgi.single_flight import SingleFlight
+from snapshots.errors import CatalogError
 
 pytestmark = pytest.mark.anyio
 
@@ -121,3 +124,202 @@ async def test_cancelled_work_keeps_its_thread_until_it_ends(lane: Lane) -> None
     ended.set()
     assert await lane.run(lambda: "next") == "next"
     assert lane.num_running == 0
+
+
+class Source:
+    """Returns a text when it is released; counts the calls and their cancellations."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+        self.num_calls = 0
+        self.num_cancelled = 0
+
+    async def make(self) -> str:
+        """Return a text once it is released."""
+        self.num_calls += 1
+        try:
+            await self.release.wait()
+        except asyncio.CancelledError:
+            self.num_cancelled += 1
+            raise
+        return "made"
+
+
+async def test_concurrent_requests_share_one_computation() -> None:
+    """Later requests compute the value again: it is not cached here."""
+    source, pages = Source(), SingleFlight[str]("page")
+    waiting = [asyncio.create_task(pages.value("a", source.make)) for _ in range(9)]
+    other = asyncio.create_task(pages.value("b", source.make))
+    await asyncio.sleep(0)
+    assert "a" in pages
+    source.release.set()
+    assert await asyncio.gather(*waiting, other) == ["made"] * 10
+    assert source.num_calls == 2
+    assert "a" not in pages
+    assert await pages.value("a", source.make) == "made"
+    assert source.num_calls == 3
+
+
+@pytest.mark.parametrize("outlasts", [True, False])
+async def test_computation_without_waiters_is_cancelled(outlasts: bool) -> None:
+    """When the last waiter leaves, unless it outlasts its waiters."""
+    source, pages = Source(), SingleFlight[str]("page", outlasts=outlasts)
+    first, second = [asyncio.create_task(pages.value("a", source.make)) for _ in range(2)]
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0.01)
+    assert (source.num_calls, source.num_cancelled) == (1, 0)
+    second.cancel()
+    await asyncio.sleep(0.01)
+    assert source.num_cancelled == (not outlasts)
+    assert ("a" in pages) is outlasts
+    source.release.set()
+    assert await pages.value("a", source.make) == "made"
+    assert source.num_calls == (1 if outlasts else 2)
+
+
+async def test_long_wait_ends_with_retry_after() -> None:
+    """The computation continues, so that a retry can join it."""
+    source, pages = Source(), SingleFlight[str]("page", seconds=0.01)
+    with pytest.raises(BadRequest, match="this page is still being made") as caught:
+        await pages.value("a", source.make)
+    assert caught.value.status == 503
+    assert (b"retry-after", b"2") in caught.value.headers
+    again = asyncio.create_task(pages.value("a", source.make))
+    await asyncio.sleep(0)
+    source.release.set()
+    assert await again == "made"
+    assert (source.num_calls, source.num_cancelled) == (1, 0)
+
+
+class Loading:
+    """Loads texts in a lane of one thread once ``opened`` is set; ``loaded`` has their keys."""
+
+    def __init__(self, *, waiting: int = 3, patience: float = 10) -> None:
+        self.loaded: list[str] = []
+        self.opened = threading.Event()
+        self.lane = Lane("test", threads=1, waiting=waiting, patience=patience)
+        self._flights: SingleFlight[str] = SingleFlight()
+
+    def _load(self, key: str) -> str:
+        self.loaded.append(key)
+        assert self.opened.wait(10)
+        if key == "damaged":
+            raise CatalogError("here", "is damaged")
+        return key.upper()
+
+    def value(self, key: str) -> "asyncio.Task[str]":
+        """Return the task of a request for a text."""
+        return asyncio.create_task(
+            self._flights.value_in(self.lane, key, lambda: self._load(key)), name=key
+        )
+
+    async def begun(self, key: str) -> "asyncio.Task[str]":
+        """Return such a task once its text is being loaded."""
+        task = self.value(key)
+        async with asyncio.timeout(10):
+            while not self.loaded:
+                await asyncio.sleep(0.001)
+        return task
+
+
+async def settled(*tasks: "asyncio.Future[Any]") -> list[Any]:
+    """Return what each task returned or raised."""
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+def loading(request: pytest.FixtureRequest) -> Iterator[Loading]:
+    """Return a loading with the lane of ``with_settings``."""
+    loading = Loading(**getattr(request, "param", {}))
+    yield loading
+    loading.opened.set()
+    loading.lane.close()
+
+
+def with_settings(**settings: float) -> Callable[..., Any]:
+    """Return the mark of a test whose lane has these settings."""
+    return pytest.mark.parametrize("loading", [settings], indirect=True, ids=str)
+
+
+@with_settings(patience=0.05)
+async def test_running_load_can_be_joined(loading: Loading) -> None:
+    """By more than the lane's queue permits, and for longer than its patience."""
+    first = await loading.begun("a")
+    more = [loading.value("a") for _ in range(20)]
+    await asyncio.sleep(0.1)
+    assert (loading.lane.num_running, loading.lane.num_waiting) == (1, 0)
+    loading.opened.set()
+    assert await settled(first, *more) == ["A"] * 21
+    assert loading.loaded == ["a"]
+    assert await loading.value("a") == "A"
+    assert loading.loaded == ["a", "a"], "no load is running"
+
+
+@with_settings(waiting=1)
+async def test_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
+    """Or is refused if the lane is full."""
+    first = await loading.begun("a")
+    other, joined = loading.value("b"), loading.value("b")
+    await asyncio.sleep(0.01)
+    assert loading.lane.num_waiting == 1, "both share one place in the queue"
+    with pytest.raises(BadRequest) as caught:
+        await loading.value("c")
+    assert caught.value.status == 503
+    loading.opened.set()
+    assert await settled(first, other, joined) == ["A", "B", "B"]
+
+
+@with_settings(patience=0.3)
+async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
+    """A load without waiters never begins."""
+    first = await loading.begun("a")
+    early, abandoned = loading.value("b"), [loading.value("c") for _ in range(2)]
+    await asyncio.sleep(0.2)
+    late = loading.value("b")
+    assert [type(error) for error in await settled(early, *abandoned)] == [BadRequest] * 3
+    assert not late.done()
+    assert loading.lane.num_waiting == 1
+    loading.opened.set()
+    assert await settled(first, late) == ["A", "B"]
+    assert loading.loaded == ["a", "b"]
+
+
+async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None:
+    """Neither before loading begins nor after, also if it came first."""
+    cancelled, other = await loading.begun("a"), loading.value("a")
+    cancelled_in_queue, other_in_queue = loading.value("b"), loading.value("b")
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    cancelled_in_queue.cancel()
+    left = await settled(cancelled, cancelled_in_queue)
+    assert [type(error) for error in left] == [asyncio.CancelledError] * 2
+    loading.opened.set()
+    assert await settled(other, other_in_queue) == ["A", "B"]
+
+
+async def test_abandoned_load_begins_again(loading: Loading) -> None:
+    """For a request after all waiters left, even in the same iteration of the event loop."""
+    first = await loading.begun("a")
+    cancelled_in_queue = loading.value("b")
+    following: list[asyncio.Task[str]] = []
+    cancelled_in_queue.add_done_callback(lambda _: following.append(loading.value("b")))
+    await asyncio.sleep(0)
+    cancelled_in_queue.cancel()
+    await settled(cancelled_in_queue)
+    await asyncio.sleep(0)
+    loading.opened.set()
+    assert await settled(first, *following) == ["A", "B"]
+
+
+async def test_all_waiters_get_the_same_error(loading: Loading) -> None:
+    """Later requests try again: errors are not cached."""
+    waiting = [await loading.begun("damaged"), loading.value("damaged")]
+    await asyncio.sleep(0)
+    loading.opened.set()
+    first, second = await settled(*waiting)
+    assert isinstance(first, CatalogError)
+    assert first is second
+    with pytest.raises(CatalogError):
+        await loading.value("damaged")
+    assert loading.loaded == ["damaged"] * 2

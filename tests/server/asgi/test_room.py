@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
-from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place, Room
+from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Incoming, Outgoing, Place, Room
 from server.http.limits import DROP
 
 PATIENCE = 10.0
@@ -168,19 +168,21 @@ async def test_large_bodies_share_a_capacity() -> None:
     assert await read(incoming, MAX) == MAX
 
 
-@pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
 @pytest.mark.anyio
-async def test_stalled_body_is_dropped(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
+async def test_stalled_body_is_dropped(size: int) -> None:
     """If others need its capacity, unless it received the size of a small body meanwhile."""
-    monkeypatch.setattr("server.asgi.room.INCOMING_PATIENCE", 0.2)
-    incoming, dropped = Incoming(MAX, MAX), asyncio.Event()
+    incoming, clock = Incoming(MAX, MAX), Clock()
+    incoming.clock = clock
+    is_stalled, dropped = asyncio.Event(), asyncio.Event()
     sizes = [LARGE_BODY + 1, size - LARGE_BODY - 1]
 
     async def receive() -> dict[str, Any]:
+        clock.now += 0.8 * INCOMING_PATIENCE
         if not sizes:
+            is_stalled.set()
             await dropped.wait()
             return {"type": "http.disconnect"}
-        await asyncio.sleep(0.15)
         return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
 
     async def stall() -> bytes | None:
@@ -188,7 +190,7 @@ async def test_stalled_body_is_dropped(size: int, monkeypatch: pytest.MonkeyPatc
             return await incoming.read(place, receive)
 
     stalled = asyncio.create_task(stall())
-    await asyncio.sleep(0.4)
+    await is_stalled.wait()
     if size < 2 * LARGE_BODY:
         assert await read(incoming, MAX) == MAX
     else:

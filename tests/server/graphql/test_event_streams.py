@@ -5,8 +5,8 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
-from unittest.mock import Mock
+from typing import Any, NamedTuple
+from unittest.mock import AsyncMock, Mock
 
 import orjson
 import pytest
@@ -126,37 +126,15 @@ class World:
     def __init__(self, app: Application, catalog: Catalog) -> None:
         self.app = app
         self.catalog = catalog
+        self.drain: Any = app.drain
+        self.publications: Any = app.drain.__self__  # type: ignore[union-attr]
+        (route,) = (route for route in app.routes if getattr(route, "path", "") == GRAPHQL_PATH)
+        streams: Any = route.app.streams  # type: ignore[attr-defined]
+        self.events, self.outgoing = streams.events, streams.outgoing
 
     def publish(self, *snapshots: Snapshot) -> list[RevisionInfo]:
         """Publish, as an import in another process does."""
         return [snapshot.revision for snapshot in self.catalog.publish(snapshots)]
-
-    @property
-    def drain(self) -> Any:
-        """The function that ends all subscriptions."""
-        return self.app.drain
-
-    @property
-    def publications(self) -> Any:
-        """The announcements of revisions within the application."""
-        return self.drain.__self__
-
-    @property
-    def _streams(self) -> Any:
-        endpoint: Any = next(
-            route for route in self.app.routes if getattr(route, "path", "") == GRAPHQL_PATH
-        )
-        return endpoint.app.streams
-
-    @property
-    def events(self) -> Any:
-        """The events that subscriptions share."""
-        return self._streams.events
-
-    @property
-    def outgoing(self) -> Any:
-        """The capacity for large responses in transit."""
-        return self._streams.outgoing
 
     async def announced(self, revision: RevisionInfo) -> None:
         """Wait until the application has announced a revision."""
@@ -533,13 +511,6 @@ async def test_documents_may_be_persisted(published: Path, tmp_path: Path) -> No
 _LONGEST = 64_000
 
 
-class _Execution:
-    """Returns a result immediately."""
-
-    async def execute(self, _request: GraphQLRequest, _weight: Any) -> Executed:
-        return Executed(body=b"{}", tag=b"", started=True, is_good=True, is_permanent=True)
-
-
 def _padded_request(number: int) -> ParsedRequest:
     """Return a request with a document of the length `_LONGEST`."""
     text = f"subscription {{ a{number}: revisionPublished {{ id }} }}"
@@ -550,7 +521,9 @@ def _padded_request(number: int) -> ParsedRequest:
 async def test_cached_events_are_bounded_with_their_documents() -> None:
     """Many long documents for one revision do not fill memory."""
     revision = a_revision("develop", 0)
-    events = SharedEvents(Mock(state=1), cast("Any", _Execution()))
+    result = Executed(body=b"{}", tag=b"", started=True, is_good=True, is_permanent=True)
+    execution = Mock(execute=AsyncMock(return_value=result))
+    events = SharedEvents(Mock(state=1), execution)
     requests = [_padded_request(number) for number in range(400)]
     for request in requests:
         await events.of(request, revision)

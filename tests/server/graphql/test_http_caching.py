@@ -64,11 +64,6 @@ def test_compressed_response_is_equal(client: httpx.Client, coding: str) -> None
     assert plain.headers["vary"] == compressed.headers["vary"] == VARY
 
 
-def test_small_responses_are_not_compressed(client: httpx.Client) -> None:
-    """Compression would cost more than it saves."""
-    assert "content-encoding" not in get(client, TAGS, accept_encoding="gzip, br, zstd").headers
-
-
 # -- conditional requests
 
 

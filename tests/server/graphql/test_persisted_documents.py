@@ -17,6 +17,7 @@ from server.graphql.persisted_documents import (
 )
 from server.settings import Settings
 from snapshots.errors import InvalidArgument
+from tests.server.graphql.test_endpoint import code_of
 from tests.server.servers import application
 
 TAGS = "query Tags { tags { name } }"
@@ -128,13 +129,6 @@ def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     )
     with application(settings) as client:
         yield client
-
-
-def code_of(response: httpx.Response) -> str:
-    """Return the code of the only error of a response."""
-    (error,) = response.json()["errors"]
-    code: str = error["extensions"]["code"]
-    return code
 
 
 @pytest.mark.parametrize("name", ["id", "doc_id", "documentId"])

@@ -58,10 +58,3 @@ def test_pages_with_costs_are_not_permanent(
     assert "immutable" not in client_with_costs.get(path).headers["cache-control"]
     assert BUILD_TIME.search(shown(client_with_costs, path).text("main"))
     assert not history_client.get(f"{path}?hasCosts=true").text.count("EUR")
-
-
-def test_build_time_of_a_cause(client_with_costs: httpx.Client, addresses: dict[str, str]) -> None:
-    """Equal on the page of the comparison and its own."""
-    (listed, *_) = shown(client_with_costs, addresses["compare"]).texts(".causes details summary")
-    (build_time,) = BUILD_TIME.findall(listed)
-    assert build_time in shown(client_with_costs, addresses["cause"]).text("#cause")
