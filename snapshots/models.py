@@ -34,7 +34,7 @@ from snapshots.spack.notation import compiler_key, short_form
 from snapshots.spack.versions import VersionKey, version_key
 
 
-class Kept(Enum):
+class Encoding(Enum):
     """How a frame stores a fact of all its specs.
 
     ``CODES`` suit facts with few distinct values; ``PLAIN`` values suit facts that differ for
@@ -112,7 +112,7 @@ class Fact(msgspec.Struct, frozen=True):
     description: str
     sort_key: Callable[[Any], Any] = str
     check: Callable[[str], str] | None = None
-    kept: Kept = Kept.CODES
+    encoding: Encoding = Encoding.CODES
     unit: Unit | None = None
     is_compared: bool = True
     is_exceptional: bool = False
@@ -192,7 +192,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         Fact(
             "The DAG hash: 32 characters of a-z2-7.",
             check=checked_hash,
-            kept=Kept.KEY,
+            encoding=Encoding.KEY,
             is_compared=False,
         ),
     ]
@@ -259,14 +259,18 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ]
     size: Annotated[
         int | None,
-        Fact("The binary package's size, where it is known.", kept=Kept.PLAIN, unit=Unit.BYTES),
+        Fact(
+            "The binary package's size, where it is known.",
+            encoding=Encoding.PLAIN,
+            unit=Unit.BYTES,
+        ),
     ] = None
     tarball: Annotated[
         str | None,
         Fact(
             "The binary package's URL, where it is known.",
             check=checked_url,
-            kept=Kept.PLAIN,
+            encoding=Encoding.PLAIN,
             is_compared=False,  # contains the tag and stack that the binary is fetched for
         ),
     ] = None
@@ -292,7 +296,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         tuple[Dependency, ...] | None,
         Fact(
             "What it depends on.",
-            kept=Kept.EDGES,
+            encoding=Encoding.EDGES,
             is_compared=False,  # they are the same as long as the hash is
             rank=5,
         ),
@@ -372,7 +376,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "When it was installed: RFC 3339, in UTC, to the second. Null where it is in a build "
             "cache.",
             check=checked_moment,
-            kept=Kept.PLAIN,
+            encoding=Encoding.PLAIN,
             is_compared=False,  # a spec that is installed again is the same spec
             is_exceptional=True,
         ),
@@ -391,7 +395,7 @@ SPEC_FACTS = facts_of(Spec)
 OWN_FACTS = dict(sorted((it for it in SPEC_FACTS.items() if it[1].rank), key=lambda it: it[1].rank))
 """The own facts of a spec, by name, in the order of their ranks."""
 
-OWN_COLUMNS = [name for name, fact in OWN_FACTS.items() if fact.kept is not Kept.EDGES]
+OWN_COLUMNS = [name for name, fact in OWN_FACTS.items() if fact.encoding is not Encoding.EDGES]
 """The names of the own facts that are columns: all but the dependencies."""
 
 ARCHITECTURE = tuple(name for name, fact in OWN_FACTS.items() if fact.cause is CauseKind.TARGET)

@@ -50,7 +50,7 @@ from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
-from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
+from snapshots.models import SPEC_FACTS, Encoding, Fact, Unit
 from snapshots.texts import versioned
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ Kind = TypeVar("Kind", bound=type)
 def _with_fact_fields(cls: Kind) -> Kind:
     """Add a field to a class for each fact of a spec, except dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
-        if fact.kept is not Kept.EDGES:
+        if fact.encoding is not Encoding.EDGES:
             declared = column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
             if fact.name == "stacks":
                 deprecated(STACKS_DEPRECATED)(declared)

@@ -159,11 +159,11 @@ def keep_list_command(
     - checked: With --impact: also print how many specs of this lock file are not kept (repeatable).
     - output: Write the list to this file, atomically, instead of standard output.
     """
-    from server.terminal.printing.maintenance import list_kept
+    from server.terminal.printing.maintenance import keep_list_report
 
     if checked and not impact:
         raise click.UsageError("--check is part of what the rest is; add --impact.")
-    kept = list_kept(
+    kept = keep_list_report(
         parameters.open_catalog(catalog),
         keep,
         locks,

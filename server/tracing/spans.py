@@ -50,10 +50,10 @@ def telemetry_from(settings: Settings) -> "Telemetry | None":
     return Telemetry.from_environ(os.environ)
 
 
-Found = TypeVar("Found", Snapshot, PackedSnapshot)
+Result = TypeVar("Result", Snapshot, PackedSnapshot)
 
 
-def reading(snapshots: Iterable[Found], spans: Spans) -> Iterator[Found]:
+def reading(snapshots: Iterable[Result], spans: Spans) -> Iterator[Result]:
     """Return an iterator over snapshots that reads each one in a child span of the current span.
 
     The last span has no snapshot: it is the time in which the end was detected.
@@ -61,7 +61,7 @@ def reading(snapshots: Iterable[Found], spans: Spans) -> Iterator[Found]:
     context = copy_context()  # a store may iterate in other threads
     waiting = iter(snapshots)
 
-    def read() -> Found | None:
+    def read() -> Result | None:
         with spans.span("read") as note:
             snapshot = next(waiting, None)
             if snapshot is not None:

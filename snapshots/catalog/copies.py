@@ -19,7 +19,7 @@ from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.storage import Found, Storage, translated
+from snapshots.catalog.storage import FileStat, Storage, translated
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import REVISIONS
@@ -101,7 +101,7 @@ class _Copy:
         self._target = target
         self._progress = progress
 
-    def run(self, logs: Logs, there: Mapping[str, Mapping[str, Found]]) -> Copied:
+    def run(self, logs: Logs, there: Mapping[str, Mapping[str, FileStat]]) -> Copied:
         before = {name: TableLog(self._target, name).files() for name in _TABLES}
         self._require_earlier(before["revisions"], logs["revisions"])
         copied = {name: _data_files(self._target, name) for name in _TABLES}
@@ -186,7 +186,7 @@ def _id_of(storage: Storage) -> str:
     return str(CatalogTable(storage, "revisions", REVISIONS).current().metadata().id)
 
 
-def _data_files(storage: Storage, table: str) -> dict[str, Found]:
+def _data_files(storage: Storage, table: str) -> dict[str, FileStat]:
     return {
         path: file
         for path, file in storage.find(table).items()

@@ -20,8 +20,8 @@ from snapshots.catalog.workers import mapping
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import labelled
-from snapshots.sources.imports import read_apart
-from snapshots.sources.reports import Asked, NotApart, Part, PartRead, PartReader, Report
+from snapshots.sources.imports import read_parts
+from snapshots.sources.reports import Indivisible, Part, PartRead, PartReader, ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
 
 Published = TypeVar("Published")
@@ -39,7 +39,7 @@ def publish_locations(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Published:
-    """Return the result of ``publish`` for the snapshots at locations, read by ``read_apart``.
+    """Return the result of ``publish`` for the snapshots at locations, read by ``read_parts``.
 
     ``publish`` takes the snapshots one by one, and publishes all of them or none. If pages cannot
     be read part by part, it is called again, with all of them. ``jobs`` and ``cluster`` are those
@@ -52,9 +52,9 @@ def publish_locations(
         own = Report(skip_bad=report.skip_bad, progress=report.progress)
         try:
             with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as reader:
-                asked = Asked(tags, sizes=sizes, is_whole=is_whole)
-                published = publish(_not_empty(read_apart(locations, asked, reader)))
-        except NotApart:
+                request = ReadRequest(tags, sizes=sizes, is_whole=is_whole)
+                published = publish(_not_empty(read_parts(locations, request, reader)))
+        except Indivisible:
             continue
         except CachelogError:
             report.add(own.skipped, own.warnings)

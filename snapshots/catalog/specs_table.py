@@ -31,14 +31,14 @@ from snapshots.catalog.overlays import (
 )
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.recent_rows import RecentRows
-from snapshots.catalog.storage import Found, Storage, reason_of, translated
+from snapshots.catalog.storage import FileStat, Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError, StackNotFound
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind, stack_of_content
+from snapshots.models import NOTHING, SPEC_FACTS, Encoding, source_kind, stack_of_content
 from snapshots.tables import (
     SPEC_ROWS,
     SPECS,
@@ -327,7 +327,7 @@ class SpecsTable:
         return set(self._sizes(digest))
 
 
-def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:
+def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, FileStat]) -> StoredFile:
     """Describe the file of a content that the table does not list.
 
     The name differs from that of an old file, left by a killed import or of a content that no row
@@ -367,7 +367,9 @@ def how_to_mend(history: History, digest: str) -> str:
 
 _FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
 _CODED = [
-    fact.name for fact in SPEC_FACTS.values() if fact.kept is Kept.CODES and fact.value_type is str
+    fact.name
+    for fact in SPEC_FACTS.values()
+    if fact.encoding is Encoding.CODES and fact.value_type is str
 ]
 """The columns that a frame stores as codes, and that files already contain as such."""
 

@@ -107,7 +107,7 @@ def checksum(data: pa.Buffer) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FileStat(msgspec.Struct, frozen=True):
     """The size of a file in bytes, and its modification time in seconds since 1970."""
 
     size: int
@@ -261,7 +261,7 @@ class Storage:
         """Return the sizes of the files in a folder by name; empty if there is no such folder."""
         return {name: file.size for name, file in self.find(folder).items() if "/" not in name}
 
-    def find(self, folder: str) -> dict[str, Found]:
+    def find(self, folder: str) -> dict[str, FileStat]:
         """Return all files in a folder and its subfolders, by path relative to the folder."""
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
@@ -269,7 +269,7 @@ class Storage:
         infos = self._lister.get_file_info_selector(selector)
         start = len(folder) + 1
         return {
-            info.path[start:]: Found(info.size, info.mtime.timestamp())
+            info.path[start:]: FileStat(info.size, info.mtime.timestamp())
             for info in infos
             if info.is_file
         }
@@ -349,14 +349,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1_000:.0f}ms"
 
 
-def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:
+def _files_below(folder: Path) -> Iterator[tuple[str, FileStat]]:
     for place, _, names in os.walk(folder):
         for name in names:
             file = Path(place, name)
             with suppress(FileNotFoundError):  # other processes write and remove files meanwhile
                 status = file.stat(follow_symlinks=False)
                 if S_ISREG(status.st_mode):
-                    yield str(file.relative_to(folder)), Found(status.st_size, status.st_mtime)
+                    yield str(file.relative_to(folder)), FileStat(status.st_size, status.st_mtime)
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:

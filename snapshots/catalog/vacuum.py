@@ -20,7 +20,7 @@ import msgspec
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import CatalogTable, TableFile
 from snapshots.catalog.removal import Contents, OldChanges, unnamed
-from snapshots.catalog.storage import Found, translated
+from snapshots.catalog.storage import FileStat, translated
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
 
@@ -93,7 +93,7 @@ class _Vacuum:
         self._progress = progress
         self._dry_run = dry_run
         self._old = OldChanges(self._storage, self._hours, progress, dry_run=dry_run)
-        self._files: dict[str, dict[str, Found]] = {}
+        self._files: dict[str, dict[str, FileStat]] = {}
 
     def run(self) -> Vacuumed:
         self._delete_unused()
@@ -125,7 +125,7 @@ class _Vacuum:
             self._delete(table.name, unused)
         self._progress("looking for files", len(tables), len(tables))
 
-    def _deletable(self, table: CatalogTable) -> dict[str, Found]:
+    def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
         there = self._storage.find(table.name)
         unused = {*table.out_of_use(self._hours)}
@@ -141,7 +141,7 @@ class _Vacuum:
             or (path.endswith(_UNFINISHED) and file.written_at < self._unfinished_until)
         }
 
-    def _is_written_to(self, table: CatalogTable, there: Mapping[str, Found]) -> bool:
+    def _is_written_to(self, table: CatalogTable, there: Mapping[str, FileStat]) -> bool:
         """Return whether an import may be writing files that it has not listed yet."""
         table.current()
         listed = {file.path for file in table.files()}
@@ -153,7 +153,7 @@ class _Vacuum:
             for path, file in there.items()
         )
 
-    def _delete(self, table: str, files: Mapping[str, Found]) -> None:
+    def _delete(self, table: str, files: Mapping[str, FileStat]) -> None:
         if self._dry_run:
             return
         paths = [f"{table}/{path}" for path in files]

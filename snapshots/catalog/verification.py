@@ -52,7 +52,7 @@ from snapshots.contents import Content
 from snapshots.errors import CatalogError, NewerCatalog, NoCatalog
 from snapshots.frames.columns import list_column_of
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Fact, Kept, RevisionInfo, Spec
+from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import (
@@ -190,7 +190,7 @@ def _specs(rows: pa.Table) -> Iterable[Spec]:
 
 
 def _values(fact: Fact, column: pa.ChunkedArray) -> Sequence[Any]:
-    if fact.kept is Kept.EDGES:
+    if fact.encoding is Encoding.EDGES:
         return _edges(column.combine_chunks())
     if get_origin(fact.value_type) is tuple:
         return _lists(column)

@@ -37,7 +37,7 @@ from snapshots.frames.filters import (
     named_like,
 )
 from snapshots.frames.hashes import Hashes, words_of
-from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
+from snapshots.models import SPEC_FACTS, Encoding, Fact, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
@@ -121,7 +121,7 @@ class Frame:
         columns = {
             fact.name: _fact_column(fact, table[fact.name])
             for fact in SPEC_FACTS.values()
-            if fact.kept is not Kept.EDGES
+            if fact.encoding is not Encoding.EDGES
         }
         rows = _own_order(columns)
         self._set_columns({name: column.reordered(rows) for name, column in columns.items()})
@@ -288,10 +288,10 @@ class Frame:
 
 def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
     """Return the column of a fact in a frame."""
-    if fact.kept is Kept.KEY:
+    if fact.encoding is Encoding.KEY:
         return Hashes(words_of(values))
     is_unknown = len(values) > 0 and values.null_count == len(values)  # common in older sources
-    if fact.kept is Kept.PLAIN:
+    if fact.encoding is Encoding.PLAIN:
         if fact.value_type is int:
             return number_column_of(values)
         return PlainColumn(pa.nulls(len(values)) if is_unknown else values.combine_chunks())

@@ -6,7 +6,7 @@ from typing import Protocol
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import Asked, Found, PartReader
+from snapshots.sources.reports import PartReader, ReadRequest, Result
 from snapshots.sources.settings import ReadSettings
 
 
@@ -19,23 +19,23 @@ class LocationReader(Protocol):
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
         """Return those of the locations that it reads, without fetching anything."""
 
-    def read_apart(
-        self, locations: Sequence[str], asked: Asked, reader: PartReader[Found]
-    ) -> Iterator[Found]:
-        """Read the locations that it claimed with ``reader``, part by part. Raises NotApart."""
+    def read_parts(
+        self, locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+    ) -> Iterator[Result]:
+        """Read the locations that it claimed with ``reader``, part by part. Raises Indivisible."""
 
 
 READERS: list[LocationReader] = [build_caches, folders]
 """The readers, in the order in which they can claim locations; the first claim counts."""
 
 
-def read_apart(
-    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
-) -> Iterator[Found]:
+def read_parts(
+    locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+) -> Iterator[Result]:
     """Read locations with ``reader``, tag by tag if possible.
 
-    Raises NotApart if pages cannot be read by tag; some snapshots may have been yielded by then. It
-    is not raised if all pages are requested as one part.
+    Raises Indivisible if pages cannot be read by tag; some snapshots may have been yielded by
+    then. It is not raised if all pages are requested as one part.
     """
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
@@ -50,4 +50,4 @@ def read_apart(
         raise SourceError(f"{scheme}://...", "cannot be read; for a repository use --git")
     for source, own in claims:
         if own:
-            yield from source.read_apart(own, asked, reader)
+            yield from source.read_parts(own, request, reader)

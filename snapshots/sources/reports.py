@@ -59,7 +59,7 @@ class Report(msgspec.Struct, kw_only=True):
 # -- parts
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ReadRequest(msgspec.Struct, frozen=True):
     """A request to read locations: which tags, whether with sizes, and whether as one part."""
 
     tags: Sequence[str] = ()
@@ -67,7 +67,7 @@ class Asked(msgspec.Struct, frozen=True):
     is_whole: bool = False
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 """The form in which a ``Snapshot`` is returned: itself, or packed."""
 
 
@@ -75,10 +75,10 @@ State = tuple[str | None, datetime | None]
 """A tag and its time, each None if it is not stated."""
 
 
-class PartRead(msgspec.Struct, Generic[Found], frozen=True):
+class PartRead(msgspec.Struct, Generic[Result], frozen=True):
     """The result of reading a part, and all ``states`` in it, with or without snapshots."""
 
-    snapshots: Sequence[Found]
+    snapshots: Sequence[Result]
     states: frozenset[State]
 
 
@@ -89,24 +89,24 @@ class Part(Protocol):
         """Read the part. Raises SourceError, TagNeeded and InvalidArgument."""
 
 
-class PartReader(Generic[Found]):
+class PartReader(Generic[Result]):
     """Reads parts, each with its own report, and converts each snapshot with ``make``.
 
     ``settings`` and ``report`` are those of the entire import.
     """
 
     def __init__(
-        self, settings: ReadSettings, report: Report, make: Callable[[Snapshot], Found]
+        self, settings: ReadSettings, report: Report, make: Callable[[Snapshot], Result]
     ) -> None:
         self.settings = settings
         self.report = report
         self.make = make
 
-    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
+    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Result]]:
         """Yield the results of the parts, in order. Raises the error of the first that fails."""
         return map(self.here, parts)
 
-    def here(self, part: Part) -> PartRead[Found]:
+    def here(self, part: Part) -> PartRead[Result]:
         """Return the result of a part that must be read in this process."""
         own = Report(skip_bad=self.report.skip_bad, progress=self.report.progress)
         try:
@@ -116,7 +116,7 @@ class PartReader(Generic[Found]):
         return PartRead(list(map(self.make, content.snapshots)), content.states)
 
 
-class NotApart(CachelogError):
+class Indivisible(CachelogError):
     """The input cannot be split into parts: its content is determined only by all of it."""
 
     def __init__(self, location: str) -> None:

@@ -15,7 +15,7 @@ from snapshots.program import importer_name
 from snapshots.sources import lock_files
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.inputs import open_regular, read_regular
-from snapshots.sources.reports import Asked, PartReader, Report
+from snapshots.sources.reports import PartReader, ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
 
 _TAG = "side"
@@ -48,7 +48,7 @@ def read(path: str, settings: ReadSettings) -> SideFile:
         source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
         return SideFile(locked.content, source, roots=locked.roots)
     reader = PartReader(settings, Report(), lambda snapshot: snapshot)
-    [snapshot] = build_caches.read_apart([path], Asked([_TAG]), reader)
+    [snapshot] = build_caches.read_parts([path], ReadRequest([_TAG]), reader)
     return SideFile(snapshot.content, snapshot.source, snapshot.proof)
 
 

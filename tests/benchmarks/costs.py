@@ -31,14 +31,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
     """Measure what a unit of each query takes, with all that it needs in memory."""
     catalog = plan.data.opened()
     library, api = Library(catalog), API(Limits(max_cost=10**9, max_answer_bytes=10**10))
-    asked = Asked(catalog, library, HistoryAnswers(catalog, library))
+    request = ReadRequest(catalog, library, HistoryAnswers(catalog, library))
     base, head = plan.data.digests()
     queries = {name: f"{{ revision {{ {text} }} }}" for name, text in IN_REVISION.items()}
     for name, text in OF_COMPARISON.items():
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
     queries |= OF_CATALOG
     turns = {
-        name: partial(_microseconds_a_unit, api, asked, text) for name, text in queries.items()
+        name: partial(_microseconds_a_unit, api, request, text) for name, text in queries.items()
     }
     targets = dict.fromkeys(queries, TARGET)
     set_aside()
@@ -52,21 +52,21 @@ def run(plan: Plan) -> Iterator[Measurement]:
     )
 
 
-class Asked(NamedTuple):
-    """What is asked, with all that is kept of it."""
+class ReadRequest(NamedTuple):
+    """What is request, with all that is kept of it."""
 
     catalog: Catalog
     library: Library
     answers: HistoryAnswers
 
 
-def _microseconds_a_unit(api: API, asked: Asked, text: str) -> float:
+def _microseconds_a_unit(api: API, request: ReadRequest, text: str) -> float:
     told = api.cost(text, None, None)
-    event = asked.catalog.history.revisions[0] if text.startswith("subscription") else None
+    event = request.catalog.history.revisions[0] if text.startswith("subscription") else None
     assert told.units, f"{text} is refused: {api.document(text).errors}"
 
     def ask() -> None:
-        context = Context(asked.catalog, asked.library, answers=asked.answers)
+        context = Context(request.catalog, request.library, answers=request.answers)
         answer = api.execute(text, context=context, event=event)
         orjson.dumps(answer.body())
 

@@ -15,8 +15,8 @@ from snapshots.models import (
     OWN_FACTS,
     SPEC_FACTS,
     ConcreteSpec,
+    Encoding,
     Fact,
-    Kept,
     Source,
     Spec,
     StackInfo,
@@ -69,7 +69,7 @@ def test_keys_of_revisions() -> None:
 class Record(msgspec.Struct, kw_only=True):
     """A record with a fact of each kind."""
 
-    name: Annotated[str, Fact("A name.", kept=Kept.PLAIN)]
+    name: Annotated[str, Fact("A name.", encoding=Encoding.PLAIN)]
     flags: Annotated[tuple[bool, ...] | None, Fact("Flags.")]
     count: Annotated[int | None, Fact("A number.", sort_key=abs, is_compared=False)] = None
 
@@ -77,7 +77,7 @@ class Record(msgspec.Struct, kw_only=True):
 def test_facts_describe_their_fields() -> None:
     """Name, type and whether None is allowed are those of the field; the rest is as declared."""
     assert list(facts_of(Record).values()) == [
-        Fact("A name.", kept=Kept.PLAIN, name="name", value_type=str),
+        Fact("A name.", encoding=Encoding.PLAIN, name="name", value_type=str),
         Fact("Flags.", name="flags", value_type=tuple[bool, ...], is_optional=True),
         Fact(
             "A number.",
@@ -108,7 +108,7 @@ def test_own_facts_are_distinct_in_rank() -> None:
     ranks = [fact.rank for fact in SPEC_FACTS.values() if fact.rank]
     assert len(ranks) == len(set(ranks)) == len(OWN_FACTS)
     assert [name for name, fact in OWN_FACTS.items() if fact.cause is None] == ["dependencies"]
-    assert all(OWN_FACTS[name].kept is Kept.CODES for name in OWN_COLUMNS)
+    assert all(OWN_FACTS[name].encoding is Encoding.CODES for name in OWN_COLUMNS)
     assert set(OWN_COLUMNS) <= set(ConcreteSpec.__struct_fields__)
     assert ARCHITECTURE == ("platform", "operating_system", "target")
 

@@ -194,7 +194,7 @@ class CheckedLock(msgspec.Struct, frozen=True):
     num_absent: int
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeepListReport(msgspec.Struct, frozen=True):
     """The hashes to keep of revisions and lock files, sorted, and, if requested, the other specs.
 
     ``num_unknown`` is that of ``KeepList``. ``rest`` has the specs that are not kept.
@@ -259,7 +259,7 @@ class Kept(msgspec.Struct, frozen=True):
         }
 
 
-def list_kept(
+def keep_list_report(
     opened: OpenedCatalog,
     keep: Sequence[RetentionRule],
     locks: Sequence[str],
@@ -267,7 +267,7 @@ def list_kept(
     whole_tags: bool,
     whole: bool,
     checked: Sequence[str] | None,
-) -> Kept:
+) -> KeepListReport:
     """Return the hashes that a policy and lock files keep.
 
     With ``checked``, other lock files, the result also contains the specs that are not kept. Raises
@@ -288,7 +288,7 @@ def list_kept(
             num_lost = len(left & rest.hashes)
             of_locks.append(CheckedLock(file, len(specs), num_lost, len(left) - num_lost))
     hashes = sorted(listed.hashes)
-    return Kept(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
+    return KeepListReport(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
 
 
 # -- filling in history

@@ -45,7 +45,7 @@ from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.downloads import GZIP_HEAD
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
-from snapshots.sources.reports import Asked, Found, PartRead, PartReader, Report
+from snapshots.sources.reports import PartRead, PartReader, ReadRequest, Report, Result
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
@@ -331,23 +331,25 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
     return [location for location in locations if recognise(location, settings)]
 
 
-def read_apart(
-    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
-) -> Iterator[Found]:
+def read_parts(
+    locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+) -> Iterator[Result]:
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
     stacks = [labelled(location, reader.settings) for location in locations]
     if any(stacks):
-        yield from _read_stacks_apart(_require_labels(stacks, locations), asked, reader)
+        yield from _read_named_stacks(_require_labels(stacks, locations), request, reader)
         return
     for location in locations:
-        yield from _read_one_apart(location, asked, reader)
+        yield from _read_location(location, request, reader)
 
 
-def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> Iterator[Found]:
-    tags, settings, report = asked.tags, reader.settings, reader.report
+def _read_location(
+    location: str, request: ReadRequest, reader: PartReader[Result]
+) -> Iterator[Result]:
+    tags, settings, report = request.tags, reader.settings, reader.report
     origin = _origin(location, settings)
     with Transport(settings, report, [origin]) as transport:
-        reading = _Reading(transport, sizes=asked.sizes)
+        reading = _Reading(transport, sizes=request.sizes)
         place = reading.locate(location)
         if place.cache is not None:
             only_tag(tags, location)  # raises its errors before anything large is fetched
@@ -370,7 +372,7 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
             listed_in=place.location,
             tag=tag,
             stacks=stacks,
-            sizes=asked.sizes,
+            sizes=request.sizes,
             reached=reached,
         )
         for tag, stacks in chosen_tags(listed, tags, location, report)
@@ -412,9 +414,9 @@ def _require_labels(
     return named
 
 
-def _read_stacks_apart(
-    stacks: Sequence[StackIndex], asked: Asked, reader: PartReader[Found]
-) -> Iterator[Found]:
+def _read_named_stacks(
+    stacks: Sequence[StackIndex], request: ReadRequest, reader: PartReader[Result]
+) -> Iterator[Result]:
     """Read indexes and build caches that the user names as the stacks of one revision.
 
     As in a public list, each spec is also in root: the index with this name, or else the union of
@@ -428,9 +430,9 @@ def _read_stacks_apart(
         location=location,
         origins=[_origin(stack.url, settings) for stack in ordered],
         listed_in="",
-        tag=only_tag(asked.tags, location),
+        tag=only_tag(request.tags, location),
         stacks=ordered,
-        sizes=asked.sizes,
+        sizes=request.sizes,
     )
     for part_read in reader.each([part]):
         yield from part_read.snapshots

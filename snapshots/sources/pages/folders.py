@@ -23,7 +23,15 @@ from snapshots.sources.pages.cache_page import (
     split_repeated,
     tag_in_path,
 )
-from snapshots.sources.reports import Asked, Found, NotApart, PartRead, PartReader, Report, State
+from snapshots.sources.reports import (
+    Indivisible,
+    PartRead,
+    PartReader,
+    ReadRequest,
+    Report,
+    Result,
+    State,
+)
 from snapshots.sources.settings import ReadSettings
 
 # -- snapshots
@@ -34,13 +42,13 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]: 
     return [location for location in locations if "://" not in location]
 
 
-def read_apart(
-    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
-) -> Iterator[Found]:
+def read_parts(
+    locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+) -> Iterator[Result]:
     """Read pages with ``reader``, folder by folder: ``TAG/PACKAGE/specs.md``.
 
-    Raises NotApart if pages of one tag are in several folders; some snapshots may have been yielded
-    by then.
+    Raises Indivisible if pages of one tag are in several folders; some snapshots may have been
+    yielded by then.
     """
     paths = list(map(Path, locations))
     if reader.settings.view is not None:
@@ -49,19 +57,19 @@ def read_apart(
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []
     first = 0
-    for folder in [list(map(str, files))] if asked.is_whole else folders_of_tags(files):
-        parts.append(PagesPart(folder, location, tuple(asked.tags), first, len(files)))
+    for folder in [list(map(str, files))] if request.is_whole else folders_of_tags(files):
+        parts.append(PagesPart(folder, location, tuple(request.tags), first, len(files)))
         first += len(folder)
     states: set[State] = set()
     for part_read in reader.each(parts):
         if not states.isdisjoint(part_read.states):
-            raise NotApart(location)
+            raise Indivisible(location)
         states |= part_read.states
         yield from part_read.snapshots
     if len(parts) != 1:
-        pairs = selected({tag for tag, _ in states}, asked.tags, location)
+        pairs = selected({tag for tag, _ in states}, request.tags, location)
         if any(tag != of_pages for tag, of_pages in pairs):
-            raise NotApart(location)
+            raise Indivisible(location)
 
 
 class PagesPart(msgspec.Struct, frozen=True):

@@ -20,8 +20,8 @@ from snapshots.catalog.parallel_import import packing, publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
-from snapshots.sources.pages.folders import read_apart
-from snapshots.sources.reports import Asked, Report
+from snapshots.sources.pages.folders import read_parts
+from snapshots.sources.reports import ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put
@@ -156,7 +156,7 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
 
     def rows() -> list[bool]:
         with packing(catalog, READ, Report()) as reader:
-            snapshots = read_apart([str(pages)], Asked(), reader)
+            snapshots = read_parts([str(pages)], ReadRequest(), reader)
             return [snapshot.rows is not None for snapshot in snapshots]
 
     assert rows() == [False, False, False]

@@ -7,7 +7,7 @@ from snapshots.contents import Snapshot
 from snapshots.sources import imports
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import Asked, PartReader, Report
+from snapshots.sources.reports import PartReader, ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
 
 
@@ -20,8 +20,8 @@ def read_locations(
     report: Report,
 ) -> Iterator[Snapshot]:
     """Read what lies at locations; all pages are one part."""
-    asked = Asked(tags, sizes=sizes, is_whole=True)
-    return imports.read_apart(locations, asked, _here(settings, report))
+    request = ReadRequest(tags, sizes=sizes, is_whole=True)
+    return imports.read_parts(locations, request, _here(settings, report))
 
 
 def read_pages(
@@ -29,7 +29,7 @@ def read_pages(
 ) -> Iterator[Snapshot]:
     """Read files and folders of pages as one part."""
     reader = _here(ReadSettings(), report)
-    return folders.read_apart(list(map(str, paths)), Asked(tags, is_whole=True), reader)
+    return folders.read_parts(list(map(str, paths)), ReadRequest(tags, is_whole=True), reader)
 
 
 def read_cache(
@@ -41,8 +41,8 @@ def read_cache(
     report: Report,
 ) -> Iterator[Snapshot]:
     """Read an index, a build cache or a list of tags."""
-    asked = Asked(tags, sizes=sizes)
-    return build_caches.read_apart([location], asked, _here(settings, report))
+    request = ReadRequest(tags, sizes=sizes)
+    return build_caches.read_parts([location], request, _here(settings, report))
 
 
 def _here(settings: ReadSettings, report: Report) -> PartReader[Snapshot]:

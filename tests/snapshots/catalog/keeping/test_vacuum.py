@@ -16,7 +16,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes
 from snapshots.catalog.past import Past, missing_pairs
 from snapshots.catalog.removal import Contents
-from snapshots.catalog.storage import Found, Storage
+from snapshots.catalog.storage import FileStat, Storage
 from snapshots.catalog.vacuum import check_grace, vacuum
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument
@@ -315,8 +315,8 @@ def test_concurrent_vacuums(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -
     """Files that another vacuum deleted are no error; a damaged file is."""
     real = Storage.find
 
-    def find(self: Storage, folder: str) -> dict[str, Found]:
-        return real(self, folder) | {"deleted.parquet": Found(1, 0.0)}
+    def find(self: Storage, folder: str) -> dict[str, FileStat]:
+        return real(self, folder) | {"deleted.parquet": FileStat(1, 0.0)}
 
     monkeypatch.setattr(Storage, "find", find)
     assert clean(catalog).num_pairs == 0
