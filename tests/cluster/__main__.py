@@ -1,10 +1,10 @@
-"""``python -m tests.cluster``: bulk work on a cluster of Ray's, two nodes of one core, all here.
+"""``python -m tests.cluster``: bulk work on a cluster of Ray, with two local nodes of one core.
 
-    python -m tests.cluster [--tags 20] [--specs 5000]
+Usage: python -m tests.cluster [--tags 20] [--specs 5000]
 
-Wants ``cachelog[cluster]``, and takes two minutes, of which Ray takes most to start: so it is run
+Requires ``cachelog[cluster]`` and takes two minutes, most of which Ray needs to start, so it is run
 by hand. It imports tags on the cluster and in one process, fills the history of a catalog on both,
-has one verified, and leaves with 1 where the two do not say the same.
+verifies one, and exits with 1 if the results differ.
 """
 
 import argparse
@@ -46,15 +46,20 @@ def main() -> int:
         _timed("one process", ["history", "fill"], alone)
         with _cluster() as address:
             by_cluster = ["--cluster", address]
-            # The second time the cluster has begun to work.
+            # The second import measures a cluster that has started to work.
             for catalog in (folder / "first", imported[1]):
                 _timed("two nodes", ["import", str(pages), *by_cluster], catalog)
             _timed("two nodes", ["history", "fill", *by_cluster], clustered)
             _timed("two nodes", ["verify", *by_cluster], clustered)
-        same = all(_rows(alone, name) == _rows(clustered, name) for name in ("changes", "hashes"))
-        same = same and len({frozenset(map(_published, _revisions(it))) for it in imported}) == 1
-        print("the rows are the same" if same else "THE ROWS DIFFER")
-        return 0 if same else 1
+        are_equal = all(
+            _rows(alone, name) == _rows(clustered, name) for name in ("changes", "hashes")
+        )
+        are_equal = (
+            are_equal
+            and len({frozenset(map(_published, _revisions(catalog))) for catalog in imported}) == 1
+        )
+        print("the rows are the same" if are_equal else "THE ROWS DIFFER")
+        return 0 if are_equal else 1
 
 
 def _options() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Repositories of recipes that tests make: commits with their parents, times, paths and refs."""
+"""Repositories of recipes for tests: commits with parents, times, paths and refs."""
 
 import atexit
 import json
@@ -20,14 +20,14 @@ FIRST = 1_780_000_000
 
 
 def recipe(package: str, file: str = "package.py") -> str:
-    """Return where a file of a package's recipe is."""
+    """Return the path of a file of a package's recipe."""
     folder = package.replace("-", "_")
     prefix = "_" if folder[0].isdigit() else ""
     return f"repos/spack_repo/builtin/packages/{prefix}{folder}/{file}"
 
 
 class RecipesRepository:
-    """A repository; commits are named by numbers from 0, in the order that they were made in."""
+    """A repository; commits are numbered from 0, in the order of their creation."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,7 +36,7 @@ class RecipesRepository:
         self.git("init", "-q", "-b", "develop")
 
     def git(self, *command: str, data: bytes | None = None) -> str:
-        """Run a git command and return what it says."""
+        """Run a git command and return its output."""
         done = subprocess.run(
             ["git", *command], cwd=self.folder, input=data, capture_output=True, check=True
         )
@@ -47,12 +47,12 @@ class RecipesRepository:
         return self.git("log", "-1", "--format=%H", "--fixed-strings", f"--grep={subject}")
 
     def commit(self, subject: str, paths: Paths = (), **facts: Any) -> str:
-        """Make one commit, as ``fill`` does, and return its hash."""
+        """Create one commit, as ``fill`` does, and return its hash."""
         self.fill(Change(subject, paths, **facts))
         return self.oids[-1]
 
     def fill(self, *changes: "Change") -> None:
-        """Make a commit of each change, by one process; marks are the numbers of commits from 1."""
+        """Create a commit for each change, by one process; marks are numbers of commits from 1."""
         first = len(self.oids)
         stream = b"".join(
             change.stream(first + place, self.oids) for place, change in enumerate(changes)
@@ -64,10 +64,10 @@ class RecipesRepository:
 
 
 class Change(NamedTuple):
-    """A commit to make: the paths with their contents, of which None is a removal.
+    """A commit to create: paths with their contents; None removes a path.
 
-    Of paths without contents each commit writes another content. The only parent is the commit
-    before unless ``parents`` has their numbers.
+    Paths without contents get a new content in each commit. The only parent is the previous commit,
+    unless ``parents`` has other numbers.
     """
 
     subject: str
@@ -77,9 +77,9 @@ class Change(NamedTuple):
     seconds: int | None = None
 
     def stream(self, number: int, oids: Sequence[str]) -> bytes:
-        """Return what ``git fast-import`` makes the commit of this number from.
+        """Return the input of ``git fast-import`` for the commit of this number.
 
-        ``oids`` are those of commits that were made before, by their numbers.
+        ``oids`` are those of earlier commits, by number.
         """
         changes = self.paths
         if not isinstance(changes, Mapping):
@@ -106,7 +106,7 @@ class Change(NamedTuple):
 
 
 def the_week(folder: Path) -> RecipesRepository:
-    """Return a copy of the repository of the real week, which a process makes once."""
+    """Return a copy of the repository of the real week, which each process creates once."""
     made = _week()
     repository = RecipesRepository.__new__(RecipesRepository)
     repository.folder, repository.oids = folder, [*made.oids]
@@ -116,9 +116,9 @@ def the_week(folder: Path) -> RecipesRepository:
 
 @cache
 def _week() -> RecipesRepository:
-    """Make a repository of the 69 commits of the real week: paths, subjects and times.
+    """Create a repository of the 69 commits of the real week: paths, subjects and times.
 
-    refs/snapshots/base is before the first of them, refs/snapshots/head the last.
+    refs/snapshots/base precedes the first commit, refs/snapshots/head is the last.
     """
     folder = Path(tempfile.mkdtemp(prefix="cachelog-week-"))
     atexit.register(shutil.rmtree, folder)

@@ -1,4 +1,4 @@
-"""Repositories that change, move or break off between imports: what is kept, and what is said."""
+"""Repositories that change, move or break between imports."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -20,25 +20,25 @@ OLD_LAYOUT = "var/spack/repos/builtin/packages/{}/package.py"
 
 
 class Series:
-    """A catalog in which a series of revisions has its recipes, an hour apart from each other."""
+    """A catalog in which the revisions of a series have recipes, one hour apart."""
 
     def __init__(self, folder: Path) -> None:
         self.catalog = Catalog(str(folder / "catalog"))
         self.settings = ReadSettings(cache_dir=folder / "cache")
 
     def keep(self, number: int, repository: RecipesRepository | str) -> ImportedRecipes:
-        """Keep the recipes of a revision that was taken so many hours after the first commit."""
+        """Store the recipes of a revision taken ``number`` hours after the first commit."""
         location = repository if isinstance(repository, str) else str(repository.folder)
         return import_recipes(self.catalog, [revision(number)], location, settings=self.settings)
 
     def of(self, number: int) -> Recipes:
-        """Return what is kept of a revision."""
+        """Return the stored recipes of a revision."""
         recipes = self.catalog.recipes.of(revision(number))
         assert recipes is not None
         return recipes
 
     def subjects(self, base: int, head: int) -> tuple[list[str], list[str]] | None:
-        """Return the subjects of the commits that were reached and taken back, if known."""
+        """Return the subjects of the commits reached and taken back; None if unknown."""
         between = self.catalog.recipes.between(revision(base), revision(head))
         if between is None:
             return None
@@ -47,12 +47,12 @@ class Series:
         return reached, taken_back
 
     def why_unknown(self, base: int, head: int) -> str | None:
-        """Return why they are not known."""
+        """Return why the commits are unknown."""
         return self.catalog.recipes.why_unknown(revision(base), revision(head))
 
 
 def revision(number: int) -> RevisionInfo:
-    """Return the revision that was taken so many hours after the first commit, and a bit."""
+    """Return the revision taken ``number`` hours after the first commit, and a minute."""
     of_hour = a_revision("nightly", 0, f"content {number}")
     return replace(of_hour, taken_at=at(number) + timedelta(minutes=1))
 
@@ -72,7 +72,7 @@ def repository(tmp_path: Path) -> RecipesRepository:
 
 
 def rewrite(repository: RecipesRepository) -> None:
-    """Let the last two commits be others, made of the first, as a force push does."""
+    """Replace the last two commits by others, as a force push does."""
     repository.git("update-ref", "refs/heads/develop", repository.oids[0])
     for number in (1, 2):
         repository.commit(
@@ -84,13 +84,13 @@ def rewrite(repository: RecipesRepository) -> None:
 
 
 def forget(repository: RecipesRepository) -> None:
-    """Remove the commits that nothing reaches."""
+    """Remove unreachable commits."""
     repository.git("reflog", "expire", "--expire=now", "--all")
     repository.git("gc", "--quiet", "--prune=now")
 
 
-def test_a_ref_that_moves(series: Series, repository: RecipesRepository) -> None:
-    """What it named at the time of the import stays, until somebody corrects it."""
+def test_moved_ref(series: Series, repository: RecipesRepository) -> None:
+    """The commit at the time of the import remains, until it is replaced explicitly."""
     pinned = replace(revision(2), tag="develop-2026-06-27")
     location = str(repository.folder)
     for number in (0, 1):
@@ -113,26 +113,24 @@ def test_a_ref_that_moves(series: Series, repository: RecipesRepository) -> None
     assert recorded_at < corrected_at
 
 
-def test_a_branch_that_was_rewritten(series: Series, repository: RecipesRepository) -> None:
-    """It is said; what is gone from it, and is still there, counts as taken back."""
+def test_rewritten_branch(series: Series, repository: RecipesRepository) -> None:
+    """It is a warning; the former commits, which still exist, count as taken back."""
     series.keep(2, repository)
     assert series.keep(2, repository).warnings == ()
     rewrite(repository)
-    kept = series.keep(3, repository)
-    (warning,) = kept.warnings
+    (warning,) = series.keep(3, repository).warnings
     oid = repository.oids[2][:12]
     assert f" no longer has {oid} on its default branch: its history was rewritten" in warning
     assert series.subjects(2, 3) == (["hdf5: 2", "hdf5: 1"], ["zlib: 2", "zlib: 1"])
 
 
-def test_a_history_that_was_rewritten(series: Series, repository: RecipesRepository) -> None:
-    """It is said and marked where its commits are gone; revisions of each are compared."""
+def test_rewritten_history(series: Series, repository: RecipesRepository) -> None:
+    """If its commits no longer exist, only revisions of the same history are compared."""
     series.keep(1, repository)
     series.keep(2, repository)
     rewrite(repository)
     forget(repository)
-    kept = series.keep(3, repository)
-    (warning,) = kept.warnings
+    (warning,) = series.keep(3, repository).warnings
     assert " lacks 2 commits that revisions were made of, such as " in warning
     assert "its history was rewritten" in warning
     assert [series.of(number).line for number in (1, 2, 3)] == [0, 0, 1]
@@ -147,8 +145,8 @@ def test_a_history_that_was_rewritten(series: Series, repository: RecipesReposit
     assert series.subjects(3, 4) == (["raja: 4"], [])
 
 
-def test_a_rewritten_history_at_a_url(series: Series, repository: RecipesRepository) -> None:
-    """The clone that is kept still has the commits of before: they are taken back."""
+def test_rewritten_history_at_a_url(series: Series, repository: RecipesRepository) -> None:
+    """The cached clone still has the former commits: they are taken back."""
     url = f"file://{repository.folder}"
     series.keep(2, url)
     rewrite(repository)
@@ -161,7 +159,7 @@ def test_a_rewritten_history_at_a_url(series: Series, repository: RecipesReposit
 def test_two_repositories_in_one_series(
     series: Series, repository: RecipesRepository, tmp_path: Path
 ) -> None:
-    """As in 2025, when recipes left Spack's own: between the two nothing is known."""
+    """As in 2025, when recipes moved out of Spack's repository: commits between are unknown."""
     spack = RecipesRepository(tmp_path / "spack")
     for number in range(2):
         spack.commit(f"zlib: in Spack {number}", [OLD_LAYOUT.format("zlib")])
@@ -176,8 +174,8 @@ def test_two_repositories_in_one_series(
     assert str(repository.folder) in why
 
 
-def test_a_recipe_that_is_renamed(series: Series, repository: RecipesRepository) -> None:
-    """It is touched under both names."""
+def test_renamed_recipe(series: Series, repository: RecipesRepository) -> None:
+    """The commit touches both packages."""
     series.keep(2, repository)
     repository.commit("zlib-ng: rename", {recipe("zlib"): None, recipe("zlib-ng"): "3\n"})
     series.keep(3, repository)
@@ -187,7 +185,7 @@ def test_a_recipe_that_is_renamed(series: Series, repository: RecipesRepository)
 
 
 def test_recipes_that_move_to_another_folder(series: Series, tmp_path: Path) -> None:
-    """All at once, as in 2025 within Spack: each is touched once, by a commit that is sweeping."""
+    """As in 2025 within Spack: each is touched once, by a sweeping commit."""
     names = [f"py-{number}" for number in range(201)]
     repository = RecipesRepository(tmp_path / "spack")
     repository.commit("The beginning", list(map(OLD_LAYOUT.format, names)))
@@ -205,8 +203,8 @@ def test_recipes_that_move_to_another_folder(series: Series, tmp_path: Path) -> 
     assert (move.packages, move.is_sweeping) == (tuple(sorted(names)), True)
 
 
-def test_a_repository_that_breaks_off(series: Series, repository: RecipesRepository) -> None:
-    """Nothing is kept of what cannot be read whole, and what was kept stays."""
+def test_damaged_repository(series: Series, repository: RecipesRepository) -> None:
+    """Nothing is stored of a commit that cannot be read, and earlier recipes remain."""
     series.keep(1, repository)
     for path in (repository.folder / ".git/objects").rglob("*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Links to commits and pull requests."""
+"""Links to commits and pull requests, and the packages and stacks of paths."""
 
 import pytest
 
@@ -37,7 +37,7 @@ TEA = "https://codeberg.org/a/b"
     ],
 )
 def test_links(setting: str, repository: str, commit: str | None, pull_request: str | None) -> None:
-    """They are by the forge that a URL names, by templates, or there are none."""
+    """They follow from the forge in the URL, or from templates; other URLs have none."""
     links = links_of(setting, repository)
     assert (links.commit("abc"), links.pull_request(5)) == (commit, pull_request)
 
@@ -53,8 +53,8 @@ def test_links(setting: str, repository: str, commit: str | None, pull_request: 
         ("https://x.org/{hash} https://x.org/{before}/{after}", "https://x.org/v1.0/a%2Fb"),
     ],
 )
-def test_where_two_commits_of_spack_are_compared(setting: str, url: str | None) -> None:
-    """On GitHub, or as a template says if there are any; refs are escaped."""
+def test_links_to_comparisons_of_spack(setting: str, url: str | None) -> None:
+    """On GitHub, or by a template; refs are escaped."""
     links = links_of(setting, "/srv/packages")
     assert links.spack(SpackChange("v1.0", "a/b")) == url
     for before, after in ((None, "a"), ("a", None), ("../a", "b"), ("a", '">'), ("a", "x:y()")):
@@ -66,7 +66,7 @@ def test_where_two_commits_of_spack_are_compared(setting: str, url: str | None) 
     [("zlib: fix (#7)", "zlib: fix"), ("(#7)", "(#7)"), ("a (#7) b", "a (#7) b"), ("", "")],
 )
 def test_subjects_without_their_pull_requests(subject: str, title: str) -> None:
-    """What a subject ends with is left out, unless nothing else is there."""
+    """The number at the end is removed, unless it is the entire subject."""
     assert without_pull_request(subject) == title
 
 
@@ -84,8 +84,8 @@ def test_subjects_without_their_pull_requests(subject: str, title: str) -> None:
         "{hash}",
     ],
 )
-def test_settings_that_are_none(setting: str) -> None:
-    """What would lead nowhere, or into a script, is refused."""
+def test_invalid_settings(setting: str) -> None:
+    """Templates that lead nowhere, or run scripts, are refused."""
     with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_URL"):
         links_of(setting, HUB)
 
@@ -109,13 +109,13 @@ def test_packages_of_paths(path: str, package: str | None) -> None:
 
 
 def test_stacks_of_paths() -> None:
-    """A path belongs to the stack in whose folder it is, in all three places."""
+    """A path belongs to the stack in whose folder it is."""
     assert stack_of("stacks/e4s/spack.yaml") == "e4s"
     assert stack_of("stacks/spack.yaml") is None
 
 
-def test_one_repository_by_two_spellings() -> None:
-    """A URL names the same repository with .git at its end, and not after its history changed."""
+def test_sources_of_recipes() -> None:
+    """URLs with and without .git are one repository, until its history is rewritten."""
     one, two, three = (
         Recipes(repository, "abc", FoundBy.REF, line)
         for repository, line in ((HUB, 0), (f"{HUB}.git/", 0), (HUB, 1))

@@ -1,22 +1,28 @@
-"""Levels of commits that explain causes, over a few made-up specs."""
+"""The commits that explain causes: in small examples, and in the real week for three stacks."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
+from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind, Dependency, Spec
-from snapshots.recipes.commits import Between, Commit, SpackChange
+from snapshots.recipes.commits import Between, Commit, CommitGraph, SpackChange
 from snapshots.recipes.effects import Attribution, CommitLevel
+from snapshots.recipes.repository import open_recipes
+from snapshots.sources.settings import ReadSettings
+from tests.model.real import STACKS, records
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_spec, hash_of
+from tests.snapshots.recipes.repositories import the_week
 
 SPACK = SpackChange(before="a" * 40, after="b" * 40)
 
 
 def state(moment: str, variants: str, gcc: str) -> tuple[list[Spec], list[Spec]]:
-    """Return a spec of a stack, and the compiler outside of the cache that it is built with."""
+    """Return a spec of a stack, and the compiler outside of the cache that built it."""
     compiler = a_spec(f"gcc {moment}", name="gcc", version=gcc, compiler=None, dependencies=())
     edge = Dependency(name="gcc", hash=hash_of(f"gcc {moment}"), types=("build",), virtuals=("c",))
     raja = a_spec(moment, name="raja", variants=(variants,), dependencies=(edge,))
@@ -24,7 +30,7 @@ def state(moment: str, variants: str, gcc: str) -> tuple[list[Spec], list[Spec]]
 
 
 def attribution(*commits: Commit) -> Attribution:
-    """Return which commits explain that raja has another variant and gcc another version."""
+    """Return the commits that explain another variant of raja and another version of gcc."""
     base, head = (
         side_of(*state("base", "~mpi", "13.2.0")),
         side_of(*state("head", "+mpi", "14.1.0")),
@@ -49,8 +55,8 @@ def commit(**touched: object) -> Commit:
         ({"packages": ("hdf5",)}, {}),
     ],
 )
-def test_the_level_of_a_commit(touched: dict[str, object], levels: dict[str, CommitLevel]) -> None:
-    """It follows from what the commit touched, for each cause by itself."""
+def test_level_of_a_commit(touched: dict[str, object], levels: dict[str, CommitLevel]) -> None:
+    """It depends on what the commit touched, separately for each cause."""
     explained = attribution(commit(**touched))
     causes = explained._explanation.causes
     assert {
@@ -60,8 +66,8 @@ def test_the_level_of_a_commit(touched: dict[str, object], levels: dict[str, Com
     } == levels
 
 
-def test_the_commit_that_rebuilt_most() -> None:
-    """It is one that touched the recipe of the causes; else there is none."""
+def test_commit_that_rebuilt_most() -> None:
+    """It is one that touched the recipe of the causes; otherwise there is none."""
     own = commit(packages=("raja",))
     for explained, expected in (
         (attribution(own), f"{'c' * 12} A change (#7)"),
@@ -72,11 +78,84 @@ def test_the_commit_that_rebuilt_most() -> None:
     assert attribution(commit(spack=SPACK)).most_rebuilt([]) is None
 
 
-def test_which_causes_are_outside_the_cache() -> None:
-    """The compiler is, a package of the cache is not."""
+def test_causes_outside_the_cache() -> None:
+    """The compiler is outside, a package of the cache is not."""
     explained = attribution()
     causes = explained._explanation.causes
     names = {number: causes.name_of(number) for number in range(len(causes))}
     external = {name.package: explained.is_external(number) for number, name in names.items()}
     assert external == {"raja": False, "gcc": True}
     assert {name.kind for name in names.values()} >= {CauseKind.VARIANTS}
+
+
+# -- the real week
+
+OWN, DEPENDENT = CommitLevel.OWN_RECIPE, CommitLevel.DEPENDENT
+
+GETTEXT = ("recipe of gettext changed", OWN, "gettext: fix libintl argument (#5277)")
+EXPAT = ("expat 2.8.1 → 2.8.2", OWN, "expat: 2.8.2 + deprecate vulnerable 2.8.1 (#5334)")
+SCIPY = ("py-scipy 1.17.1 → 1.18.0", OWN, "py-scipy: add v1.18.0 (#5275)")
+RAJA = ("recipe of raja changed", OWN, "raja: fix tests (#4435)")
+TBB = (
+    "intel-tbb 2023.0.0 → 2022.3.0",
+    DEPENDENT,
+    "dyninst: add conflict for dyninst@13 with tbb@2023 (#5332)",
+)
+
+
+@pytest.fixture(scope="module")
+def between(tmp_path_factory: pytest.TempPathFactory) -> Between:
+    """Return the commits of the week, as read from a repository."""
+    folder = the_week(tmp_path_factory.mktemp("week") / "recipes").folder
+    with open_recipes(str(folder), ReadSettings()) as repository:
+        base, head = map(repository.commit, ("refs/snapshots/base", "refs/snapshots/head"))
+        oids = repository.unknown((), (base, head), lambda: CommitGraph(()))
+        return CommitGraph(repository.read(oids)).between(base, head)
+
+
+def of_week(between: Between, stacks: Sequence[str]) -> Attribution:
+    """Return the commits that explain the changes of some stacks within the week."""
+    before, after = (side_of(*records(date, stacks)) for date in ("2026-06-20", "2026-06-27"))
+    comparison = Comparison(before.frame, after.frame)
+    return Attribution(explain(comparison, before.graph, after.graph), between)
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [
+        ("e4s", {GETTEXT: 109, EXPAT: 2, SCIPY: 1, RAJA: 1, TBB: 1}),
+        ("developer-tools", {GETTEXT: 71}),
+    ],
+)
+def test_commits_of_causes(
+    between: Between, stack: str, expected: dict[tuple[str, CommitLevel, str], int]
+) -> None:
+    """All commits of the week are read, newest first; causes lead to them, with the level."""
+    times = [commit.committed_at for commit in between.reached]
+    assert times == sorted(times, reverse=True)
+    assert (len(times), between.taken_back) == (69, [])
+    explained = of_week(between, [stack])
+    causes = explained._explanation.causes
+    lines = {
+        (cause_title(causes.name_of(count.number)), of_cause.level, of_cause.commit.subject): (
+            count.num_specs
+        )
+        for count in causes.counted()
+        for of_cause in explained.of_cause(count.number)
+    }
+    assert {line: lines.get(line) for line in expected} == expected
+
+
+def test_effects_of_commits(between: Between) -> None:
+    """Over three stacks gettext's commit explains most; commits of own recipes come first."""
+    effects = of_week(between, STACKS).effects()
+    first = effects[0]
+    assert first.commit.subject == GETTEXT[2]
+    assert first.commit.pull_request == 5277
+    assert (first.level, first.taken_back) == (OWN, False)
+    # 109, 71 and 198 as the main cause in each stack; it is involved in 202 of the third.
+    assert (first.num_specs, first.num_involved) == (378, 387)
+    levels = [effect.level for effect in effects]
+    assert levels == sorted(levels, key=[OWN, DEPENDENT].index)
+    dyninst = next(effect for effect in effects if effect.commit.pull_request == 5332)
+    assert (dyninst.level, dyninst.num_specs) == (DEPENDENT, 1)

@@ -1,4 +1,4 @@
-"""Repositories of recipes: the commit of a revision, the commits between, and bad input."""
+"""Repositories of recipes: the commit of a revision, and the commits between revisions."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ PACKAGES = ("zlib", "hdf5", "7zip", "py-numpy")
 
 @pytest.fixture
 def repository(tmp_path: Path) -> RecipesRepository:
-    """Return a repository of three commits, an hour apart from each other."""
+    """Return a repository of three commits, one hour apart."""
     made = RecipesRepository(tmp_path / "recipes")
     made.fill(
         Change("The beginning", [recipe("zlib")]),
@@ -37,33 +37,33 @@ def repository(tmp_path: Path) -> RecipesRepository:
 
 
 def at(hours: float) -> datetime:
-    """Return a moment some hours after the first commit."""
+    """Return the moment some hours after the first commit."""
     return datetime.fromtimestamp(FIRST + 3600 * hours, UTC)
 
 
 def graph_of(
     location: Path, tips: Sequence[str], graph: CommitGraph | None = None, old: Sequence[str] = ()
 ) -> CommitGraph:
-    """Return what is kept once revisions of these commits came to those of ``old``."""
+    """Return the stored commits after revisions of ``tips`` are added to those of ``old``."""
     graph = graph or CommitGraph(())
     with open_recipes(str(location), ReadSettings()) as opened:
         read = opened.read(opened.unknown(old, tips, lambda: graph))
     return CommitGraph([*graph.commits.values(), *read])
 
 
-# -- which commit
+# -- the commit of a revision
 
 
-def test_the_commit_of_a_revision(repository: RecipesRepository) -> None:
-    """What is given comes first, then the refs of the tag in their order, then the date."""
+def test_commit_of_a_revision(repository: RecipesRepository) -> None:
+    """A given commit takes precedence, then the refs of the tag in their order, then the date."""
     first, second, third = repository.oids
     repository.git("update-ref", "refs/snapshots/develop-2026-06-27", first)
     repository.git("tag", "develop-2026-06-27", second)
     repository.git("tag", "-a", "-m", "release", "v1.0", second)
     with open_recipes(str(repository.folder), ReadSettings()) as opened:
         ways = {
-            (tag, given): opened.recipes_of(tag, at(1.5), given)
-            for tag, given in [
+            (tag, name): opened.recipes_of(tag, at(1.5), name)
+            for tag, name in [
                 ("develop-2026-06-27", None),
                 ("develop-2026-06-27", "develop"),
                 ("develop-2026-06-27", third[:9]),
@@ -72,8 +72,8 @@ def test_the_commit_of_a_revision(repository: RecipesRepository) -> None:
             ]
         }
         assert opened.recipes_of("nightly", at(-1)) is None
-    found = {key: (of.commit, of.found_by) for key, of in ways.items() if of}
-    assert found == {
+    commits = {key: (of.commit, of.found_by) for key, of in ways.items() if of}
+    assert commits == {
         ("develop-2026-06-27", None): (first, FoundBy.REF),
         ("develop-2026-06-27", "develop"): (third, FoundBy.GIVEN),
         ("develop-2026-06-27", third[:9]): (third, FoundBy.GIVEN),
@@ -83,10 +83,10 @@ def test_the_commit_of_a_revision(repository: RecipesRepository) -> None:
 
 
 @pytest.mark.parametrize(("hours", "number", "way"), [(3, 2, "ref"), (1.5, 1, "date")])
-def test_a_branch_that_moved_on(
+def test_branch_that_moved(
     repository: RecipesRepository, hours: float, number: int, way: str
 ) -> None:
-    """The branch of a mutable tag says its commit only where it is no newer than the revision."""
+    """The branch of a mutable tag determines the commit only if it is older than the revision."""
     with open_recipes(str(repository.folder), ReadSettings()) as opened:
         recipes = opened.recipes_of("develop", at(hours))
     assert recipes
@@ -94,8 +94,8 @@ def test_a_branch_that_moved_on(
 
 
 @pytest.mark.parametrize("name", ["abcdef0", "nothing", "-x", "HEAD~1", "", "HEAD^{tree}", "a b"])
-def test_a_commit_that_is_not_there(repository: RecipesRepository, name: str) -> None:
-    """It is refused by name; nothing of git's language is taken beside hashes and refs."""
+def test_invalid_commits(repository: RecipesRepository, name: str) -> None:
+    """Only hashes and refs are accepted, no other expressions of git."""
     with (
         open_recipes(str(repository.folder), ReadSettings()) as opened,
         pytest.raises(InvalidArgument, match="is not a commit or ref"),
@@ -104,7 +104,7 @@ def test_a_commit_that_is_not_there(repository: RecipesRepository, name: str) ->
 
 
 @pytest.mark.parametrize("pattern", ["{tag}", "refs/{tag}/{tag}", "refs/x", "refs/../{tag}", "--x"])
-def test_patterns_that_are_none(pattern: str) -> None:
+def test_invalid_patterns(pattern: str) -> None:
     """Each pattern is a ref with {tag} once."""
     with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_REFS"):
         TagRefs([pattern])
@@ -113,8 +113,8 @@ def test_patterns_that_are_none(pattern: str) -> None:
 # -- the commits between
 
 
-def test_what_commits_touch(repository: RecipesRepository) -> None:
-    """Packages by their folders, patches included, stacks, and Spack from what to what.
+def test_touched_packages_and_stacks(repository: RecipesRepository) -> None:
+    """Packages by their folders, patches included; stacks; and the commits of Spack.
 
     A subject keeps markup, which is escaped where it is shown; control characters are visible.
     """
@@ -149,7 +149,7 @@ def test_what_commits_touch(repository: RecipesRepository) -> None:
 
 
 def brute_force(repository: RecipesRepository, base: str, head: str) -> set[tuple[str, str]]:
-    """Return which commits changed which packages, as ``git log`` has it."""
+    """Return the commits and packages that ``git log`` lists."""
     log = ("log", "--no-merges", "--name-only", "--no-renames", "--format=%x01%H")
     pairs = set()
     for part in repository.git(*log, f"{base}..{head}").split("\x01")[1:]:
@@ -159,12 +159,12 @@ def brute_force(repository: RecipesRepository, base: str, head: str) -> set[tupl
 
 
 def touched(commits: Iterable[Commit]) -> set[tuple[str, str]]:
-    """Return which commits touch which packages, by the folders of these."""
+    """Return the commits with the packages that they touch, by their folders."""
     return {(of.oid, recipe(name).split("/")[4]) for of in commits for name in of.packages}
 
 
 def random_repository(random: Random) -> tuple[list[tuple[list[int], list[str]]], list[int]]:
-    """Return the parents and packages of some commits, and the order in which tips are known."""
+    """Return the parents and packages of some commits, and the order of the tips."""
     commits: list[tuple[list[int], list[str]]] = []
     for number in range(random.randint(2, 14)):
         parents = random.sample(range(number), min(number, random.choice([1, 1, 1, 2])))
@@ -174,8 +174,10 @@ def random_repository(random: Random) -> tuple[list[tuple[list[int], list[str]]]
 
 @given(drawn=seeded(random_repository))
 @settings(FEWER_EXAMPLES, max_examples=6)
-def test_against_git_log(drawn: tuple[list[tuple[list[int], list[str]]], list[int]]) -> None:
-    """Whatever the branches and merges, and whichever revision is known first: as git log."""
+def test_commits_agree_with_git_log(
+    drawn: tuple[list[tuple[list[int], list[str]]], list[int]],
+) -> None:
+    """Regardless of branches, merges and the order of revisions."""
     commits, tips = drawn
     with TemporaryDirectory() as folder:
         made = RecipesRepository(Path(folder) / "recipes")
@@ -198,8 +200,8 @@ def test_against_git_log(drawn: tuple[list[tuple[list[int], list[str]]], list[in
                 assert touched(between.taken_back) == brute_force(made, head, base)
 
 
-def test_a_commit_is_read_once(repository: RecipesRepository) -> None:
-    """What is kept is not read again; older and newer revisions add what is missing."""
+def test_commits_are_read_once(repository: RecipesRepository) -> None:
+    """Older and newer revisions add only the missing ones."""
     first, second, third = repository.oids
     graph = graph_of(repository.folder, [second, third])
     assert set(graph.commits) == {third}
@@ -208,8 +210,8 @@ def test_a_commit_is_read_once(repository: RecipesRepository) -> None:
         assert opened.unknown([second, third], [first], lambda: graph) == [second]
 
 
-def test_a_merge_is_passed_over(repository: RecipesRepository) -> None:
-    """A merge stands for what it merges, and is not one of the commits itself."""
+def test_merges_are_skipped(repository: RecipesRepository) -> None:
+    """The merged commits are listed instead of the merge."""
     repository.commit("hdf5: fix (#3)", [recipe("hdf5")], parents=[0], branch="other")
     repository.commit("Merge", {recipe("hdf5"): "merged"}, parents=[2, 3])
     graph = graph_of(repository.folder, [repository.oids[2], repository.oids[4]])
@@ -220,8 +222,8 @@ def test_a_merge_is_passed_over(repository: RecipesRepository) -> None:
 # -- clones
 
 
-def test_a_partial_clone_of_a_url(repository: RecipesRepository, tmp_path: Path) -> None:
-    """It has the refs and no blob but those that name Spack, and is brought up to date."""
+def test_partial_clone(repository: RecipesRepository, tmp_path: Path) -> None:
+    """It has the refs and only the blobs that name commits of Spack, and is updated."""
     repository.git("config", "uploadpack.allowFilter", "true")
     repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
     repository.commit("ci: pin", {".ci/env": f"SPACK_REF={'c' * 40}\n"})
@@ -239,14 +241,12 @@ def test_a_partial_clone_of_a_url(repository: RecipesRepository, tmp_path: Path)
         repository.commit("zlib: more", [recipe("zlib")])
     (clone,) = (tmp_path / "cache/clones").iterdir()
     missing = ["rev-list", "--objects", "--missing=print", "refs/snapshots/nightly"]
-    listed = subprocess.run(
-        ["git", "-C", str(clone), *missing], capture_output=True, check=True, text=True
-    )
-    assert "\n?" in listed.stdout
+    output = subprocess.run(["git", "-C", str(clone), *missing], capture_output=True, check=True)
+    assert b"\n?" in output.stdout
 
 
-def test_a_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
-    """Its last commit seems to have made all files, and touches none."""
+def test_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
+    """Its last commit seems to have created all files, and touches none."""
     shallow = tmp_path / "shallow"
     command = ["git", "clone", "-q", "--depth=2", f"file://{repository.folder}", str(shallow)]
     subprocess.run(command, check=True)
@@ -267,16 +267,16 @@ def test_bounds(
     value: int,
     reason: str,
 ) -> None:
-    """More commits or paths than bounds allow are an error that says so."""
+    """More commits or paths than the bounds allow are an error."""
     monkeypatch.setattr(module, limit, value)
     with pytest.raises(SourceError, match=reason):
         graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
 
 
-def test_commits_that_take_too_long(
+def test_timeout(
     repository: RecipesRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Git is ended when reading commits takes longer than the bound."""
+    """Git is terminated if reading commits takes longer than the bound."""
     git = shutil.which("git")
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
