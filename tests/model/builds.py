@@ -1,4 +1,4 @@
-"""Made-up builds whose hashes cover their dependencies, as Spack's do, and draws of states."""
+"""Generated builds whose hashes cover dependencies, as Spack's do, and strategies of states."""
 
 from collections.abc import Sequence
 from random import Random
@@ -12,13 +12,13 @@ from tests.model.states import State, is_to_compiler
 from tests.snapshots.factories import hash_of, seeded
 
 _ROUNDS = 12
-"""How often hashes are made anew, so that a change gets round any cycle of fewer builds."""
+"""Number of times that hashes are computed: a change passes through cycles of fewer builds."""
 
 
 class Need(NamedTuple):
     """A dependency of a build, for some types and virtuals.
 
-    It is met by a build that stands before the one that needs it; ``number`` chooses which one.
+    It is met by an earlier build; ``number`` chooses which one.
     """
 
     number: int
@@ -27,11 +27,11 @@ class Need(NamedTuple):
 
 
 class Build(NamedTuple):
-    """What a spec is made of: its hash follows from this and from what it needs.
+    """What a spec is made of: its hash follows from this and from its needs.
 
-    ``place`` is ``cache``; ``stated`` where its source states it though it is elsewhere;
-    ``named`` where it stands in edges alone; ``gone`` where it is nowhere. Without ``is_told`` its
-    dependencies are not known. ``compiler`` counts where no dependency is one.
+    ``place`` is ``cache``; ``stated`` if the source states a spec that is elsewhere; ``named`` if
+    only edges name it; ``gone`` if it is nowhere. Without ``is_told`` its dependencies are unknown.
+    ``compiler`` is used if no dependency is a compiler.
     """
 
     name: str = "a"
@@ -49,7 +49,7 @@ class Build(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What a hash covers of the build itself."""
+        """The part of the build itself that a hash covers."""
         return repr(self[:6]) + str(self.compiler) + str(self.spec_format or "")
 
 
@@ -57,11 +57,11 @@ Builds = Sequence[Build]
 
 
 def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> State:
-    """Return what a source states of builds, each known by its place in the list.
+    """Return the state that a source states of builds, which needs refer to by position.
 
-    With ``cycles`` a need can also be met by the build itself, or the one that follows it. Builds
-    that have everything in common are one spec, in the stacks of all. A chain of more builds than
-    ``rounds`` needs more of them: hashes are made anew so often.
+    With ``cycles`` a need can also be met by the build itself, or the next one. Equal builds are
+    one spec, in the stacks of all. Hashes are computed ``rounds`` times: longer chains need more of
+    them.
     """
     needs = [_met(number, builds, cycles=cycles) for number in range(len(builds))]
     hashes = _hashes(builds, needs, rounds)
@@ -79,21 +79,23 @@ def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> 
         elif build.place == "stated":
             outside[spec.hash] = replace(spec, stacks=())
     reached = _reached(inside, outside)
-    return State(inside.values(), [it for it in outside.values() if it.hash in reached])
+    return State(inside.values(), [spec for spec in outside.values() if spec.hash in reached])
 
 
 def _met(number: int, builds: Builds, *, cycles: bool) -> list[Need]:
-    """Return the needs of a build, with the numbers of what meets them."""
+    """Return the needs of a build, with the numbers of the builds that meet them."""
     choice = number + 2 if cycles else number
-    needs = [it._replace(number=it.number % choice) for it in builds[number].needs if choice]
-    return [it for it in needs if it.number < len(builds) and builds[it.number].place != "gone"]
+    needs = [need._replace(number=need.number % choice) for need in builds[number].needs if choice]
+    return [
+        need for need in needs if need.number < len(builds) and builds[need.number].place != "gone"
+    ]
 
 
 def _hashes(builds: Builds, needs: Sequence[list[Need]], rounds: int) -> list[str]:
     hashes = [""] * len(builds)
     for _ in range(rounds):
-        edges = [sorted((hashes[it.number], it[1:]) for it in met) for met in needs]
-        hashes = [hash_of(f"{it.text}{met}") for it, met in zip(builds, edges, strict=True)]
+        edges = [sorted((hashes[need.number], need[1:]) for need in met) for met in needs]
+        hashes = [hash_of(f"{build.text}{met}") for build, met in zip(builds, edges, strict=True)]
     return hashes
 
 
@@ -125,7 +127,7 @@ def _spec(
 def _compiler(
     build: Build, builds: Builds, hashes: Sequence[str], edges: Sequence[Dependency]
 ) -> str | None:
-    """Return the compiler as a reader finds it: among the dependencies, if any is one."""
+    """Return the compiler as a reader determines it: a dependency, if any is a compiler."""
     for edge in edges if build.is_told else ():
         if is_to_compiler(edge):
             compiler = builds[hashes.index(edge.hash)]
@@ -135,19 +137,19 @@ def _compiler(
 
 
 def _reached(inside: dict[str, Spec], outside: dict[str, Spec]) -> set[str]:
-    """Return the hashes of all that specs in the cache depend on."""
-    found: set[str] = set()
+    """Return the hashes of all dependencies of specs in the cache."""
+    reached: set[str] = set()
     waiting = list(inside.values())
     while waiting:
         for edge in waiting.pop().dependencies or ():
-            if edge.hash not in found:
-                found.add(edge.hash)
+            if edge.hash not in reached:
+                reached.add(edge.hash)
                 waiting += [outside[edge.hash]] if edge.hash in outside else []
-    return found
+    return reached
 
 
 def as_pages_tell(state: State) -> State:
-    """Return what is left of a state where no dependencies and no recipes are stated."""
+    """Return the state that pages describe, without dependencies and recipes."""
     return State(
         replace(spec, dependencies=None, package_hash=None, namespace=None, spec_format=None)
         for spec in state.specs.values()
@@ -189,7 +191,7 @@ _BUILDS = st.builds(Build, **_FACTS, needs=_NEEDS)
 
 
 class Edit(NamedTuple):
-    """A new value of one fact of the build of a number, around the list, or of all of them."""
+    """A new value of one fact, of one build (by its number, modulo their count) or of all."""
 
     fact: str
     value: Any
@@ -210,7 +212,7 @@ _EDITS = st.builds(
 
 
 def edited(builds: list[Build], edit: Edit) -> list[Build]:
-    """Return the builds with an edit made; ``provider`` is what the first need is met by."""
+    """Return the builds after an edit; ``provider`` changes the build that meets the first need."""
     chosen = None if edit.number is None else edit.number % len(builds)
     return [
         _changed(build, edit) if chosen in (None, number) else build
@@ -221,7 +223,7 @@ def edited(builds: list[Build], edit: Edit) -> list[Build]:
 def _changed(build: Build, edit: Edit) -> Build:
     if edit.fact != "provider":
         return build._replace(**{edit.fact: edit.value})
-    first = [it._replace(number=edit.value) for it in build.needs[:1]]
+    first = [need._replace(number=edit.value) for need in build.needs[:1]]
     return build._replace(needs=(*first, *build.needs[1:]))
 
 
@@ -234,7 +236,7 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
         later = edited(later, edit)
     later = later + draw(st.lists(_BUILDS, max_size=1))
     cycles = draw(st.sampled_from((False, False, True)))
-    base, head = (state_of(it, cycles=cycles) for it in (builds, later))
+    base, head = (state_of(some, cycles=cycles) for some in (builds, later))
     of_pages = draw(st.sampled_from((*[""] * 7, "both", "base", "head")))
     if of_pages in ("both", "base"):
         base = as_pages_tell(base)
@@ -244,7 +246,7 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
 
 
 def _crowd(random: Random) -> tuple[State, State]:
-    """Return two states with many specs of one package, none in both, that differ in few facts."""
+    """Return two disjoint states with many specs of one package that differ in few facts."""
     differing = random.sample([*_CROWDED, "needs"], random.randint(1, 4))
     base, head = (
         state_of([_alike(random, differing, recipe) for _ in range(random.randint(2, 9))])
@@ -261,11 +263,11 @@ def _alike(random: Random, differing: Sequence[str], recipe: str) -> Build:
 
 
 crowds = seeded(_crowd)
-"""Draws of two states in which counterparts must be chosen among many."""
+"""Two states in which counterparts have to be chosen among many specs."""
 
 
 def _tower(random: Random) -> tuple[State, State]:
-    """Return two states of dozens of builds, each on some before it; a few of them are edited."""
+    """Return two states of dozens of builds that depend on earlier ones; a few are edited."""
     builds = []
     for number in range(random.randrange(10, 40)):
         facts = {name: random.choice(values) for name, values in _VALUES.items()}
@@ -274,7 +276,7 @@ def _tower(random: Random) -> tuple[State, State]:
     later = builds
     for _ in range(random.randrange(1, 6)):
         number = random.randrange(len(builds))
-        needs = tuple(it for it in later[number].needs if random.random() < 0.7)
+        needs = tuple(need for need in later[number].needs if random.random() < 0.7)
         choices = {name: random.choice(values) for name, values in _VALUES.items()}
         choices["needs"] = (*needs, _need(random, number))
         fact = random.choice([*_VALUES, *["needs"] * 5])
@@ -284,16 +286,16 @@ def _tower(random: Random) -> tuple[State, State]:
 
 
 def _need(random: Random, number: int) -> Need:
-    """Return a need of the build of a number that one of the few before it meets."""
+    """Return a need that one of the few builds before a number meets."""
     return Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
 
 
 towers = seeded(_tower)
-"""Draws of two states that are tall: what changes deep down is felt far above."""
+"""Two states with long chains of dependencies: changes affect specs far above."""
 
 
 def _users(random: Random) -> tuple[State, State]:
-    """Return two states with many specs of few packages, none in both, that use each other."""
+    """Return two disjoint states with many specs of few packages that depend on each other."""
     differing = random.sample(_CROWDED, random.randint(0, 2))
     base, head = (
         state_of(
@@ -311,4 +313,4 @@ def _users(random: Random) -> tuple[State, State]:
 
 
 users = seeded(_users)
-"""Draws of two states in which what uses candidates says which replaced which."""
+"""Two states in which the dependents of candidates determine the counterparts."""

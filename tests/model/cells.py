@@ -1,4 +1,4 @@
-"""Which packages are available where, cell by cell, and what rules say of it."""
+"""The availability of packages, cell by cell, and the rules about it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ class Cell(NamedTuple):
 
 
 class CellChange(NamedTuple):
-    """A cell that only one side has, and how many of its specs stand in it.
+    """A cell that only one side has, and its number of specs.
 
-    ``nearest`` are hashes of head; there are none for a cell that is gained.
+    ``nearest`` are hashes of head; a gained cell has none.
     """
 
     is_lost: bool
@@ -53,12 +53,12 @@ def values_of(spec: Spec, dimension: str) -> Collection[str]:
 
 
 def states_all(dimensions: Iterable[str], specs: Collection[Spec]) -> bool:
-    """Tell whether one of some specs, if there are any, has a value for each dimension."""
+    """Return whether, for each dimension, any of the specs has a value; True without specs."""
     return not specs or all(any(values_of(spec, by) for spec in specs) for by in dimensions)
 
 
 def cells(specs: Iterable[Spec], dimensions: Sequence[str]) -> Mapping[Cell, list[Spec]]:
-    """Return the specs of each cell; the value of a dimension that is named twice stands twice."""
+    """Return the specs of each cell; dimensions may be repeated."""
     by_cell: defaultdict[Cell, list[Spec]] = defaultdict(list)
     distinct = list(dict.fromkeys(dimensions))
     for spec in specs:
@@ -69,9 +69,9 @@ def cells(specs: Iterable[Spec], dimensions: Sequence[str]) -> Mapping[Cell, lis
 
 
 def coverage(base: State, head: State, dimensions: Sequence[str]) -> list[CellChange]:
-    """Return the cells that were lost or gained, by package and value by value.
+    """Return the lost and gained cells, by package and value by value.
 
-    Nothing is where a side has specs, but none that states a value of a dimension.
+    There are none if a side has specs, but none with a value of a dimension.
     """
     sides = base.specs.values(), head.specs.values()
     if not all(states_all(dimensions, specs) for specs in sides):
@@ -99,7 +99,7 @@ def _value_order(dimension: str, value: str) -> tuple[Any, ...]:
 def _nearest(
     cell: Cell, lost: Sequence[Spec], head: State, dimensions: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the specs of the package that head still has, those most like the cell first."""
+    """Return the specs of the package that head still has, those most similar to the cell first."""
     others = [fact for fact in _ALIKE if _DIMENSIONS.get(fact, fact) not in dimensions]
 
     def is_alike(spec: Spec, fact: str) -> bool:
@@ -121,13 +121,13 @@ def _nearest(
 # -- rules
 
 Keys = set[tuple[str, ...]]
-"""What rules find: packages, versions, hashes, stacks or cells."""
+"""The findings of rules: packages, versions, hashes, stacks or cells."""
 
 
 def in_scope(
     specs: Iterable[Spec], only: RuleSubject, matches: Callable[[Spec], bool]
 ) -> list[Spec]:
-    """Return the specs that a rule is about."""
+    """Return the specs to which a rule applies."""
     return [
         spec
         for spec in specs
@@ -139,10 +139,10 @@ def in_scope(
 
 
 def forbidden(
-    what: Forbidden, base: Sequence[Spec], head: Sequence[Spec], stack: str | None
+    event: Forbidden, base: Sequence[Spec], head: Sequence[Spec], stack: str | None
 ) -> Keys:
-    """Return what happened between the specs of base and of head that a rule is about."""
-    match what:
+    """Return the differences between the specs of base and of head that a rule forbids."""
+    match event:
         case Forbidden.PACKAGE_REMOVED:
             return _lost(base, head, lambda specs: {(spec.name,) for spec in specs})
         case Forbidden.VERSION_REMOVED:
@@ -157,22 +157,24 @@ def forbidden(
             return {
                 (name,)
                 for name in {spec.name for spec in base} & {spec.name for spec in head}
-                if package_kind(*([it for it in side if it.name == name] for side in (base, head)))
+                if package_kind(
+                    *([spec for spec in side if spec.name == name] for side in (base, head))
+                )
                 == "DOWNGRADED"
             }
         case Forbidden.HOLE:
-            raise ValueError("nothing that happened: see tests.model.questions")
+            raise ValueError("no difference: see tests.model.questions")
 
 
 def lost_cells(
     dimensions: Sequence[str], base: Sequence[Spec], head: Sequence[Spec], stack: str | None
 ) -> Keys:
-    """Return the cells that base has and head has not; of one stack, or of all."""
+    """Return the cells that base has and head lacks; of one stack, or of all."""
     return _lost(base, head, lambda specs: _of(specs, stack, dimensions))
 
 
 def _of(specs: Iterable[Spec], stack: str | None, dimensions: Sequence[str] = ("stack",)) -> Keys:
-    """Return the keys of cells; where one of the dimensions is the stack, those of one stack."""
+    """Return the keys of cells; if a dimension is the stack, only those of the given stack."""
     return {
         (cell.package, *cell.values)
         for cell in cells(specs, dimensions)

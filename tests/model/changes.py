@@ -1,4 +1,4 @@
-"""What changed between two states, and why, decided spec by spec as docs/causes.md says.
+"""The changes between two states, and their causes, decided spec by spec as docs/causes.md says.
 
 From top to bottom: the dependencies of two specs, their own facts, counterparts, reasons, causes.
 """
@@ -18,7 +18,7 @@ from tests.model.states import State, architecture_of, depends_on_compiler, dire
 
 
 class PairedEdges(NamedTuple):
-    """The dependencies of two specs: of both, of the one before alone, of the one after alone."""
+    """The dependencies of two specs: of both, of the first alone, of the second alone."""
 
     common: list[tuple[Dependency, Dependency]]
     lost: list[Dependency]
@@ -26,7 +26,7 @@ class PairedEdges(NamedTuple):
 
 
 def pair_edges(base: State, head: State, before: Spec, after: Spec) -> PairedEdges:
-    """Pair the dependencies of two specs; nothing is lost or gained where a side states none."""
+    """Pair the dependencies of two specs; none is lost or gained if a side states none."""
     paired = PairedEdges([], [], [])
     if before.dependencies is None or after.dependencies is None:
         return paired
@@ -59,7 +59,7 @@ def _dependencies(*specs: Spec) -> list[tuple[Dependency, ...]]:
 
 
 def _place(state: State, edge: Dependency) -> tuple[object, ...]:
-    """Return what several dependencies of one name and one set of types stand in the order of."""
+    """Return the sort key of dependencies with one name and one set of types."""
     node = state.nodes.get(edge.hash)
     version = (version_key(node.version), node.version) if node else ()
     return version, edge.hash, edge.virtuals
@@ -69,7 +69,7 @@ def _place(state: State, edge: Dependency) -> tuple[object, ...]:
 
 
 class Kind(Enum):
-    """Why a spec changed, in the order that decides which of several causes is the main one."""
+    """Why a spec changed, in the order that determines the main one of several causes."""
 
     VERSION = auto()
     RECIPE = auto()
@@ -87,11 +87,11 @@ class Kind(Enum):
 
 OF_NO_PACKAGE = (Kind.ARCHITECTURE, Kind.FORMAT)
 UNEXPLAINED = (*OF_NO_PACKAGE, Kind.UNKNOWN)
-"""What explains only what no other cause does."""
+"""Kinds that explain only differences without another cause."""
 
 
 class Cause(NamedTuple):
-    """Why specs changed: one thing that happened to one package."""
+    """Why specs changed: one event in one package."""
 
     kind: Kind
     package: str | None
@@ -100,12 +100,12 @@ class Cause(NamedTuple):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """What puts causes in the order of their names."""
+        """The sort key of causes by name."""
         return self.package or "", f"{self.kind.value:02}", self.before or "", self.after or ""
 
 
 class Apart:
-    """Tells what of two states in no common stack is for an architecture of one of them alone."""
+    """Decides which nodes belong to an architecture of one state alone, without a common stack."""
 
     def __init__(self, base: State, head: State) -> None:
         self._base, self._head = (
@@ -114,7 +114,7 @@ class Apart:
         self._is_any = not base.stacks & head.stacks
 
     def __call__(self, before: Spec | None, after: Spec | None) -> bool:
-        """Tell whether both nodes are."""
+        """Return whether both nodes do."""
         return (
             self._is_any
             and before is not None
@@ -128,9 +128,9 @@ ARCHITECTURE = ("platform", "operating_system", "target")
 
 
 def own_differences(before: Spec, after: Spec, *, apart: bool = False) -> list[str]:
-    """Return which facts of their own differ, in the order that names the cause.
+    """Return the facts of their own that differ, in the order that determines the cause.
 
-    What one of the two does not state does not differ, nor does the architecture of what is apart.
+    A fact that one of the two does not state is equal, and so is the architecture with ``apart``.
     """
     has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
     facts: dict[str, list[object]] = {
@@ -159,7 +159,7 @@ def _shape(spec: Spec) -> Counter[tuple[object, ...]] | None:
 
 
 def format_cause(before: Spec | None, after: Spec | None) -> Cause | None:
-    """Return the cause of two specs that were written in two formats; None for others."""
+    """Return the cause of two specs in two formats; None for others."""
     old, new = (spec.spec_format if spec else None for spec in (before, after))
     if old is None or new is None or old == new:
         return None
@@ -177,9 +177,9 @@ def architecture_cause(before: Spec | None, after: Spec | None) -> Cause | None:
 def own_causes(
     before: Spec, after: Spec, edges: PairedEdges, *, apart: bool = False
 ) -> list[Cause]:
-    """Return the causes that two specs are by themselves: those of the first fact that differs.
+    """Return the causes of the first fact that differs between two specs.
 
-    Only a change of dependencies can be several; they come in the order of their kinds.
+    Only a change of dependencies can have several, which are sorted by kind.
     """
     first = next(iter(own_differences(before, after, apart=apart)), None)
     package = after.name
@@ -220,7 +220,7 @@ def _dependency_causes(before: Spec, after: Spec, edges: PairedEdges) -> Iterato
 
 
 def _other_providers(edge: Dependency, spec: Spec) -> set[str]:
-    """Return the names of what else provides to a spec a virtual that this edge provides."""
+    """Return the names of the other providers of a virtual that this edge provides."""
     return {
         other.name
         for other in spec.dependencies or ()
@@ -229,7 +229,7 @@ def _other_providers(edge: Dependency, spec: Spec) -> set[str]:
 
 
 def _edge_causes(before: Spec, after: Spec) -> Iterator[Cause]:
-    """Yield the causes of edges that lead to the same, but not for the same types or virtuals."""
+    """Yield the causes of edges to the same specs with other types or virtuals."""
     for name in {edge.name for edge in after.dependencies or ()}:
         olds, news = (
             [(edge.types, edge.virtuals) for edge in edges if edge.name == name]
@@ -271,15 +271,15 @@ TIERS: tuple[tuple[Fact, ...], ...] = (
     (_version,),
     (),
 )
-"""What two counterparts have in common beside package and architecture, most first."""
+"""What counterparts have in common besides package and architecture, most first."""
 
 
 MAX_ROUNDS = 10
-"""How often counterparts are found anew with the votes of the last ones."""
+"""Maximum number of times that counterparts are chosen again, with the votes of the last ones."""
 
 
 class Tie(NamedTuple):
-    """How many specs of base and of head only their hashes decide on, and how many pairs."""
+    """The numbers of specs of base and of head, and of pairs, that only hashes decide."""
 
     num_base: int
     num_head: int
@@ -287,33 +287,30 @@ class Tie(NamedTuple):
 
 
 class Counterparts(NamedTuple):
-    """The hash in base of what each spec of head replaced, by its own hash, and ties.
-
-    ``ties`` have the hashes of either side.
-    """
+    """The counterpart in base of each spec of head, by hash, and ties by hash of either side."""
 
     pairs: dict[str, str]
     ties: dict[str, Tie]
 
 
 def counterparts(base: State, head: State) -> dict[str, str]:
-    """Return the hash in base of what each spec of head replaced, by its own hash."""
+    """Return the hash of the counterpart in base, by hash in head."""
     return counterparts_and_ties(base, head).pairs
 
 
 @lru_cache(maxsize=64)
 def counterparts_and_ties(base: State, head: State) -> Counterparts:
     """Return the counterparts of two states."""
-    found = _found(base, head, Counter())
+    current = _chosen(base, head, Counter())
     for _ in range(MAX_ROUNDS):
-        last, found = found, _found(base, head, votes(base, head, found.pairs))
-        if found == last:
+        last, current = current, _chosen(base, head, votes(base, head, current.pairs))
+        if current == last:
             break
-    return found
+    return current
 
 
 def votes(base: State, head: State, pairs: Mapping[str, str]) -> Counter[Pair]:
-    """Return how many counterparts depend on two specs, each by a name that it depends on once."""
+    """Return the number of counterparts that depend on two specs, each by a unique name."""
     return Counter(
         (used[0], now_used[0])
         for after, before in pairs.items()
@@ -332,11 +329,11 @@ def _uses_of_both(before: Spec, after: Spec) -> Iterator[tuple[list[str], list[s
         yield olds, news
 
 
-def _found(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
-    """Return the counterparts where pairs have these votes."""
+def _chosen(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
+    """Return the counterparts if pairs have these votes."""
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
-    found = Counterparts({}, {})
+    chosen = Counterparts({}, {})
     close = (_same_architecture, _common_stack, Apart(base, head))
     for is_close in close:
         for tier in TIERS:
@@ -348,17 +345,17 @@ def _found(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
                         pairs = _smallest_first(connected)
                         for before, after in pairs:
                             del removed[before], added[after]
-                            found.pairs[after] = before
+                            chosen.pairs[after] = before
                         if len(connected) > 1:
                             sides = [{pair[side] for pair in connected} for side in (0, 1)]
                             tie = Tie(len(sides[0]), len(sides[1]), len(pairs))
                             for digest in set.union(*sides):
-                                found.ties.setdefault(digest, tie)
-    return found
+                                chosen.ties.setdefault(digest, tie)
+    return chosen
 
 
 def _connected(pairs: Iterable[Pair]) -> list[set[Pair]]:
-    """Return the pairs apart that have no spec in common, not even by way of others."""
+    """Return groups of pairs that share specs, also indirectly."""
     groups: list[set[Pair]] = []
     for pair in pairs:
         common = [group for group in groups if any(set(pair) & set(other) for other in group)]
@@ -368,7 +365,7 @@ def _connected(pairs: Iterable[Pair]) -> list[set[Pair]]:
 
 
 def _smallest_first(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return pairs one to one, by the smallest hash in base, then the smallest one in head."""
+    """Return a one-to-one selection, by the smallest hash in base, then in head."""
     chosen: list[Pair] = []
     for before, after in sorted(pairs):
         if all(before != other and after != another for other, another in chosen):
@@ -398,9 +395,9 @@ def _by_common_key(
 def _most_alike_first(
     base: State, head: State, candidates: list[Candidate], votes: Counter[Pair]
 ) -> list[list[Pair]]:
-    """Return the hashes of candidates of one key, in lists of those that only hashes distinguish.
+    """Return the hashes of candidates of one key, in lists that only hashes distinguish.
 
-    Those with most votes come first, then the most alike.
+    Those with most votes come first, then the most similar ones.
     """
     pairs = [(before.hash, after.hash) for before, after in candidates]
     if len(candidates) < 2:
@@ -414,7 +411,7 @@ def _most_alike_first(
 
 
 def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> tuple[Any, ...]:
-    """Return what candidates with as many votes are sorted by, the most alike first."""
+    """Return the sort key of candidates with equal votes, the most similar ones first."""
     before, after = pair
     old, new = order[before.version], order[after.version]
     return (
@@ -429,13 +426,13 @@ def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> t
 
 
 def share(some: Set[Any], others: Set[Any]) -> float:
-    """Return how much of two sets is common: 1 where they are equal, even if empty."""
+    """Return the proportion of two sets that is common; 1 if they are equal, even if empty."""
     union = some | others
     return len(some & others) / len(union) if union else 1.0
 
 
 def _version_places(base: State, head: State, package: str) -> dict[str, int]:
-    """Return the place of each version of a package on either side, in Spack's order."""
+    """Return the rank of each version of a package on either side, in Spack's order."""
     specs = [*base.of_package(package), *head.of_package(package)]
     keys = sorted({(version_key(spec.version), spec.version) for spec in specs})
     return {version: place for place, (_, version) in enumerate(keys)}
@@ -447,7 +444,7 @@ def _version_places(base: State, head: State, package: str) -> dict[str, int]:
 def added_reasons(
     base: State, head: State, returned: Collection[str] = frozenset()
 ) -> dict[str, str]:
-    """Return the reason of each spec that head alone has; ``returned`` had been there before."""
+    """Return the reason of each added spec; ``returned`` are hashes of earlier revisions."""
     replaced = counterparts(base, head)
     apart = Apart(base, head)
     reasons: dict[str, str] = {}
@@ -460,23 +457,23 @@ def added_reasons(
         elif digest in returned:
             reasons[digest] = "returned"
         else:
-            reasons[digest] = f"new_{_what_is_missing(base, spec)}"
+            reasons[digest] = f"new_{_missing_part(base, spec)}"
     return reasons
 
 
 def removed_reasons(base: State, head: State) -> dict[str, str]:
-    """Return the reason of each spec that base alone has."""
+    """Return the reason of each removed spec."""
     replaced = set(counterparts(base, head).values())
     return {
         digest: "replaced"
         if digest in replaced
-        else f"{_what_is_missing(head, base.specs[digest])}_gone"
+        else f"{_missing_part(head, base.specs[digest])}_gone"
         for digest in base.specs.keys() - head.specs.keys()
     }
 
 
-def _what_is_missing(other: State, spec: Spec) -> str:
-    """Return the largest thing about a spec that the other side has not."""
+def _missing_part(other: State, spec: Spec) -> str:
+    """Return the largest property of a spec that the other side lacks."""
     of_package = other.of_package(spec.name)
     stacks = stacks_of(spec)
     if not of_package:
@@ -494,9 +491,9 @@ def _what_is_missing(other: State, spec: Spec) -> str:
 
 
 class Causes:
-    """Why specs are others than their counterparts, walked pair by pair of nodes.
+    """The causes of specs with counterparts, determined pair by pair of nodes.
 
-    ``counterparts`` has the hash in base of each spec of head that replaced one.
+    ``counterparts`` has the hash in base, by hash in head.
     """
 
     def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
@@ -550,7 +547,7 @@ class Causes:
         return {pair: self._reach(pair) for pair in self.below}
 
     def _reach(self, start: Pair) -> set[Pair]:
-        """Return the pairs below a pair; itself only where a cycle leads back to it."""
+        """Return the pairs below a pair, which include itself only in a cycle."""
         reached: set[Pair] = set()
         waiting = list(self.below[start])
         while waiting:
@@ -561,7 +558,7 @@ class Causes:
         return reached
 
     def _ends_without_cause(self, pair: Pair) -> bool:
-        """Tell whether no cause is at a pair, nor below it, and all below leads back to it."""
+        """Return whether no pair from here on has a cause, and all of them lead back here."""
         reached = self._reached[pair]
         return not any(self._own[below] for below in {pair, *reached}) and all(
             pair in self._reached[below] for below in reached
@@ -570,7 +567,7 @@ class Causes:
     # -- of one spec
 
     def own(self, pair: Pair) -> list[Cause]:
-        """Return the causes at a pair itself, the first of them the main one."""
+        """Return the causes at a pair itself, the main one first."""
         return self._own[pair]
 
     @cached_property
@@ -583,7 +580,7 @@ class Causes:
 
     @cached_property
     def num_involved(self) -> Counter[Cause]:
-        """How many specs each cause is involved in."""
+        """The number of specs that each cause is involved in."""
         return Counter(cause for causes in self.involved.values() for cause in causes)
 
     @cached_property
@@ -592,7 +589,7 @@ class Causes:
         return {digest: self._main(digest, pair) for digest, pair in self.starts.items()}
 
     def _main(self, digest: str, pair: Pair) -> Cause:
-        """Return the first cause of the spec's own, where facts of its own differ."""
+        """Return the first cause of the spec's own facts, or the cause involved in most specs."""
         own = [cause for cause in self._own[pair] if cause.kind not in UNEXPLAINED]
         return own[0] if own else self._most_involved(digest)
 
@@ -613,7 +610,7 @@ class Causes:
         return {digest for digest, causes in self.involved.items() if cause in causes}
 
     def together(self, cause: Cause) -> set[Cause]:
-        """Return the other causes that are involved in exactly the same specs."""
+        """Return the other causes that are involved in the same specs."""
         specs = self.involved_in(cause)
         others = self.num_involved.keys() - {cause}
         return {other for other in others if self.involved_in(other) == specs}
@@ -631,14 +628,14 @@ class Causes:
         return {self._head.specs[digest].name for digest in self.specs(cause)}
 
     def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
-        """Return of how many of some specs a cause is the main one, or involved; zero left out."""
+        """Return for each cause of some specs how many it is the main one of, and involved in."""
         num_specs = Counter(self.main[digest] for digest in digests if digest in self.main)
         lists = [self.involved[digest] for digest in digests if digest in self.involved]
         num_involved = Counter(cause for causes in lists for cause in causes)
         return {cause: (num_specs[cause], number) for cause, number in num_involved.items()}
 
     def facts(self, cause: Cause) -> list[str]:
-        """Return which facts of its own differ at the pair of least hashes that a cause is at."""
+        """Return the facts that differ at the pair of smallest hashes at which a cause is."""
         pair = min(pair for pair, causes in self._own.items() if cause in causes)
         before, after = self._nodes(pair)
         if not before or not after:
@@ -648,7 +645,7 @@ class Causes:
     # -- paths
 
     def distance(self, digest: str) -> int:
-        """Return how many steps lead from a spec to the nearest pair that is its main cause."""
+        """Return the number of steps from a spec to the nearest pair with its main cause."""
         cause = self.main[digest]
         steps, level = 0, {self.starts[digest]}
         while not any(cause in self._own[pair] for pair in level):
@@ -657,7 +654,7 @@ class Causes:
         return steps
 
     def is_shortest_path(self, digest: str, path: Iterable[Pair]) -> bool:
-        """Tell whether a chain of pairs leads from a spec to its main cause, the shortest way."""
+        """Return whether a path of pairs is a shortest one from a spec to its main cause."""
         chain = list(path)
         return (
             chain[:1] == [self.starts[digest]]

@@ -1,4 +1,4 @@
-"""The explanation of two states, in the model's terms: hashes in place of rows and numbers."""
+"""The explanation of two states in the model's terms: hashes instead of rows and numbers."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -37,7 +37,7 @@ _REASONS = tuple(SpecChangeReason)
 
 
 class Explained:
-    """The explanation of a comparison; ``returned`` are hashes that had been there before."""
+    """The explanation of a comparison; ``returned`` are hashes of earlier revisions."""
 
     def __init__(self, base: State, head: State, returned: frozenset[str] = frozenset()) -> None:
         self._base, self._head = frame_and_graph(base), frame_and_graph(head)
@@ -46,10 +46,10 @@ class Explained:
         self._changes = comparison.specs
         texts = self._head[0].hashes.texts
         self._rows = {digest: row for row, digest in enumerate(texts)}
-        self._returned = np.array([it in returned for it in texts], np.bool_)
+        self._returned = np.array([digest in returned for digest in texts], np.bool_)
 
     def reasons(self, kind: SpecChangeKind) -> dict[str, str]:
-        """Return the reasons of the specs that came, went or changed."""
+        """Return the reasons of the added, removed or changed specs."""
         codes = self._explanation.reasons(self._changes, self._returned).tolist()
         return {
             change.hash: _REASONS[code].value
@@ -58,7 +58,7 @@ class Explained:
         }
 
     def counterparts(self, kind: SpecChangeKind) -> dict[str, str]:
-        """Return the hashes of the counterparts of the specs that came, or went."""
+        """Return the hashes of the counterparts of the added, or removed, specs."""
         others = self._base[0] if kind is SpecChangeKind.ADDED else self._head[0]
         rows = self._explanation.counterpart_rows(self._changes).tolist()
         return {
@@ -83,7 +83,10 @@ class Explained:
     @cached_property
     def causes(self) -> list[Cause]:
         """All causes, those that explain most specs first."""
-        return [Cause(Kind[it.kind.name], it.package, it.before, it.after) for it in self._records]
+        return [
+            Cause(Kind[record.kind.name], record.package, record.before, record.after)
+            for record in self._records
+        ]
 
     @cached_property
     def _records(self) -> list[CauseRecord]:
@@ -91,29 +94,33 @@ class Explained:
 
     @property
     def num_specs(self) -> dict[Cause, int]:
-        """How many specs each cause is the main one of."""
+        """The number of specs that each cause is the main one of."""
         return self._by_cause("num_specs")
 
     @property
     def num_involved(self) -> dict[Cause, int]:
-        """How many specs each cause is involved in."""
+        """The number of specs that each cause is involved in."""
         return self._by_cause("num_involved")
 
     @property
     def packages(self) -> dict[Cause, set[str]]:
         """The packages of the specs that each cause is the main one of."""
-        return {it: set(names) for it, names in self._by_cause("packages").items()}
+        return {cause: set(names) for cause, names in self._by_cause("packages").items()}
 
     @property
     def together(self) -> dict[Cause, set[Cause]]:
         """The causes that are involved in the same specs as each."""
         numbers = self._by_cause("together")
-        return {it: {self.causes[other] for other in others} for it, others in numbers.items()}
+        return {
+            cause: {self.causes[other] for other in others} for cause, others in numbers.items()
+        }
 
     @property
     def facts(self) -> dict[Cause, list[str]]:
         """The names of the facts that differ where each cause is found."""
-        return {it: [fact.path for fact in facts] for it, facts in self._by_cause("facts").items()}
+        return {
+            cause: [fact.path for fact in facts] for cause, facts in self._by_cause("facts").items()
+        }
 
     def specs(self, *, involved: bool) -> dict[Cause, set[str]]:
         """Return the specs of head that each cause is the main one of, or is involved in."""
@@ -122,13 +129,15 @@ class Explained:
             for number in range(len(self.causes))
         ]
         texts = self._head[0].hashes.texts
-        return {it: {texts[row] for row in its} for it, its in zip(self.causes, rows, strict=True)}
+        return {
+            cause: {texts[row] for row in its} for cause, its in zip(self.causes, rows, strict=True)
+        }
 
     def _by_cause(self, name: str) -> dict[Cause, Any]:
-        values = [getattr(it, name) for it in self._records]
+        values = [getattr(record, name) for record in self._records]
         return dict(zip(self.causes, values, strict=True))
 
-    # -- of each spec that replaced another, and of the one that it did
+    # -- of specs with counterparts
 
     @cached_property
     def main(self) -> dict[str, Cause]:
@@ -149,21 +158,23 @@ class Explained:
         }
 
     def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
-        """Return of how many of some specs of head a cause is the main one, or involved."""
+        """Return for each cause of how many of some specs it is the main one, or involved."""
         rows = np.array([self._rows[digest] for digest in digests], np.int32)
         counts = self._explanation.causes.counted(rows)
-        return {self.causes[it.number]: (it.num_specs, it.num_involved) for it in counts}
+        return {
+            self.causes[count.number]: (count.num_specs, count.num_involved) for count in counts
+        }
 
     @cached_property
     def paths(self) -> dict[str, list[Pair]]:
-        """The chain of nodes that leads from each spec of head to its main cause."""
-        return {it: self.path(it) for it in self.counterparts(SpecChangeKind.ADDED)}
+        """The path of nodes from each spec of head to its main cause."""
+        return {digest: self.path(digest) for digest in self.counterparts(SpecChangeKind.ADDED)}
 
     def path(self, digest: str) -> list[Pair]:
-        """Return the chain of nodes that leads from a spec to its main cause."""
+        """Return the path of nodes from a spec to its main cause."""
         return [
-            (_hash(*self._base, it.base_node), _hash(*self._head, it.head_node))
-            for it in self._explanation.causes.path(self._rows[digest])
+            (_hash(*self._base, step.base_node), _hash(*self._head, step.head_node))
+            for step in self._explanation.causes.path(self._rows[digest])
         ]
 
 

@@ -1,4 +1,4 @@
-"""The history of hashes and packages: every content of a series, walked as sets of specs."""
+"""The history of hashes and packages: every content of a series, as sets of specs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ CHANGE_ROWS = pa.schema(
 
 
 class Past:
-    """The revisions of a history and all of what they hold, by digest."""
+    """The revisions of a history and their specs, by digest."""
 
     def __init__(self, history: History, contents: Mapping[str, Sequence[Spec]]) -> None:
         self.history = history
@@ -69,7 +69,7 @@ class Past:
         return self.contents[pair.head].get(digest) or self.contents[pair.base][digest]
 
     def rows(self, pairs: Sequence[Pair] | None = None) -> pa.Table:
-        """Return the rows that the table ``changes`` has of the pairs; of all by default."""
+        """Return the rows of the table ``changes`` for the pairs; of all by default."""
         rows = []
         for pair in self.history.pairs if pairs is None else pairs:
             reasons = self._reasons(pair)
@@ -89,20 +89,20 @@ class Past:
         return pa.Table.from_pylist(rows, CHANGE_ROWS)
 
     def comparisons(self) -> pa.Table:
-        """Return the rows that the table ``comparisons`` has of all pairs."""
+        """Return the rows of the table ``comparisons`` for all pairs."""
         return comparisons_table(map(self.kept, self.history.pairs), "cachelog", None)
 
     def packages(self, pair: Pair) -> tuple[PackageCounts, ...]:
-        """Return what is kept of the packages of a pair."""
+        """Return the stored changes of the packages of a pair."""
         return self.kept(pair).packages
 
     def compared(self, pair: Pair) -> Comparison:
-        """Return what cachelog compares of a pair."""
+        """Return cachelog's comparison of a pair."""
         base, head = map(self._side, pair)
         return Comparison(base.frame, head.frame)
 
     def kept(self, pair: Pair) -> StoredChanges:
-        """Return what is kept of a pair, as an import keeps it."""
+        """Return the stored changes of a pair, as an import computes them."""
         return changes_to_store(*map(self._side, pair))
 
     def counts(self, pair: Pair) -> PairCounts:
@@ -126,7 +126,7 @@ class Past:
         )
 
     def package_kinds(self, pair: Pair) -> dict[str, str]:
-        """Return what became of each package that changed."""
+        """Return the kind of change of each changed package."""
         names = {spec.name for digest in pair for spec in self.contents[digest].values()}
         kinds = {name: self._package_kind(pair, name) for name in names}
         return {name: kind for name, kind in kinds.items() if kind is not None}
@@ -134,31 +134,33 @@ class Past:
     def _package_kind(self, pair: Pair, name: str) -> str | None:
         return package_kind(*(self._states[digest].of_package(name) for digest in pair))
 
-    # -- through time
+    # -- of series
 
     def specs_of(self, revision: RevisionInfo) -> dict[str, Spec]:
-        """Return what a revision holds, by hash."""
+        """Return the specs of a revision, by hash."""
         return self.contents[revision.digest]
 
     def reason(self, step: Neighbours, text: str) -> SpecChangeReason:
-        """Return why a hash changed, asking all that stood earlier in the series."""
+        """Return why a hash changed, with regard to all earlier revisions of the series."""
         reason = self._reasons(step.pair)[text]
         is_added = text in self.specs_of(step.head) and (
             step.base is None or text not in self.specs_of(step.base)
         )
         earlier = self.history.earlier(step.head)
-        was_there = any(text in self.specs_of(it) for it in earlier)
+        was_there = any(text in self.specs_of(revision) for revision in earlier)
         if is_added and was_there and reason not in _TOOK_A_PLACE:
             return SpecChangeReason.RETURNED
         return reason
 
     def reasons(self, step: Neighbours) -> dict[str, SpecChangeReason]:
-        """Return why each hash changed, asking all that stood earlier in the series."""
+        """Return why each hash changed, with regard to all earlier revisions of the series."""
         return {text: self.reason(step, text) for text in self._reasons(step.pair)}
 
     def hash_history(self, text: str) -> HashHistory | None:
-        """Return the history of a hash; None where no revision has it."""
-        having = [it for it in self.history.revisions if text in self.specs_of(it)]
+        """Return the history of a hash; None if no revision has it."""
+        having = [
+            revision for revision in self.history.revisions if text in self.specs_of(revision)
+        ]
         if not having:
             return None
         spec = self.specs_of(having[0])[text]
@@ -174,7 +176,7 @@ class Past:
         for place, there in enumerate(is_there):
             if not there or (place and is_there[place - 1]):
                 continue
-            after = [it for it in range(place, len(steps)) if not is_there[it]]
+            after = [step for step in range(place, len(steps)) if not is_there[step]]
             gone = after[0] if after else None
             span = Span(
                 series=series,
@@ -192,8 +194,8 @@ class Past:
     ) -> list[CellSpan]:
         """Return the spans in which a series has specs of a package in a cell.
 
-        Of a stack, revisions that do not list stacks count as if they were not there. Why specs
-        went is what the revision after the last that counts says of them.
+        For a stack, revisions that do not list stacks are ignored. Reasons are those of the first
+        later revision without specs in the cell.
         """
         spans: list[CellSpan] = []
         before: list[str] = []
@@ -218,17 +220,17 @@ class Past:
         return spans
 
     def holding(self, hashes: Sequence[str], series: str | None = None) -> list[RevisionInfo]:
-        """Return the revisions that hold all of the hashes, newest first."""
+        """Return the revisions that contain all of the hashes, newest first."""
         return [
-            it
-            for it in self.history.select(series=series)
-            if self.specs_of(it).keys() >= set(hashes)
+            revision
+            for revision in self.history.select(series=series)
+            if self.specs_of(revision).keys() >= set(hashes)
         ]
 
     def package_timeline(self, name: str, series: str) -> PackageTimeline | None:
-        """Return the timeline of a package; None where no revision of the series has it."""
+        """Return the timeline of a package; None if no revision of the series has it."""
         steps = self.history.neighbours(series)
-        having = [it.head for it in steps if self._of_package(it.head, name)]
+        having = [step.head for step in steps if self._of_package(step.head, name)]
         if not having:
             return None
         entries = [self._entry(step, name) for step in steps]
@@ -237,7 +239,7 @@ class Past:
             series=series,
             first_seen=having[0],
             last_seen=having[-1],
-            entries=tuple(it for it in reversed(entries) if it),
+            entries=tuple(entry for entry in reversed(entries) if entry),
         )
 
     def all_packages(self) -> dict[str, CatalogPackage]:
@@ -245,12 +247,12 @@ class Past:
         first = self.history.main_series
         series = sorted(self.history.series_names, key=lambda name: name != first)
         names = {spec.name for specs in self.contents.values() for spec in specs.values()}
-        found = {name: [it for one in series if (it := self._in(one, name))] for name in names}
-        return {name: CatalogPackage(name, tuple(found[name])) for name in sorted(names)}
+        packages = {name: [it for one in series if (it := self._in(one, name))] for name in names}
+        return {name: CatalogPackage(name, tuple(packages[name])) for name in sorted(names)}
 
     def _in(self, series: str, name: str) -> PackageInSeries | None:
         heads = [step.head for step in self.history.neighbours(series)]
-        having = [place for place, it in enumerate(heads) if self._of_package(it, name)]
+        having = [place for place, revision in enumerate(heads) if self._of_package(revision, name)]
         if not having:
             return None
         last = heads[having[-1]]
@@ -284,7 +286,7 @@ class Past:
         return PackageEntry(
             base=step.base,
             head=step.head,
-            # What is kept of the past has no architectures: versions alone tell.
+            # The stored history has no architectures, only versions.
             kind=PackageChangeKind[
                 str(
                     kind_by_versions(
@@ -302,4 +304,6 @@ class Past:
 
 
 def _newest_first(versions: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(versions, key=lambda it: (version_key(it), it), reverse=True))
+    return tuple(
+        sorted(versions, key=lambda version: (version_key(version), version), reverse=True)
+    )

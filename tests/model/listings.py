@@ -1,4 +1,4 @@
-"""What the API must answer, worked out from plain lists of records in the most obvious way."""
+"""Expected results of the API, computed from plain lists of records in the most obvious way."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from snapshots.spack.versions import version_key
 Json = dict[str, Any]
 
 PLAIN_FACTS = [name for name in SPEC_FACTS if name != "dependencies"]
-"""The facts of a spec that are a field without arguments."""
+"""The facts of a spec that are fields without arguments."""
 
 # -- specs
 
 
 def own_order(specs: Iterable[Spec]) -> list[Spec]:
-    """Return the specs by package, newest version first, by hash."""
+    """Return the specs by package, newest version first, then by hash."""
     by_hash = sorted(specs, key=lambda spec: spec.hash)
     newest_first = sorted(by_hash, key=lambda spec: _age(spec.version), reverse=True)
-    # Sorting backwards keeps equal ones in order, so hashes still rise within a version.
+    # Sorting in reverse is stable, so hashes are ascending within a version.
     return sorted(newest_first, key=lambda spec: spec.name)
 
 
@@ -53,13 +53,13 @@ LISTED: Mapping[str, Callable[[Spec], str]] = {
 
 
 def matches(spec: Spec, conditions: Json) -> bool:
-    """Tell whether a spec meets a SpecFilter; variants and compilers in canonical spelling."""
+    """Return whether a spec meets a SpecFilter; variants and compilers in canonical form."""
     for name, value in conditions.items():
         if value is None:
             continue
         if name in LISTED and LISTED[name](spec) not in value:
             return False
-        if name == "compilers" and not _built_with(spec, value):
+        if name == "compilers" and not _has_compiler(spec, value):
             return False
         if name == "stacks" and not set(spec.stacks) & set(value):
             return False
@@ -73,7 +73,7 @@ def matches(spec: Spec, conditions: Json) -> bool:
 
 
 def spec_json(spec: Spec) -> Json:
-    """Return a spec with every field that is a value."""
+    """Return a spec with all scalar fields."""
     values = {name: getattr(spec, name) for name in PLAIN_FACTS}
     facts = {
         to_camel_case(name): list(value) if isinstance(value, tuple) else value
@@ -82,10 +82,10 @@ def spec_json(spec: Spec) -> Json:
     return {**facts, "versions": [spec.version], "short": spec.short}
 
 
-def _built_with(spec: Spec, wanted: Sequence[str]) -> bool:
+def _has_compiler(spec: Spec, compilers: Sequence[str]) -> bool:
     if spec.compiler is None:
         return False
-    return bool({spec.compiler, spec.compiler.split("@")[0]} & set(wanted))
+    return bool({spec.compiler, spec.compiler.split("@")[0]} & set(compilers))
 
 
 def _age(version: str) -> Any:
@@ -124,7 +124,7 @@ def facets_json(specs: Sequence[Spec]) -> Json:
 
 
 def coverage_json(specs: Iterable[Spec]) -> list[Json]:
-    """Return how many specs of a package each version has in each stack, root left out."""
+    """Return the number of specs of a package in each version and stack, without root."""
     counted = Counter(
         (spec.version, stack) for spec in specs for stack in spec.stacks if stack != ROOT_STACK
     )
@@ -133,19 +133,19 @@ def coverage_json(specs: Iterable[Spec]) -> list[Json]:
 
 
 def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
-    """Return who needs a package's specs, those with most specs first; None: nothing is stated."""
+    """Return the dependents of a package, those with most specs first; None if none is stated."""
     if all(spec.dependencies is None for spec in specs):
         return None
     hashes = {spec.hash for spec in specs if spec.name == name}
     counted = Counter(
-        spec.name for spec in specs if hashes & {it.hash for it in spec.dependencies or ()}
+        spec.name for spec in specs if hashes & {edge.hash for edge in spec.dependencies or ()}
     )
-    ordered = sorted(counted, key=lambda it: (-counted[it], it))
-    return [{"name": it, "numSpecs": counted[it]} for it in ordered]
+    ordered = sorted(counted, key=lambda name: (-counted[name], name))
+    return [{"name": name, "numSpecs": counted[name]} for name in ordered]
 
 
 def package_json(name: str, specs: Sequence[Spec]) -> Json:
-    """Return a package with every field that is a value, and what of it there is."""
+    """Return a package with all scalar fields and its values."""
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
     stacks = values["stacks"] if num_stacks(specs) is not None else None
@@ -170,18 +170,18 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
 
 
 def num_stacks(specs: Iterable[Spec]) -> int | None:
-    """Return how many stacks a revision has but root; None where it states none."""
+    """Return the number of stacks of a revision without root; None if it states none."""
     stacks = {stack for spec in specs for stack in spec.stacks} - {ROOT_STACK}
     return len(stacks) if stacks or not specs else None
 
 
 def stack_nodes(names: Sequence[str] | None) -> list[Json] | None:
-    """Return stacks by their names as objects."""
+    """Return stacks as objects with their names."""
     return None if names is None else [{"name": name} for name in names]
 
 
 def stack_json(name: str, specs: Iterable[Spec]) -> Json:
-    """Return a stack with every field that is a value."""
+    """Return a stack with all scalar fields."""
     mine = in_stack(specs, name)
     return {
         "name": name,
@@ -213,13 +213,13 @@ def in_stack(specs: Iterable[Spec], stack: str) -> list[Spec]:
 
 
 def total_size(specs: Iterable[Spec]) -> int | None:
-    """Return the sum of the known sizes; None where none is known."""
+    """Return the sum of the known sizes; None if none is known."""
     sizes = [spec.size for spec in specs if spec.size is not None]
     return sum(sizes) if sizes else None
 
 
 def size_delta(before: Sequence[Spec], after: Sequence[Spec]) -> int | None:
-    """Return by how much the size rose; None where there are specs, but no size is known."""
+    """Return the increase of the size; None if a side has specs, but no known size."""
     sizes = [total_size(side) if side else 0 for side in (before, after)]
     return None if None in sizes else sizes[1] - sizes[0]  # type: ignore[operator]
 
@@ -250,7 +250,7 @@ def _plain(spec: Spec, path: str) -> Any:
 
 
 def package_kind(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
-    """Return what became of a package; None where nothing did."""
+    """Return the kind of change of a package; None if it is unchanged."""
     kind = kind_by_versions(before, after)
     if kind != "DOWNGRADED":
         return kind
@@ -271,7 +271,7 @@ def _newest_by_place(specs: Sequence[Spec]) -> dict[object, Any]:
 
 
 def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
-    """Return what became of a package as far as its versions say; None where nothing did."""
+    """Return the kind of change of a package by versions alone; None if it is unchanged."""
     if not before or not after:
         return "ADDED" if after else "REMOVED"
     newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]
@@ -283,8 +283,3 @@ def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | Non
     if old.keys() != new.keys():
         return "REBUILT"
     return "CHANGED" if any(changed_fields(old[key], new[key]) for key in old) else None
-
-
-def by_name(values: Iterable[str]) -> list[str]:
-    """Return names as people sort them."""
-    return sorted(values, key=natural_key)

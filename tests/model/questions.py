@@ -1,4 +1,4 @@
-"""Questions of one state, answered once more: naively, over records, sets and dictionaries."""
+"""Naive answers to queries of one state, over records, sets and dictionaries."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ INSTALLED = {"link", "run"}
 
 
 def reached(state: State, digest: str, types: Collection[str] = ()) -> set[str]:
-    """Return the hashes that one leads to, itself left out; by edges of some types, if given."""
+    """Return the hashes that a spec depends on, by edges of some types if given."""
     seen: set[str] = set()
     waiting = [digest]
     while waiting:
@@ -25,7 +25,7 @@ def reached(state: State, digest: str, types: Collection[str] = ()) -> set[str]:
 
 
 def is_external(spec: Spec | None) -> bool:
-    """Tell whether a spec is external, as far as its source states it."""
+    """Return whether a spec is external, according to its source."""
     if spec is None:
         return False
     return spec.external_path is not None or spec.external_modules is not None
@@ -42,7 +42,7 @@ def holes(state: State, digests: Collection[str] | None = None) -> dict[str, set
 
 
 def whole(state: State) -> set[str]:
-    """Return the specs that can be installed from the cache alone, as far as it is known."""
+    """Return the specs that can be installed from the cache alone."""
     affected = set().union(*holes(state).values())
     unknown = {digest for digest, spec in state.specs.items() if spec.dependencies is None}
     return {
@@ -53,14 +53,14 @@ def whole(state: State) -> set[str]:
 
 
 def names(state: State) -> dict[str, str]:
-    """Return the package of each hash, of those that stand in edges alone, too."""
+    """Return the package of each hash, also of those that only edges name."""
     edges = [edge for spec in state.nodes.values() for edge in spec.dependencies or ()]
     of_edges = {edge.hash: edge.name for edge in edges}
     return of_edges | {digest: spec.name for digest, spec in state.nodes.items()}
 
 
 def rebuilt(state: State, packages: Collection[str]) -> set[str]:
-    """Return the specs in the cache that would be built again if packages changed."""
+    """Return the specs in the cache that a change of the packages would rebuild."""
     package_of = names(state)
     return {
         digest
@@ -70,7 +70,7 @@ def rebuilt(state: State, packages: Collection[str]) -> set[str]:
 
 
 def impacts(state: State) -> Counter[str]:
-    """Return how many specs each package's change would build again; none has none."""
+    """Return the number of specs that a change of each package would rebuild, if any."""
     package_of = names(state)
     counts: Counter[str] = Counter()
     for digest in state.specs:
@@ -82,7 +82,7 @@ def impacts(state: State) -> Counter[str]:
 
 
 def twins(state: State, digests: Collection[str] | None = None) -> dict[str, list[str]]:
-    """Return the other twins of each that is the first of its group, by hash."""
+    """Return the other twins of each first of its group, by hash."""
     groups: dict[object, list[str]] = {}
     for digest in state.specs if digests is None else digests:
         spec = state.specs[digest]
@@ -101,14 +101,14 @@ def twins(state: State, digests: Collection[str] | None = None) -> dict[str, lis
 
 
 def causes_of_twins(state: State, groups: Mapping[str, list[str]]) -> Causes:
-    """Return why the others are not the first of their groups."""
+    """Return the causes of the differences between twins and the first of their group."""
     return Causes(
         state, state, {other: first for first, others in groups.items() for other in others}
     )
 
 
 def joined(causes: Causes, group: Collection[str]) -> set[str]:
-    """Return the other twins that would be one with their first if the twins of a group were."""
+    """Return the twins that would equal their first if the twins of a group did."""
 
     @cache
     def is_one(pair: tuple[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""The indexes of a real Spack."""
+"""Indexes of a real build cache."""
 
 import json
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ def history() -> Path:
 
 
 def dates() -> list[str]:
-    """Return the dates that there are indexes of, oldest first."""
-    return sorted(it.name for it in history().iterdir() if it.is_dir())
+    """Return the dates of the indexes, oldest first."""
+    return sorted(folder.name for folder in history().iterdir() if folder.is_dir())
 
 
 @cache
 def index_of(date: str, stack: str, *, in_format_6: bool) -> bytes:
-    """Return an index, as it is or as a Spack that writes format 6 of specs has it."""
+    """Return an index, unchanged or in format 6 of specs."""
     data = (history() / date / stack / "index.json").read_bytes()
     return json.dumps(rehashed(json.loads(data))[0]).encode() if in_format_6 else data
 
@@ -42,13 +42,13 @@ def _specs_of(date: str, stack: str, *, in_format_6: bool) -> IndexSpecs:
 
 
 def records(date: str, stacks: Sequence[str] = STACKS, *, in_format_6: bool = False) -> Records:
-    """Return what the indexes of some stacks hold together, as a tag of them would."""
+    """Return the specs of the indexes of some stacks, as those of one tag."""
     inside: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
     for stack in stacks:
         specs = _specs_of(date, stack, in_format_6=in_format_6)
         outside |= specs.outside
         for digest, spec in specs.in_cache.items():
-            known = inside.get(digest, spec).stacks
-            inside[digest] = replace(spec, stacks=tuple(sorted({*known, stack, "root"})))
-    return list(inside.values()), [it for it in outside.values() if it.hash not in inside]
+            stacks = inside.get(digest, spec).stacks
+            inside[digest] = replace(spec, stacks=tuple(sorted({*stacks, stack, "root"})))
+    return list(inside.values()), [spec for spec in outside.values() if spec.hash not in inside]

@@ -1,4 +1,4 @@
-"""One side of a comparison as plain records, and what follows from one side alone."""
+"""One side of a comparison as plain records, and properties of one side alone."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -9,13 +9,13 @@ from snapshots.spack.names import ROOT_STACK
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 
 Item = tuple[str, str | None] | tuple[str, str | None, frozenset[str]]
-"""A name and a version, and variants where they count."""
+"""A name and a version, and variants if they are compared."""
 
 
 class State:
-    """The specs of a revision by their hashes, and those outside of it that its source states.
+    """The specs of a revision by hash, and those outside of it that its source states.
 
-    ``nodes`` has both; a hash that stands in an edge alone is in neither.
+    ``nodes`` has both, but no hashes that only edges name.
     """
 
     def __init__(self, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
@@ -27,7 +27,7 @@ class State:
         self._below: dict[str, frozenset[Item]] = {}
 
     def __repr__(self) -> str:
-        """Return how to make the state, for a test that fails on it."""
+        """Return the constructor call, for failing tests."""
         outside = [spec for digest, spec in self.nodes.items() if digest not in self.specs]
         return f"State({[*self.specs.values()]}, {outside})"
 
@@ -46,10 +46,10 @@ class State:
         return bool(self.stacks) or not self.specs
 
     def below(self, spec: Spec, *, with_variants: bool = False) -> frozenset[Item]:
-        """Return name and version of all that a spec depends on, however far, itself left out.
+        """Return name and version of all dependencies of a spec, direct or indirect.
 
-        The version of what is not stated is None. With variants, these stand third, but not of a
-        compiler that is not a dependency.
+        The version of an unstated spec is None. With variants, these come third, except for a
+        compiler that is no dependency.
         """
         if spec.hash not in self._below:
             self._below[spec.hash] = frozenset(self._items_below(spec))
@@ -82,27 +82,27 @@ def stacks_of(spec: Spec) -> set[str]:
 
 
 def architecture_of(spec: Spec) -> tuple[str, str, str]:
-    """Return what a spec was built for."""
+    """Return the architecture of a spec."""
     return spec.platform, spec.operating_system, spec.target
 
 
 def depends_on_compiler(spec: Spec) -> bool:
-    """Tell whether a compiler is among the dependencies of a spec."""
+    """Return whether a compiler is among the dependencies of a spec."""
     return any(map(is_to_compiler, spec.dependencies or ()))
 
 
 def has_own_compiler(spec: Spec) -> bool:
-    """Tell whether a spec has a compiler that is not one of its dependencies."""
+    """Return whether a spec has a compiler that is not one of its dependencies."""
     return spec.compiler is not None and not depends_on_compiler(spec)
 
 
 def is_to_compiler(edge: Dependency) -> bool:
-    """Tell whether an edge leads to what compiles the spec."""
+    """Return whether an edge leads to the compiler of the spec."""
     return "build" in edge.types and not LANGUAGES.isdisjoint(edge.virtuals)
 
 
 def direct_names(spec: Spec) -> frozenset[str]:
-    """Return the names of what a spec depends on; of its compiler, too, where that is a fact."""
+    """Return the names of the direct dependencies, and of a compiler that is none of them."""
     names = {edge.name for edge in spec.dependencies or ()}
     if has_own_compiler(spec):
         names.add(str(spec.compiler).partition("@")[0])
