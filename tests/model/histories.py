@@ -247,8 +247,11 @@ class Past:
         first = self.history.main_series
         series = sorted(self.history.series_names, key=lambda name: name != first)
         names = {spec.name for specs in self.contents.values() for spec in specs.values()}
-        packages = {name: [it for one in series if (it := self._in(one, name))] for name in names}
-        return {name: CatalogPackage(name, tuple(packages[name])) for name in sorted(names)}
+        packages = {name: [self._in(one, name) for one in series] for name in sorted(names)}
+        return {
+            name: CatalogPackage(name, tuple(filter(None, of_name)))
+            for name, of_name in packages.items()
+        }
 
     def _in(self, series: str, name: str) -> PackageInSeries | None:
         heads = [step.head for step in self.history.neighbours(series)]

@@ -120,7 +120,7 @@ def test_unreadable_last_commit(table: str, damage: str, two_states: Path, tmp_p
     """The error names the remedy, which drops it; earlier revisions remain."""
     catalog = copied(two_states, tmp_path)
     log_folder = tmp_path / table / "_delta_log"
-    last = f"{max(int(it.stem) for it in log_folder.glob('*.json')) + 1:020}.json"
+    last = f"{max(int(file.stem) for file in log_folder.glob('*.json')) + 1:020}.json"
     (log_folder / last).write_bytes(DAMAGES[damage])
     damaged = [finding for finding in verify(catalog.location).findings if finding.is_damage]
     assert damaged

@@ -261,11 +261,11 @@ def break_log(catalog: Catalog) -> None:
     ("damage", "pattern"),
     [
         (
-            lambda it: flip(content_file(it)),
+            lambda catalog: flip(content_file(catalog)),
             "does not have the bytes that were written.*import the same again",
         ),
         (
-            lambda it: content_file(it).unlink(),
+            lambda catalog: content_file(catalog).unlink(),
             "content [0-9a-f]{12}: is damaged.*import the same again",
         ),
         (replace_by_folder, "content [0-9a-f]{12}: .* is not a file; try again"),
@@ -274,24 +274,27 @@ def break_log(catalog: Catalog) -> None:
         (write_twice, "1 hashes appear in it twice; remove its revisions"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
-            lambda it: rewrite_row(it, num_specs=7),
+            partial(rewrite_row, num_specs=7),
             "revision develop of 2025-02-14: its row says num_specs 7, its content has 13; remove",
         ),
-        (lambda it: rewrite_row(it, num_packages=1), "num_packages 1, its content has 7"),
-        (lambda it: rewrite_row(it, num_stacks=9), "num_stacks 9, its content has 1"),
-        (lambda it: rewrite_row(it, total_size=5), "total_size 5, its content has None"),
+        (partial(rewrite_row, num_packages=1), "num_packages 1, its content has 7"),
+        (partial(rewrite_row, num_stacks=9), "num_stacks 9, its content has 1"),
+        (partial(rewrite_row, total_size=5), "total_size 5, its content has None"),
         (
-            lambda it: flip(Path(table(it, "changes").file_uris()[0])),
+            lambda catalog: flip(Path(table(catalog, "changes").file_uris()[0])),
             "history: changes/.*does not have the bytes.*cachelog history fill",
         ),
         (lose_changes, r"history: .*\.\..*: its changes are missing; remove the tables"),
         (
-            lambda it: table(it, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
+            lambda catalog: table(catalog, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
             "history: .*: its changes do not lead from the one to the other",
         ),
-        (lambda it: table(it, "hashes").delete(OF_HASH), "history: 1 hashes that changes has are"),
         (
-            lambda it: table(it, "hashes").update({"name": "'other'"}, predicate=OF_HASH),
+            lambda catalog: table(catalog, "hashes").delete(OF_HASH),
+            "history: 1 hashes that changes has are",
+        ),
+        (
+            lambda catalog: table(catalog, "hashes").update({"name": "'other'"}, predicate=OF_HASH),
             "history: 1 hashes that changes has are missing in hashes",
         ),
         (
@@ -299,7 +302,7 @@ def break_log(catalog: Catalog) -> None:
             r"log of specs: .*\d+.json is not a commit of a Delta table; .* else restore it",
         ),
         (
-            lambda it: Path(table(it, "revisions").file_uris()[0]).unlink(),
+            lambda catalog: Path(table(catalog, "revisions").file_uris()[0]).unlink(),
             "revisions: .*No such file.*; restore it from a copy",
         ),
     ],
@@ -309,7 +312,7 @@ def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: st
     damage(catalog)
     verified = verify(catalog.location)
     assert not verified.is_sound
-    texts = [str(it) for it in verified.findings if it.is_damage]
+    texts = [str(finding) for finding in verified.findings if finding.is_damage]
     assert any(re.search(pattern, text) for text in texts), texts
     assert all(text.count("; remove the tables") <= 1 for text in texts)
 

@@ -113,15 +113,15 @@ def check_packages(series: Series) -> None:
 def check_costs(series: Series) -> None:
     """Check the number of specs of each cause whose cost is known."""
     names = sorted({spec.name for state in series.states for spec in state.specs.values()})[::2]
-    known: Counter[str | None] = Counter()
+    num_with_cost: Counter[str | None] = Counter()
     for number, model in series.models.items():
         head = series.states[number]
         for cause in model.num_involved:
             of_specs = [head.specs[digest].name for digest in model.specs(cause)]
-            known[cause.package] += sum(name in names for name in of_specs)
+            num_with_cost[cause.package] += sum(name in names for name in of_specs)
     costs = Costs(rows(*((None, name, 2.0, 0.5) for name in names), unit="eur"))
     for summed in series.causes().summed([PACKAGE], costs=costs):
-        number = known[summed.package]
+        number = num_with_cost[summed.package]
         assert summed.build_cost == BuildCost(
             2 * number if number else None,
             number / 2 if number else None,

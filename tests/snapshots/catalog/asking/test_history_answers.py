@@ -127,7 +127,7 @@ def test_causes_of_packages(whole: Catalog) -> None:
     assert [(cause.before, cause.after, count) for cause, count in causes] == [("2", "3", 1)]
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda it: it.about.value)
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.about.value)
 def test_answers_are_cached(
     whole: Catalog, topic: HistoryTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """Return a catalog with two contents, for tests that only read it."""
     catalog = Catalog(str(tmp_path_factory.mktemp("catalog")))
     states = [[full_spec("1")], [full_spec("1"), a_spec("2")]]
-    catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
+    catalog.publish([a_snapshot(specs, taken_at=day(len(specs))) for specs in states])
     return catalog
 
 
