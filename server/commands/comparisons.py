@@ -130,7 +130,7 @@ def _diff_sides(
     document = partial(comparisons.difference_document, compared)
     lines = comparisons.difference_lines(compared, stat=stat)
     console.say_result(document, lines)
-    return bool(compared.reported)
+    return bool(len(compared.changes.specs))
 
 
 def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -> bool:
@@ -193,7 +193,9 @@ def why_command(
         # Name the argument as the user entered it. A single word may be intended as a revision.
         hint = "" if refs else "; to compare revisions, write BASE HEAD, or BASE..HEAD"
         raise InvalidArgument("PACKAGE", error.reason + hint) from None
-    changes = (compared.change_of(subject),) if subject and is_hash else compared.reported
+    changes = compared.changes.specs
+    if subject and is_hash:
+        changes = comparisons.changes_of_hash(compared, subject)
     if console.prints_json():
         console.say_json(comparisons.causes_document(compared, changes))
     elif subject is None:
@@ -201,7 +203,7 @@ def why_command(
         console.say_pages(chain(comparisons.title_lines(compared), causes))
         if compared.explanation.why_unknown:
             console.note(f"Some causes cannot be known: {compared.explanation.why_unknown}.")
-    elif changes:
+    elif len(changes):
         console.say_pages(comparisons.stories_lines(compared, changes))
     else:
         console.note("Nothing changed.")

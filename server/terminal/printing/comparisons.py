@@ -5,8 +5,7 @@ docs/notes.md describes the documents. Their names are those of the API, in snak
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, starmap
 from operator import attrgetter
 from typing import Any
 
@@ -16,9 +15,8 @@ import orjson
 
 from server.terminal.catalogs import open_sides
 from server.terminal.printing import styles
-from server.terminal.printing.commits import PAIRED, commit_lines, recipes_line
+from server.terminal.printing.commits import PAIRED, CatalogComparison, commit_lines, recipes_line
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
-from snapshots.catalog.library import Library
 from snapshots.changes.causes import Causes, CauseStep
 from snapshots.changes.costs import NO_COST, costs_by_number
 from snapshots.changes.coverage import (
@@ -26,20 +24,19 @@ from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
 )
-from snapshots.changes.diff import SpecChange, SpecChangeKind
+from snapshots.changes.diff import SpecChange, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.pairings import FieldChange, RowPairs, field_changes
+from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
-from snapshots.models import CauseKind, SideInfo, Spec
+from snapshots.models import CauseKind, Spec
 from snapshots.notes import changelog
 from snapshots.notes.changelog import Only
 from snapshots.notes.sections import Section
-from snapshots.notes.side_comparisons import SideComparison
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, single_value
@@ -54,87 +51,72 @@ _MAX_MATCHES = 3
 class ReportedChange(msgspec.Struct, frozen=True):
     """A changed hash with its reason, counterpart and main cause.
 
-    ``counterpart`` is the row, in the other revision, of the spec that it replaced or that replaced
-    it. ``head_row`` is the row in head of whichever of the two is in head, and ``cause`` the number
-    of the main cause. All three are None if there is no counterpart. ``why_ambiguous`` states what
-    is unknown if only the hashes decided between several counterparts.
+    ``before`` and ``after`` are its rows in base and head or, where a side lacks it, the row of the
+    spec that it replaced or that replaced it. ``cause`` is the number of the main cause; None if
+    there is no counterpart. ``why_ambiguous`` states what is unknown if only the hashes decided
+    between several counterparts.
     """
 
     change: SpecChange
     reason: SpecChangeReason
-    counterpart: int | None
-    head_row: int | None
+    before: int
+    after: int
     cause: int | None
     why_ambiguous: str | None
 
-    @property
-    def rows(self) -> tuple[int | None, int | None]:
-        """The rows in base and head, of the hash itself or else of its counterpart."""
-        before, after = self.change.before, self.change.after
-        other = self.counterpart
-        return other if before is None else before, other if after is None else after
+
+def _reported_once(comparison: CatalogComparison, changes: SpecChanges) -> list[ReportedChange]:
+    """Return some changes; of two hashes that replaced each other, the added one."""
+    why = comparison.explanation
+    changes = why.pairs_once(changes)
+    counterparts = why.counterpart_rows(changes)
+    columns = (
+        changes,
+        (REASONS[code] for code in why.reasons(changes, comparison.returned).tolist()),
+        np.where(changes.before < 0, counterparts, changes.before).tolist(),
+        np.where(changes.after < 0, counterparts, changes.after).tolist(),
+        (None if cause < 0 else cause for cause in why.main_causes(changes).tolist()),
+        why.why_ambiguous(changes),
+    )
+    return list(starmap(ReportedChange, zip(*columns, strict=True)))
 
 
-class ReportedComparison(SideComparison[SideInfo, Library], frozen=True, dict=True):
-    """A comparison whose changed hashes are reported one by one."""
+def changes_of_hash(comparison: CatalogComparison, text: str) -> SpecChanges:
+    """Return the change of the hash that begins with a prefix, with or without its slash.
 
-    @cached_property
-    def reported(self) -> tuple[ReportedChange, ...]:
-        """The changed hashes in scope, each with its reason."""
-        specs, why = self.changes.specs, self.explanation
-        reasons = why.reasons(specs, self.returned).tolist()
-        of_specs = (why.counterpart_rows, why.head_rows, why.main_causes)
-        numbers = (
-            (None if value < 0 else value for value in column(specs).tolist())
-            for column in of_specs
-        )
-        columns = (*numbers, why.why_ambiguous(specs))
-        return tuple(
-            ReportedChange(change, REASONS[reason], counterpart, head_row, cause, why_ambiguous)
-            for change, reason, counterpart, head_row, cause, why_ambiguous in zip(
-                specs, reasons, *columns, strict=True
-            )
-        )
-
-    def change_of(self, text: str) -> ReportedChange:
-        """Return the change of the hash that begins with a prefix, with or without its slash.
-
-        Raises InvalidArgument if no changed hash begins with it, or several do.
-        """
-        prefix = text.removeprefix("/").lower()
-        matches = [match for match in self.reported if match.change.hash.startswith(prefix)]
-        if not matches:
-            reason = f"no changed spec has a hash that begins with {prefix!r}"
-            raise InvalidArgument("HASH", reason)
-        if len(matches) > 1:
-            hashes = distinct_prefixes([match.change.hash for match in matches[:_MAX_MATCHES]])
-            more = ", ..." if len(matches) > _MAX_MATCHES else ""
-            named = ", ".join(f"/{text}" for text in hashes) + more
-            reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
-            raise InvalidArgument("HASH", reason)
-        return matches[0]
-
-    def own(self, reported: ReportedChange) -> Spec:
-        """Return the spec of the hash itself, with its facts in head if head has it."""
-        change = reported.change
-        if change.after is not None:
-            return self.whole.head.spec(change.after)
-        return self.whole.base.spec(change.before or 0)
-
-    def pair(self, reported: ReportedChange) -> tuple[Spec, Spec]:
-        """Return the specs before and after a change.
-
-        Raises ValueError if the spec has no counterpart and is only on one side.
-        """
-        before, after = reported.rows
-        if before is None or after is None:
-            raise ValueError(f"{reported.change.hash} has no counterpart")
-        return self.whole.base.spec(before), self.whole.head.spec(after)
+    Raises InvalidArgument if no changed hash begins with it, or several do.
+    """
+    prefix, specs = text.removeprefix("/").lower(), comparison.changes.specs
+    matches = {
+        change.hash: place for place, change in enumerate(specs) if change.hash.startswith(prefix)
+    }
+    if not matches:
+        reason = f"no changed spec has a hash that begins with {prefix!r}"
+        raise InvalidArgument("HASH", reason)
+    if len(matches) > 1:
+        hashes = distinct_prefixes([*matches][:_MAX_MATCHES])
+        more = ", ..." if len(matches) > _MAX_MATCHES else ""
+        named = ", ".join(f"/{text}" for text in hashes) + more
+        reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
+        raise InvalidArgument("HASH", reason)
+    return specs.take(np.array([*matches.values()], np.int32))
 
 
-def compare(
-    location: str, texts: tuple[str, str] | None, **scope: str | None
-) -> ReportedComparison:
+def _own(comparison: CatalogComparison, reported: ReportedChange) -> Spec:
+    """Return the spec of the hash itself, with its facts in head if head has it."""
+    whole = comparison.whole
+    if reported.change.after is not None:
+        return whole.head.spec(reported.after)
+    return whole.base.spec(reported.before)
+
+
+def _pair(comparison: CatalogComparison, reported: ReportedChange) -> tuple[Spec, Spec]:
+    """Return the specs before and after a change that has a counterpart."""
+    whole = comparison.whole
+    return whole.base.spec(reported.before), whole.head.spec(reported.after)
+
+
+def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> CatalogComparison:
     """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
 
     ``scope`` are the fields of ``Only``. Raises what ``open_sides`` raises, InvalidArgument for
@@ -143,22 +125,12 @@ def compare(
     opened, (base, head) = open_sides(location, texts)
     only, library = Only(**scope), opened.library
     require_names((opened.frame(base), opened.frame(head)), only.stack, only.package, sign="--")
-    compared = ReportedComparison(base, head, library, only)
+    compared = CatalogComparison(base, head, library, only)
     if only.matching is not None and not any(mask.any() for mask in compared.matching or ()):
         # Otherwise, a misspelled name would read as "nothing changed".
         for unknown in library.unknown_names(head, only.matching):
             raise UnknownPackage(unknown.name, unknown.nearest)
     return compared
-
-
-def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
-    """Return the changes without replaced specs whose counterpart is among them."""
-    paired = {reported.head_row for reported in changes if reported.reason in PAIRED}
-    return [
-        reported
-        for reported in changes
-        if reported.reason is not SpecChangeReason.REPLACED or reported.head_row not in paired
-    ]
 
 
 # -- changes of specs, as lines
@@ -176,36 +148,36 @@ _PAIR_SIGN = "~"
 _INDENT = " " * 8
 
 
-def title_lines(comparison: ReportedComparison) -> list[str]:
+def title_lines(comparison: CatalogComparison) -> list[str]:
     """Return the titles of the two sides."""
     return wrapped(f"{title(comparison.base)} -> {title(comparison.head)}")
 
 
-def difference_lines(comparison: ReportedComparison, *, stat: bool) -> Iterator[str]:
+def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[str]:
     """Yield the changes by package, or with ``stat`` one line per package; and totals."""
     yield from title_lines(comparison)
     packages = {change.name: change for change in comparison.changes.packages}
     in_order = sorted(
-        comparison.reported,
+        _reported_once(comparison, comparison.changes.specs),
         key=lambda reported: (natural_key(reported.change.name), reported.change.hash),
     )
     for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
-        shown = without_replaced([*inside])
+        shown = [*inside]
         headline = f"{styles.name(name)}: {package_headline(packages[name])}"
         yield f"{headline} ({_counted(shown)})"
         if not stat:
             for reported in shown:
                 lines = _pair_lines if reported.reason in PAIRED else _spec_lines
                 yield from lines(comparison, reported)
-    yield _totals(comparison.reported)
+    yield _totals(comparison)
 
 
-def _totals(changes: Sequence[ReportedChange]) -> str:
+def _totals(comparison: CatalogComparison) -> str:
     """Return the numbers of hashes added, removed and changed, and of those with a counterpart."""
-    kinds = Counter(reported.change.kind for reported in changes)
-    hashes = ", ".join(f"{kinds[kind]:,} {kind.value}" for kind in SpecChangeKind)
-    reasons = Counter(reported.reason for reported in changes)
-    paired = [f"{reasons[reason]:,} {text}" for reason, text in PAIRED.items() if reasons[reason]]
+    specs = comparison.changes.specs
+    hashes = ", ".join(f"{specs.count(kind):,} {kind.value}" for kind in SpecChangeKind)
+    counts = {text: comparison.count(reason) for reason, text in PAIRED.items()}
+    paired = [f"{count:,} {text}" for text, count in counts.items() if count]
     return f"{hashes} ({', '.join(paired)})" if paired else hashes
 
 
@@ -228,15 +200,15 @@ def package_headline(change: PackageChange) -> str:
     return kind
 
 
-def _pair_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
-    before, after = comparison.pair(reported)
+def _pair_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
+    before, after = _pair(comparison, reported)
     hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
     text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(comparison, reported)}"
     yield from map(styles.changed, wrapped(text, _INDENT))
     yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
 
-def _cause_text(comparison: ReportedComparison, reported: ReportedChange) -> str:
+def _cause_text(comparison: CatalogComparison, reported: ReportedChange) -> str:
     """Return the main cause of a spec in parentheses; nothing if its own facts show the cause."""
     if reported.cause is None:
         return ""
@@ -245,9 +217,9 @@ def _cause_text(comparison: ReportedComparison, reported: ReportedChange) -> str
     return "" if is_shown else f" ({cause_title(cause)})"
 
 
-def _spec_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
+def _spec_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
     change = reported.change
-    spec = comparison.own(reported)
+    spec = _own(comparison, reported)
     sign, style = SIGNS[change.kind]
     for line in wrapped(f"  {sign} {change.hash} {spec.short}", _INDENT):
         yield style(line)
@@ -257,7 +229,7 @@ def _spec_lines(comparison: ReportedComparison, reported: ReportedChange) -> Ite
         return
     text = in_words(reported.reason.value)
     if reported.reason is SpecChangeReason.REPLACED:
-        text += f" by {short_hash(comparison.pair(reported)[1].hash)}"
+        text += f" by {short_hash(_pair(comparison, reported)[1].hash)}"
     yield styles.quiet(f"      {text}")
     yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
@@ -310,7 +282,7 @@ _CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
 }
 
 
-def coverage_lines(comparison: ReportedComparison, cells: CoverageChanges) -> Iterator[str]:
+def coverage_lines(comparison: CatalogComparison, cells: CoverageChanges) -> Iterator[str]:
     """Yield the lost and gained cells by package, and totals."""
     yield from title_lines(comparison)
     yield from coverage_cell_lines(cells)
@@ -350,7 +322,7 @@ _MAX_TOGETHER = 5
 """Maximum number of causes listed that occur together with another."""
 
 
-def rebuilds_lines(comparison: ReportedComparison, *, all_commits: bool = False) -> Iterator[str]:
+def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> Iterator[str]:
     """Yield the number of specs that were rebuilt or replaced, and a table of the causes.
 
     For each cause, the table shows of how many specs it is the main cause and how many it reached.
@@ -361,15 +333,15 @@ def rebuilds_lines(comparison: ReportedComparison, *, all_commits: bool = False)
         yield from wrapped(line)
     elif all_commits:
         yield from wrapped(f"no commits: {comparison.recipes.why_unknown}")
-    reasons = Counter(reported.reason for reported in comparison.reported)
-    rebuilt, replaced = (reasons[reason] for reason in PAIRED)
+    rebuilt, replaced = map(comparison.count, PAIRED)
     yield from wrapped(
         f"{counted(rebuilt + replaced, 'spec')} replaced another: "
         f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
     )
     causes = comparison.explanation.causes
-    head_rows = [reported.head_row for reported in comparison.reported if reported.reason in PAIRED]
-    paired = np.array(head_rows, np.int32)
+    specs = comparison.changes.specs
+    is_paired = np.isin(comparison.explanation.reasons(specs), list(map(code_of, PAIRED)))
+    paired = specs.after[is_paired]
     rows = list(causes.counted(paired))
     if not rows:
         return
@@ -398,24 +370,21 @@ def _cause_and_others(causes: Causes, number: int) -> str:
     return text
 
 
-def stories_lines(
-    comparison: ReportedComparison, changes: Sequence[ReportedChange]
-) -> Iterator[str]:
-    """Yield a full explanation of each change; nothing if there are no changes."""
-    if changes:
-        yield from title_lines(comparison)
-    for reported in without_replaced(changes):
+def stories_lines(comparison: CatalogComparison, changes: SpecChanges) -> Iterator[str]:
+    """Yield a full explanation of each change."""
+    yield from title_lines(comparison)
+    for reported in _reported_once(comparison, changes):
         yield from _story_lines(comparison, reported)
 
 
-def _story_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
-    own = comparison.own(reported)
+def _story_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
+    own = _own(comparison, reported)
     yield from wrapped(f"{styles.digest(own.hash)} {own.short}")
-    if reported.counterpart is None:
+    if reported.cause is None:
         yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
         yield from _ambiguity_lines(reported, "  ")
         return
-    before, after = comparison.pair(reported)
+    before, after = _pair(comparison, reported)
     is_removed = reported.reason is SpecChangeReason.REPLACED
     verb, other = ("replaced by", after) if is_removed else ("replaced", before)
     yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
@@ -429,11 +398,11 @@ def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
 
 
-def _path_lines(comparison: ReportedComparison, reported: ReportedChange) -> Iterator[str]:
+def _path_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
     """Yield the main cause of a spec with a counterpart, the path to it, and other causes."""
     why, causes = comparison.explanation, comparison.explanation.causes
-    row = reported.head_row
-    if reported.cause is None or row is None:
+    row = reported.after
+    if reported.cause is None:
         return
     main = cause_title(causes.name_of(reported.cause))
     yield from wrapped(f"  main cause: {styles.name(main)}")
@@ -455,18 +424,18 @@ def _path_lines(comparison: ReportedComparison, reported: ReportedChange) -> Ite
 # -- documents
 
 
-def difference_document(comparison: ReportedComparison) -> dict[str, Any]:
+def difference_document(comparison: CatalogComparison) -> dict[str, Any]:
     """Return the release notes as data, with every change of a spec and of a stack."""
     specs: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in SpecChangeKind}
-    all_facts = spec_changes_facts(comparison, comparison.reported)
-    for reported, facts in zip(comparison.reported, all_facts, strict=True):
-        specs[reported.change.kind.value].append(facts)
+    changes = comparison.changes.specs
+    for change, facts in zip(changes, spec_changes_facts(comparison, changes), strict=True):
+        specs[change.kind.value].append(facts)
     states_stacks = comparison.changes.pairing.persisting.state_stacks
-    changes = list(comparison.changes.stacks) if states_stacks else None
-    return _notes(comparison) | {"specs": specs, "stack_changes": changes}
+    stacks = list(comparison.changes.stacks) if states_stacks else None
+    return _notes(comparison) | {"specs": specs, "stack_changes": stacks}
 
 
-def coverage_document(comparison: ReportedComparison, cells: CoverageChanges) -> dict[str, Any]:
+def coverage_document(comparison: CatalogComparison, cells: CoverageChanges) -> dict[str, Any]:
     """Return the cells that were lost and gained, with the hashes of the nearest specs."""
     return _head(comparison) | {
         "by": cells.dimensions,
@@ -478,9 +447,7 @@ def coverage_document(comparison: ReportedComparison, cells: CoverageChanges) ->
     }
 
 
-def causes_document(
-    comparison: ReportedComparison, changes: Sequence[ReportedChange]
-) -> dict[str, Any]:
+def causes_document(comparison: CatalogComparison, changes: SpecChanges) -> dict[str, Any]:
     """Return the causes in scope, and each changed spec with its path."""
     notes = _notes(comparison)
     shared = ("summary", "causes", "why_no_commits", "why_unknown")
@@ -488,12 +455,12 @@ def causes_document(
     return _head(comparison) | {name: notes[name] for name in shared} | {"specs": specs}
 
 
-def _notes(comparison: ReportedComparison) -> dict[str, Any]:
+def _notes(comparison: CatalogComparison) -> dict[str, Any]:
     notes: dict[str, Any] = orjson.loads(changelog.to_json(comparison.notes()))
     return notes
 
 
-def _head(comparison: ReportedComparison) -> dict[str, Any]:
+def _head(comparison: CatalogComparison) -> dict[str, Any]:
     return {
         "format": changelog.FORMAT,
         "base": comparison.base,
@@ -503,57 +470,40 @@ def _head(comparison: ReportedComparison) -> dict[str, Any]:
 
 
 def spec_changes_facts(
-    comparison: ReportedComparison, changes: Iterable[ReportedChange]
+    comparison: CatalogComparison, changes: SpecChanges
 ) -> Iterator[dict[str, Any]]:
     """Yield each changed hash with its reason, counterpart, differences and causes."""
-    causes = comparison.explanation.causes
-    changes = list(changes)
-    fields = _fields(comparison, changes)
-    rows = np.array(
-        [reported.head_row for reported in changes if reported.head_row is not None], int
+    why, whole = comparison.explanation, comparison.whole
+    counterparts, involved = why.counterpart_rows(changes), why.involved(changes)
+    keys = [why.causes.name_of(number).key for number in range(len(why.causes))]
+    columns = (
+        changes,
+        why.reasons(changes, comparison.returned).tolist(),
+        counterparts.tolist(),
+        why.ties(changes),
+        changes.fields(counterparts),
+        pairwise(involved.offsets.tolist()),
+        why.paths(changes),
     )
-    involved, paths = causes.involved_in(rows), iter(causes.paths(rows))
-    keys = [causes.name_of(number).key for number in range(len(causes))]
-    bounds = pairwise(involved.offsets.tolist())
-    for place, reported in enumerate(changes):
-        facts = _reported_facts(comparison, reported) | {"fields": fields.get(place, [])}
-        if reported.change.kind is SpecChangeKind.CHANGED:
-            yield facts
-        elif reported.head_row is None:
-            yield facts | {"cause": None, "causes": [], "path": []}
-        else:
-            own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
-            path = path_facts(comparison.explanation, next(paths))
-            yield facts | {"cause": own[0], "causes": own, "path": path}
-
-
-def _fields(
-    comparison: ReportedComparison, changes: Sequence[ReportedChange]
-) -> dict[int, list[FieldChange]]:
-    """Return the differences of each hash, or of it and its counterpart, by index."""
-    paired = {
-        place: reported.rows for place, reported in enumerate(changes) if None not in reported.rows
-    }
-    before_rows, after_rows = np.array([*paired.values()], np.int32).reshape(-1, 2).T
-    base, head = comparison.whole.base, comparison.whole.head
-    pairs = RowPairs(base, before_rows, head, after_rows)
-    return dict(zip(paired, field_changes(pairs), strict=True))
-
-
-def _reported_facts(comparison: ReportedComparison, reported: ReportedChange) -> dict[str, Any]:
-    """Return a change with its reason and counterpart."""
-    change, own = reported.change, comparison.own(reported)
-    facts: dict[str, Any] = {"hash": own.hash, "name": own.name, "version": own.version}
-    facts["reason"] = reported.reason
-    if change.kind is SpecChangeKind.CHANGED:
-        return facts
-    whole = comparison.whole
-    other = whole.base if change.kind is SpecChangeKind.ADDED else whole.head
-    row = reported.counterpart
-    return facts | {
-        "counterpart": None if row is None else other.hashes.at(row),
-        "ambiguous": reported.why_ambiguous is not None,
-    }
+    for change, reason, row, tie, fields, bounds, path in zip(*columns, strict=True):
+        is_added, is_changed = change.before is None, change.kind is SpecChangeKind.CHANGED
+        frame = whole.base if change.after is None else whole.head
+        version = frame.version.at(change.before if change.after is None else change.after)
+        facts = {"hash": change.hash, "name": change.name, "version": version}
+        facts["reason"] = REASONS[reason]
+        if is_changed:
+            yield facts | {"fields": fields}
+            continue
+        other = whole.base if is_added else whole.head
+        causes = [keys[number] for number in involved.numbers[slice(*bounds)].tolist()]
+        yield facts | {
+            "counterpart": None if row < 0 else other.hashes.at(row),
+            "ambiguous": tie is not None,
+            "fields": fields,
+            "cause": causes[0] if causes else None,
+            "causes": causes,
+            "path": path_facts(why, path),
+        }
 
 
 def path_facts(why: Explanation, path: Iterable[CauseStep]) -> list[dict[str, Any]]:

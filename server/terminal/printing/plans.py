@@ -12,6 +12,7 @@ from server.settings import settings_from
 from server.terminal.catalogs import open_sides
 from server.terminal.console import facts_of, note
 from server.terminal.printing import comparisons, styles, verdicts
+from server.terminal.printing.commits import CatalogComparison
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChangeKind
@@ -48,7 +49,7 @@ _NOTES = (
 """The fields of release notes that the document of a plan contains."""
 
 
-class Planned(comparisons.ReportedComparison, frozen=True, dict=True, kw_only=True):
+class Planned(CatalogComparison, frozen=True, dict=True, kw_only=True):
     """A plan as a comparison with the side that it builds on.
 
     ``commits`` are those of a repository that the command names; by default, those of the catalog.
@@ -274,12 +275,6 @@ def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
 
 
 def _to_build(planned: Planned) -> list[dict[str, Any]]:
-    added = [
-        reported for reported in planned.reported if reported.change.kind is SpecChangeKind.ADDED
-    ]
-    frame = planned.plan.head.frame
-    facts = []
-    for reported, own in zip(added, comparisons.spec_changes_facts(planned, added), strict=True):
-        row = reported.change.after or 0
-        facts.append(own | {"version": frame.version.at(row), "stacks": frame.stacks.at(row)})
-    return facts
+    added, stacks = planned.changes.specs.select([SpecChangeKind.ADDED]), planned.whole.head.stacks
+    every = zip(added.after.tolist(), comparisons.spec_changes_facts(planned, added), strict=True)
+    return [facts | {"stacks": stacks.at(row)} for row, facts in every]
