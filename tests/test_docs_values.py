@@ -18,7 +18,6 @@ from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
 from server.pages.filters import MAX_MISSING
 from server.settings import Settings, environ_of, variable_of
 from server.terminal.printing.histories import MAX_CHANGED
-from server.terminal.printing.verdicts import FEW
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
 from server.webhooks import Patience
 from snapshots.catalog import past
@@ -36,6 +35,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rule_files import LARGEST_FILE
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
+    FEW,
     LONGEST_TEXT,
     MAX_GLOBS,
     MAX_RULES,

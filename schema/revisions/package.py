@@ -67,7 +67,7 @@ from schema.revisions.spec import (
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
-from snapshots.changes.impact import Impact, impact, rows_above
+from snapshots.changes.impact import Impact, ImpactPart, impact, rows_above
 from snapshots.changes.pairings import states_stacks
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, rows_where
@@ -182,8 +182,8 @@ class StackCount:
     num_specs: int = field("Number of the specs that it contains.")
 
 
-def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
-    return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
+def _stack_counts(parts: Sequence[ImpactPart]) -> list[StackCount]:
+    return [StackCount(stack=part.name, num_specs=part.num_specs) for part in parts]
 
 
 @object_type
@@ -222,8 +222,8 @@ class ImpactType:
     @resolver(BY_STACK)
     def by_target(self) -> list[FacetCount]:
         """Number of these specs for each target, the largest number first."""
-        counts = self.counts.by_target
-        return [FacetCount(value=target, num_specs=num_specs) for target, num_specs in counts]
+        parts = self.counts.by_target
+        return [FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
 
     @resolver(OUTCOME)
     def outcome(self) -> LazyOutcome | None:

@@ -4,8 +4,7 @@ A changed recipe changes the hash of every spec of the package, and of every spe
 of these over any edge. Specs outside the cache are followed, but not counted.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -14,7 +13,7 @@ from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
 from snapshots.changes.pairings import states_stacks
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import FromBelow
@@ -29,24 +28,28 @@ def size_label(num_specs: int) -> str:
     return next((label for most, label in _SIZES if num_specs <= most), _LARGEST)
 
 
+class ImpactPart(msgspec.Struct, frozen=True):
+    """The specs of a stack, or for a target, that would be built again, and their cost."""
+
+    name: str
+    num_specs: int
+    build_cost: BuildCost | None = None
+
+
 class Impact(msgspec.Struct, frozen=True):
     """The specs that would be built again: counts that include specs of the packages themselves.
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None if no size is
     known. ``by_stack`` omits root, and is None if the source does not list stacks; both lists are
-    sorted by count, largest first. ``build_cost`` is the cost of building all specs,
-    ``stack_costs`` and ``target_costs`` those of each stack and target; without costs, they are
-    None and empty.
+    sorted by count, largest first. Without costs, each ``build_cost`` is None.
     """
 
     num_specs: int
     num_packages: int
     size: int | None
-    by_stack: list[tuple[str, int]] | None
-    by_target: list[tuple[str, int]]
+    by_stack: list[ImpactPart] | None
+    by_target: list[ImpactPart]
     build_cost: BuildCost | None = None
-    stack_costs: Sequence[BuildCost] = ()
-    target_costs: Sequence[BuildCost] = ()
 
     @property
     def size_label(self) -> str:
@@ -67,26 +70,24 @@ def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) ->
 def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
     """Return the counts of the marked rows of a frame; ``costs`` are those of all its rows."""
     rows = np.flatnonzero(mask).astype(np.int32)
-    stacks = [item for item in frame.facet("stacks", rows) if item[0] != ROOT_STACK]
-    targets = frame.facet("target", rows)
-    of_all: dict[str, Any] = {}
-    if costs is not None:
-        in_stacks = (mask & frame.in_stack(name) for name, _ in stacks)
-        of_targets = (
-            mask & (frame.target.among([name])[frame.target.codes]) for name, _ in targets
-        )
-        of_all = {
-            "build_cost": costs.total(rows),
-            "stack_costs": [costs.total(np.flatnonzero(each)) for each in in_stacks],
-            "target_costs": [costs.total(np.flatnonzero(each)) for each in of_targets],
-        }
+
+    def cost(rows: Rows) -> BuildCost | None:
+        return None if costs is None else costs.total(rows)
+
+    def parts(fact: str, of_value: Callable[[str], Mask]) -> list[ImpactPart]:
+        return [
+            ImpactPart(value, count, cost(rows[of_value(value)[rows]]))
+            for value, count in frame.facet(fact, rows)
+            if (fact, value) != ("stacks", ROOT_STACK)
+        ]
+
     return Impact(
         num_specs=len(rows),
         num_packages=int(np.count_nonzero(frame.packages_having(mask))),
         size=frame.size.total(rows),
-        by_stack=stacks if states_stacks(frame) else None,
-        by_target=targets,
-        **of_all,
+        by_stack=parts("stacks", frame.in_stack) if states_stacks(frame) else None,
+        by_target=parts("target", lambda name: frame.target.among([name])[frame.target.codes]),
+        build_cost=cost(rows),
     )
 
 

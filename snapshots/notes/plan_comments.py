@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from snapshots.changes.plans import Plan, StackPlan
 from snapshots.changes.reasons import REASONS
+from snapshots.changes.rules.rules import RuleResult
 from snapshots.notes.changelog import Changelog
 from snapshots.notes.templates import shipped, variables
 
@@ -17,15 +16,6 @@ _MAX_SPECS = 2_000
 """Maximum number of listed specs; the line of a spec has at least 30 characters."""
 
 _CUT = "\n\n... and more than there is room for.\n"
-
-
-class RuleLine(msgspec.Struct, frozen=True):
-    """A violated rule as shown in the comment: its outcome in one word, and the first breaches."""
-
-    name: str
-    outcome: str
-    message: str
-    breaches: Sequence[str]
 
 
 def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
@@ -47,7 +37,7 @@ def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
 
 
 def comment(
-    plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleLine] = ()
+    plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleResult] = ()
 ) -> str:
     """Return the comment; ``log`` has the changes of the plan, ``rules`` the violated rules."""
     template = shipped(html=False).get_template("plan.md.jinja")

@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 from junitparser import JUnitXml
 
-from server.terminal.printing.verdicts import FEW, GateReport, annotations, junit
+from server.terminal.printing.verdicts import GateReport, annotations, junit
 from snapshots.changes.rules.rules import (
+    FEW,
     Breach,
     Breaches,
     Forbid,

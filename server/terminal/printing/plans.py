@@ -24,7 +24,7 @@ from snapshots.changes.rules.rule_files import read_rules
 from snapshots.errors import InvalidArgument
 from snapshots.models import LOCK_FILE, FileInfo, Source
 from snapshots.notes.changelog import to_json
-from snapshots.notes.plan_comments import RuleLine, comment
+from snapshots.notes.plan_comments import comment
 from snapshots.program import importer_name
 from snapshots.recipes.commits import Between, FoundBy, Recipes, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
@@ -195,19 +195,9 @@ def _columns(planned: Planned) -> list[TableColumn]:
 
 def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
     """Return the Markdown comment for a pull request."""
-    broken = (
-        [] if report is None else [result for result in report.verdict.results if not result.passed]
-    )
-    rules = [
-        RuleLine(
-            result.rule.name,
-            verdicts.outcome(result),
-            result.message,
-            verdicts.few_breaches(result),
-        )
-        for result in broken
-    ]
-    return comment(planned.plan, planned.notes(), planned.stack_plans, rules)
+    results = () if report is None else report.verdict.results
+    broken = [result for result in results if not result.passed]
+    return comment(planned.plan, planned.notes(), planned.stack_plans, broken)
 
 
 # -- annotations of GitHub

@@ -4,7 +4,6 @@ docs/questions.md describes the documents.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Self
 
@@ -19,7 +18,6 @@ from server.terminal.printing.layout import TableColumn, build_times, number, ta
 from server.terminal.printing.listings import place_title
 from snapshots.changes import impact
 from snapshots.changes.cause_names import CauseName
-from snapshots.changes.costs import BuildCost
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.pairings import states_stacks
 from snapshots.changes.sides import Side
@@ -377,14 +375,6 @@ class LaterChange(msgspec.Struct, frozen=True):
         return facts_of(self, "base", "revision", "num_specs") | {"causes": causes}
 
 
-class ImpactPart(msgspec.Struct, frozen=True):
-    """The specs of a stack, or for a target, that would be built again, and their cost."""
-
-    name: str
-    num_specs: int
-    build_cost: BuildCost | None
-
-
 class PackagesImpact(msgspec.Struct, frozen=True):
     """The specs that would be built again if packages of a revision changed.
 
@@ -425,7 +415,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
         yield from wrapped(text)
         if self.later is not None:
             yield from wrapped(self.later.text())
-        for head, rows in self._parts():
+        for head, rows in (("stack", counts.by_stack), ("target", counts.by_target)):
             if rows:
                 columns = [
                     number("specs", 0, attrgetter("num_specs")),
@@ -434,27 +424,9 @@ class PackagesImpact(msgspec.Struct, frozen=True):
                 ]
                 yield from table(rows, columns)
 
-    def _parts(self) -> Iterator[tuple[str, list[ImpactPart]]]:
-        """Yield each kind of part, stack and target, with the counts of its parts."""
-        if (counts := self.counts) is None:
-            return
-        for kind, items, costs in (
-            ("stack", counts.by_stack or (), counts.stack_costs),
-            ("target", counts.by_target, counts.target_costs),
-        ):
-            parts = zip_longest(items, costs)
-            yield kind, [ImpactPart(name, number, cost) for (name, number), cost in parts]
-
     def document(self) -> dict[str, Any]:
         """Return the impact in its JSON form; numbers are null if dependencies are unknown."""
         place, counts, touched = self.place, self.counts, self.touched
-        by = {
-            head: [
-                {head: row.name, "num_specs": row.num_specs, "build_cost": row.build_cost}
-                for row in rows
-            ]
-            for head, rows in self._parts()
-        }
         commits = facts_of(touched, "repository", "base", "head", "num_commits")
         return {
             "format": FORMAT,
@@ -464,11 +436,19 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             **facts_of(counts, "num_specs", "num_packages"),
             "num_unknown": place.num_unknown,
             **facts_of(counts, "size", "size_label", "build_cost"),
-            "by_stack": counts and counts.by_stack and by["stack"],
-            "by_target": by.get("target"),
+            "by_stack": counts and _part_facts("stack", counts.by_stack),
+            "by_target": counts and _part_facts("target", counts.by_target),
             "commits": touched and commits | {"absent": self.absent},
             "later": self.later and self.later.facts(),
         }
+
+
+def _part_facts(
+    kind: str, parts: Sequence[impact.ImpactPart] | None
+) -> list[dict[str, Any]] | None:
+    if parts is None:
+        return None
+    return [{kind: part.name, **facts_of(part, "num_specs", "build_cost")} for part in parts]
 
 
 def find_impact(

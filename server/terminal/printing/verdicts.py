@@ -25,9 +25,6 @@ from snapshots.texts import counted, visible
 FORMAT = 1
 """The version of the document. It increases when a name is removed or changes its meaning."""
 
-FEW = 20
-"""Maximum number of breaches per rule that text formats list."""
-
 
 class GateReport(msgspec.Struct, frozen=True):
     """A verdict, the file of its rules, and the sides judged; no ``base`` if head was alone."""
@@ -94,11 +91,6 @@ def _placed(rules: str) -> Iterator[None]:
         raise RulesError([place]) from None
 
 
-def outcome(result: RuleResult) -> str:
-    """Return the outcome of a rule in one word: passed, or its level."""
-    return "passed" if result.passed else result.rule.level.value
-
-
 _STYLES: dict[str, Style] = {
     "passed": styles.added,
     "error": styles.removed,
@@ -111,25 +103,13 @@ def verdict_lines(report: GateReport) -> Iterator[str]:
     base = f"{title(report.base)} -> " if report.base else ""
     yield from wrapped(f"{base}{title(report.head)}")
     for result in report.verdict.results:
-        word = outcome(result)
+        word = result.outcome
         first, *others = wrapped(f"{word}: {result.rule.name}: {result.message}")
         yield _STYLES[word](first[: len(word)]) + first[len(word) :]
         yield from others
-        for line in few_breaches(result):
+        for line in result.few_breaches:
             yield from wrapped(f"  {line}")
     yield summary(report.verdict)
-
-
-def few_breaches(result: RuleResult) -> list[str]:
-    """Return the first breaches of a rule, and the number of the others.
-
-    A single breach whose message equals that of the rule is omitted.
-    """
-    shown = [breach.message for breach in result.breaches[:FEW]]
-    if shown == [result.message]:
-        return []
-    more = len(result.breaches) - len(shown)
-    return [*shown, *([f"... and {more:,} more"] if more else [])]
 
 
 def summary(verdict: Verdict) -> str:
@@ -180,7 +160,7 @@ def annotations(report: GateReport) -> Iterator[str]:
     """Yield a workflow command for each broken rule, at its line of the file, and the summary."""
     for result in report.verdict.results:
         if not result.passed:
-            rule, lines = result.rule, (result.message, *few_breaches(result))
+            rule, lines = result.rule, (result.message, *result.few_breaches)
             place = {"file": report.rules, "line": str(rule.line or 1), "title": rule.name}
             yield annotation_of(rule.level.value, place, lines)
     yield summary(report.verdict)
@@ -227,7 +207,7 @@ def _add_case(suite: Element, result: RuleResult, file: str) -> None:
         suite, "testcase", {"name": visible(rule.name), "classname": file, "time": "0"}
     )
     place = file if rule.line is None else f"{file}:{rule.line}"
-    text = "\n".join(map(visible, (f"{place}: {result.message}", *few_breaches(result))))
+    text = "\n".join(map(visible, (f"{place}: {result.message}", *result.few_breaches)))
     if result.passed or rule.level is RuleLevel.WARNING:
         SubElement(case, "system-out").text = text if result.passed else f"warning: {text}"
         return

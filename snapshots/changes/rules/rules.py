@@ -306,6 +306,10 @@ class Breaches(Records[Breach]):
         return self._make(place)
 
 
+FEW = 20
+"""Maximum number of breaches per rule that text formats list."""
+
+
 class RuleResult(msgspec.Struct, frozen=True):
     """The result of a rule; ``message`` summarizes it in one line."""
 
@@ -318,6 +322,23 @@ class RuleResult(msgspec.Struct, frozen=True):
     def passed(self) -> bool:
         """Whether the rule holds."""
         return not self.breaches and not self.is_short
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in one word: passed, or the level of the rule."""
+        return "passed" if self.passed else self.rule.level.value
+
+    @property
+    def few_breaches(self) -> list[str]:
+        """The first breaches, and the number of the others.
+
+        A single breach whose message equals that of the result is omitted.
+        """
+        texts = [breach.message for breach in self.breaches[:FEW]]
+        if texts == [self.message]:
+            return []
+        more = len(self.breaches) - len(texts)
+        return [*texts, *([f"... and {more:,} more"] if more else [])]
 
 
 class Verdict(msgspec.Struct, frozen=True):

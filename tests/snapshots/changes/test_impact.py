@@ -11,6 +11,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.impact import (
     Impact,
+    ImpactPart,
     impact,
     largest_impacts,
     outcome,
@@ -107,8 +108,8 @@ def test_counts() -> None:
         num_specs=3,
         num_packages=2,
         size=150,
-        by_stack=[("e4s", 3), ("hep", 1)],
-        by_target=[("zen4", 2), ("zen3", 1)],
+        by_stack=[ImpactPart("e4s", 3), ImpactPart("hep", 1)],
+        by_target=[ImpactPart("zen4", 2), ImpactPart("zen3", 1)],
     )
     assert impact(frame, rows_above(frame, graph, ["b"])).size is None
     largest = largest_impacts(frame, graph, np.ones(len(frame), np.bool_), 2)
