@@ -222,9 +222,7 @@ class Context:
             if constraint.is_about_dependencies:
                 self.require_time()  # each ^ walks through the whole graph, up to 30 ms
             frame = self._loaded(self.library.frames, side.content)
-            mask = queries.select(frame, constraint, graph)
-            if not mask.any():
-                queries.require_known(constraint, frame, graph, self.names_elsewhere)
+            mask = queries.known_matches(constraint, frame, graph, self.names_elsewhere)
             self.masks[key] = mask
         return mask
 

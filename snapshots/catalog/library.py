@@ -45,7 +45,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
 from snapshots.frames.pools import Pools, pool_of
-from snapshots.frames.queries import UnknownName, require_known, unknown_names
+from snapshots.frames.queries import UnknownName, unknown_names
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
@@ -217,12 +217,8 @@ class Library:
         Raises the errors of ``snapshots.frames.queries`` for an invalid query, and those of
         ``require_known`` for an unknown name of a spec.
         """
-        constraint = queries.read(query)
         frame, graph = self.frames.get(side.content), partial(self.graph_of, side)
-        matches = queries.select(frame, constraint, graph)
-        if not matches.any():
-            require_known(constraint, frame, graph, self.package_names)
-        return matches
+        return queries.known_matches(queries.read(query), frame, graph, self.package_names)
 
     def unknown_names(self, side: SideInfo, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that are neither in the side nor in any tag's newest."""

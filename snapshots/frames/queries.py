@@ -351,6 +351,16 @@ def names_known(frame: Frame, graph: DependencyGraph) -> set[str]:
     return {*frame.packages, *graph.outside.packages, *compilers, *virtuals}
 
 
+def known_matches(
+    constraint: SpecConstraint, frame: Frame, load: Load, elsewhere: Elsewhere
+) -> Mask:
+    """Return ``select``; raise what ``require_known`` raises if nothing matches."""
+    mask = select(frame, constraint, load)
+    if not mask.any():
+        require_known(constraint, frame, load, elsewhere)
+    return mask
+
+
 def require_known(
     constraint: SpecConstraint, frame: Frame, load: Load, elsewhere: Elsewhere
 ) -> None:

@@ -216,7 +216,7 @@ ODD = "a\x00b\x1b[1m ]]> <&\"'% ::error::,: \u202e\ud800\n\r\x85"
 def odd_report(level: RuleLevel = RuleLevel.ERROR) -> GateReport:
     """Return a verdict in which each text contains special characters."""
     rule = Forbid(name=ODD, level=level, forbid=Forbidden.SPEC_REMOVED, line=7)
-    breaches = Breaches(FEW + 5, lambda number: Breach(f"{number} {ODD}", ODD))
+    breaches = Breaches(range(FEW + 5), lambda number: Breach(f"{number} {ODD}", ODD))
     result = RuleResult(rule, f"found {ODD}", breaches)
     return GateReport(ODD, None, a_revision("develop", 1), Verdict((result,)))
 

@@ -334,21 +334,20 @@ class Measure(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind, scope: Scope) -> Measured:
-    return Measured(scope.comparison.packages.count(kind), scope.num_packages)
+def _packages(kind: PackageChangeKind | None, scope: Scope) -> Measured:
+    """Return the packages with a kind of change; with None, those without a change."""
+    changes = scope.comparison
+    count = changes.num_packages_unchanged if kind is None else changes.packages.count(kind)
+    return Measured(count, scope.num_packages)
 
 
-def _packages_unchanged(scope: Scope) -> Measured:
-    return Measured(scope.comparison.num_packages_unchanged, scope.num_packages)
+def _specs_unchanged(scope: Scope) -> Measured:
+    return Measured(scope.comparison.num_unchanged, scope.num_specs)
 
 
 def _specs(kind: SpecChangeKind, scope: Scope) -> Measured:
     changes = scope.comparison.specs.select([kind])
     return Measured(len(changes), scope.num_specs, changes)
-
-
-def _specs_unchanged(scope: Scope) -> Measured:
-    return Measured(scope.comparison.num_unchanged, scope.num_specs)
 
 
 def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
@@ -399,7 +398,7 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         name = of_package.value.replace("_", "-")
         happened = {"versions-changed": "with other versions"}.get(name, name)
         yield f"packages-{name}", Measure("package", happened, partial(_packages, of_package))
-    yield "packages-unchanged", Measure("package", "unchanged", _packages_unchanged)
+    yield "packages-unchanged", Measure("package", "unchanged", partial(_packages, None))
     for of_spec in SpecChangeKind:
         yield f"specs-{of_spec.value}", Measure("spec", of_spec.value, partial(_specs, of_spec))
     yield "specs-unchanged", Measure("spec", "unchanged", _specs_unchanged)

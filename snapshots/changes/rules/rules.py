@@ -28,9 +28,9 @@ from snapshots.changes.coverage import (
     CoverageDimension,
     having,
 )
-from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.diff import SpecChange, SpecChangeKind
 from snapshots.changes.lookup import Lookup, RequestedSpecs
-from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
     MEASURES,
@@ -42,7 +42,7 @@ from snapshots.changes.rules.measures import (
     side_without_stacks,
 )
 from snapshots.changes.sides import row_hashes
-from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
@@ -293,17 +293,18 @@ class Breach(msgspec.Struct, frozen=True, gc=False):
 
 
 class Breaches(Records[Breach]):
-    """Breaches that are created on access."""
+    """A breach for each of some items, created on access; ``note`` is added to the message."""
 
-    def __init__(self, size: int, make: Callable[[int], Breach]) -> None:
-        self._size = size
+    def __init__(self, items: Sequence[Any], make: Callable[[Any], Breach], note: str = "") -> None:
+        self._items = items
         self._make = make
+        self.note = note
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._items)
 
     def _record(self, place: int) -> Breach:
-        return self._make(place)
+        return self._make(self._items[place])
 
 
 FEW = 20
@@ -372,7 +373,7 @@ def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
         message = f"{missing} for {where}: base has {counted(len(rows), 'spec')} there"
         return Breach(message, package, cells.base, rows)
 
-    return Breaches(len(cells), breach)
+    return Breaches(range(len(cells)), breach)
 
 
 def _named(dimension: CoverageDimension, value: str) -> str:
@@ -393,28 +394,26 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
 def _packages_removed(scope: Scope) -> Breaches:
     removed = scope.comparison.packages.select([PackageChangeKind.REMOVED])
 
-    def breach(number: int) -> Breach:
-        change = removed[number]
+    def breach(change: PackageChange) -> Breach:
         rows = _rows_of(scope, change.name)
         versions = ", ".join(change.versions_before)
         message = f"{change.name} is gone: base has {counted(len(rows), 'spec')} of {versions}"
         return Breach(message, change.name, scope.comparison.base, rows)
 
-    return Breaches(len(removed), breach)
+    return Breaches(removed, breach)
 
 
 def _packages_downgraded(scope: Scope) -> Breaches:
     downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
-    def breach(number: int) -> Breach:
-        change = downgraded[number]
+    def breach(change: PackageChange) -> Breach:
         frame, rows = scope.comparison.base, _rows_of(scope, change.name)
-        code = frame.version.index[change.newest_before]
+        code = frame.version.index[change.newest_before or ""]
         rows = rows[frame.version.codes[rows] == code]
         message = f"{change.name} fell from {change.newest_before} to {change.newest_after}"
         return Breach(message, change.name, frame, rows)
 
-    return Breaches(len(downgraded), breach)
+    return Breaches(downgraded, breach)
 
 
 def _versions_removed(scope: Scope) -> Breaches:
@@ -429,44 +428,48 @@ def _versions_removed(scope: Scope) -> Breaches:
     starts = np.flatnonzero(begins_of_runs(ours[is_gone]))
     parts = np.split(rows, starts[1:]) if len(rows) else []
 
-    def breach(number: int) -> Breach:
-        own = parts[number]
+    def breach(own: Rows) -> Breach:
         package, version = base.package.at(own[0]), base.version.at(own[0])
         message = f"{package} {version} is gone: base has {counted(len(own), 'spec')} of it"
         return Breach(message, package, base, own)
 
-    return Breaches(len(parts), breach)
+    return Breaches(parts, breach)
 
 
 def _stacks_removed(scope: Scope) -> Breaches:
     removed = scope.stacks(StackChangeKind.REMOVED)
 
-    def breach(number: int) -> Breach:
-        change, base = removed[number], scope.comparison.base
+    def breach(change: StackChange) -> Breach:
+        base = scope.comparison.base
         rows = rows_where(scope.masks[0] & base.in_stack(change.name))
         message = f"the stack {change.name} is gone: base has {counted(len(rows), 'spec')} of it"
         return Breach(message, None, base, rows)
 
-    return Breaches(len(removed), breach)
+    return Breaches(removed, breach)
 
 
 def _specs_removed(scope: Scope) -> Breaches:
     removed = scope.comparison.specs.select([SpecChangeKind.REMOVED])
 
-    def breach(number: int) -> Breach:
-        frame, rows = removed.base, removed.before[number : number + 1]
-        spec = frame.spec(int(rows[0]))
+    def breach(change: SpecChange) -> Breach:
+        row = change.before or 0
+        spec = removed.base.spec(row)
         name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
         message = f"{name} is gone: {spec.short}"
-        return Breach(message, spec.name, frame, rows)
+        return Breach(message, spec.name, removed.base, np.array([row], np.int32))
 
-    return Breaches(len(removed), breach)
+    return Breaches(removed, breach)
 
 
-def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
+def _cells_lost(scope: Scope, dimensions: tuple[CoverageDimension, ...] = ()) -> Breaches:
+    cells = scope.cells(dimensions or scope.usual_dimensions)
+    return lost_cells(cells.select([CoverageChangeKind.LOST]), scope.masks[0], "{package} is gone")
+
+
+def _holes(scope: Scope) -> Breaches:
     """Return the holes in the scope, each with the specs that need it.
 
-    The message states the number of specs whose dependencies are not known.
+    The note states the number of specs whose dependencies are not known.
     """
     graph, holes = scope.holes()
 
@@ -476,10 +479,9 @@ def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
         message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
         return Breach(message, hole.name, scope.head, holes.affected(graph, number))
 
-    message = counted(len(holes), "hole")
-    if num_unsure := int(np.count_nonzero(scope.masks[1])) - holes.num_affected - holes.num_whole:
-        message += f"; not known of {counted(num_unsure, 'spec')}, as dependencies are not"
-    return RuleResult(rule, message, Breaches(len(holes), breach))
+    num_unsure = int(np.count_nonzero(scope.masks[1])) - holes.num_affected - holes.num_whole
+    unsure = f"; not known of {counted(num_unsure, 'spec')}, as dependencies are not"
+    return Breaches(range(len(holes)), breach, unsure if num_unsure else "")
 
 
 def _rows_of(scope: Scope, package: str) -> Rows:
@@ -489,14 +491,29 @@ def _rows_of(scope: Scope, package: str) -> Rows:
     return rows
 
 
-_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
-    Forbidden.PACKAGE_REMOVED: ("package", "removed", _packages_removed),
-    Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded", _packages_downgraded),
-    Forbidden.VERSION_REMOVED: ("version", "removed", _versions_removed),
-    Forbidden.STACK_REMOVED: ("stack", "removed", _stacks_removed),
-    Forbidden.SPEC_REMOVED: ("spec", "removed", _specs_removed),
+class Event(msgspec.Struct, frozen=True):
+    """What a rule can forbid; ``noun`` names the counted objects, ``happened`` what befell them.
+
+    ``find`` returns the breaches in a scope, by the dimensions of the rule if it names any. An
+    event that is ``of_head`` needs no base: it depends on head alone.
+    """
+
+    noun: str
+    happened: str
+    find: Callable[..., Breaches]
+    of_head: bool = False
+
+
+EVENTS: Mapping[Forbidden, Event] = {
+    Forbidden.PACKAGE_REMOVED: Event("package", " removed", _packages_removed),
+    Forbidden.PACKAGE_DOWNGRADED: Event("package", " downgraded", _packages_downgraded),
+    Forbidden.VERSION_REMOVED: Event("version", " removed", _versions_removed),
+    Forbidden.STACK_REMOVED: Event("stack", " removed", _stacks_removed),
+    Forbidden.COVERAGE_LOST: Event("cell", " lost", _cells_lost),
+    Forbidden.SPEC_REMOVED: Event("spec", " removed", _specs_removed),
+    Forbidden.HOLE: Event("hole", "", _holes, of_head=True),
 }
-"""The counted objects, what happened to them, and the function that finds the breaches."""
+"""The events that rules can forbid."""
 
 
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
@@ -600,8 +617,8 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
     @property
     def needs_base(self) -> bool:
-        """Whether the rule is about changes; holes are a property of head alone."""
-        return self.forbid is not Forbidden.HOLE
+        """Whether the rule is about changes between base and head."""
+        return not EVENTS[self.forbid].of_head
 
     def faults(self) -> "Iterator[Fault]":
         """Yield a fault if dimensions are given for anything but lost coverage."""
@@ -611,16 +628,10 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
     def judge(self, scope: Scope) -> "RuleResult":
         """Return the number of forbidden changes or holes as a message, and each as a breach."""
-        if self.forbid is Forbidden.HOLE:
-            return _hole_result(self, scope)
-        if self.forbid is Forbidden.COVERAGE_LOST:
-            cells = scope.cells(self.for_each or scope.usual_dimensions)
-            lost = cells.select([CoverageChangeKind.LOST])
-            breaches = lost_cells(lost, scope.masks[0], "{package} is gone")
-            return RuleResult(self, f"{counted(len(breaches), 'cell')} lost", breaches)
-        noun, happened, find = _FORBIDDEN[self.forbid]
-        breaches = find(scope)
-        return RuleResult(self, f"{counted(len(breaches), noun)} {happened}", breaches)
+        event = EVENTS[self.forbid]
+        breaches = event.find(scope, *([self.for_each] if self.for_each else []))
+        message = counted(len(breaches), event.noun) + event.happened + breaches.note
+        return RuleResult(self, message, breaches)
 
 
 class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -776,9 +787,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         if num_present >= limit.share_of(total):
             return RuleResult(self, message, ())
         missing = rows_where(~is_there)
-        breaches = Breaches(
-            len(missing), lambda number: _missing_breach(lookup, int(missing[number]))
-        )
+        breaches = Breaches(missing.tolist(), lambda place: _missing_breach(lookup, place))
         return RuleResult(self, message, breaches, is_short=True)
 
 
