@@ -2,13 +2,11 @@
 
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from unittest import mock
 
 import pytest
-from coverage import Coverage
 
 from tests.coverage_floor import FLOOR, low_files
-from tests.traced import ELSEWHERE, WIDE, counts, traced_if_it_counts
+from tests.traced import ELSEWHERE, WIDE, counts
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,34 +39,6 @@ def test_low_files() -> None:
 def test_counts(file: str, floors: list[str], expected: bool) -> None:
     """Tests of other layers do not count; without layers, all do."""
     assert counts(PurePosixPath(file), floors) is expected
-
-
-@pytest.mark.parametrize(
-    ("floors", "mark", "steps"),
-    [
-        (["snapshots"], "long", ["stop", "test", "start"]),
-        ([], "long", ["test"]),
-        ([], "untraced", ["stop", "test", "start"]),
-        ([], "hypothesis", ["stop", "test", "start"]),
-    ],
-)
-def test_tracing_is_paused(
-    floors: list[str], mark: str, steps: list[str], request: pytest.FixtureRequest
-) -> None:
-    """Tracing stops for a test of no layer, such as this one, or with such a mark."""
-    request.node.add_marker(mark)
-    made_steps: list[str] = []
-    coverage = mock.Mock(
-        get_option=lambda _name: floors,
-        stop=lambda: made_steps.append("stop"),
-        start=lambda: made_steps.append("start"),
-    )
-    with (
-        mock.patch.object(Coverage, "current", return_value=coverage),
-        traced_if_it_counts(request.node),
-    ):
-        made_steps.append("test")
-    assert made_steps == steps
 
 
 @pytest.mark.parametrize("path", [*chain(*ELSEWHERE.values(), WIDE)])

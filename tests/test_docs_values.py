@@ -222,9 +222,6 @@ def test_deprecations_name_a_replacement() -> None:
                     assert part[replacement[1]].deprecation_reason is None, (kind.name, name)
 
 
-# -- generated files and settings
-
-
 @pytest.mark.parametrize("path", WRITERS, ids=lambda path: path.name)
 def test_generated_files(path: Path) -> None:
     """``python -m docs.generated`` updates them."""

@@ -10,17 +10,12 @@ import orjson
 import pytest
 from graphql import OperationType
 
-from server.webhooks import HEADER, AnnouncedCause, announcement, document, signature
-from snapshots.history import Neighbours
-from snapshots.models import is_revision
+from server.webhooks import HEADER, AnnouncedCause, document, signature
 from tests.schema.usual import api
-from tests.snapshots.notes.stories import BASE, HEAD, log_between
+from tests.server.webhooks.hooks import ANNOUNCEMENT
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notifications.md").read_text("utf-8")
 SECTION = TEXT.split("\n## Webhooks\n")[1].split("\n## ")[0]
-LOG = log_between(BASE, HEAD)
-assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
-ANNOUNCEMENT = announcement(Neighbours(LOG.base, LOG.head), LOG)
 SECRET = "only for tests"  # noqa: S105
 
 Receive = Callable[[bytes, dict[str, str], str, set[str]], Any]

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages
 from snapshots.history import History
 
@@ -20,14 +19,6 @@ def demo_pages(folder: Path) -> list[Snapshot]:
     for snapshot in snapshots:
         write_pages(snapshot, folder)
     return snapshots
-
-
-def without_facts_beside_pages(content: Content) -> Content:
-    """Return a content without the facts that no page states."""
-    return Content.of(
-        replace(spec, size=None, namespace=None, package_hash=None, dependencies=None)
-        for spec in content.specs()
-    )
 
 
 def history_of(catalog: Path) -> History:

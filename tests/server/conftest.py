@@ -30,6 +30,13 @@ def demo_server(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) ->
         yield server
 
 
+@pytest.fixture
+def new_server_url(demo_catalog: Path) -> Iterator[str]:
+    """Return the URL of a new server of the demo catalog, without registered documents."""
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        yield str(client.base_url).rstrip("/")
+
+
 @pytest.fixture(scope="session")
 def client(demo_server: Server) -> Iterator[httpx.Client]:
     """Return a client of the demo server, which reuses its connections."""

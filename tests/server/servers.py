@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,23 @@ def application(settings: Settings) -> Iterator[httpx.Client]:
         finally:
             server.should_exit = True
             thread.join(PATIENCE)
+
+
+class _Files(SimpleHTTPRequestHandler):
+    """Serves files without a log."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Discard the message."""
+
+
+@contextmanager
+def serving_files(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder; yield the origin."""
+    handler = partial(_Files, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def tags(client: httpx.Client) -> list[str]:

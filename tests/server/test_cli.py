@@ -73,49 +73,6 @@ def test_export_schema() -> None:
     assert result.out == api.SCHEMA_FILE.read_text() == api.sdl()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("nope",),
-        ("import",),
-        ("import", ""),
-        ("import", "x", "--git", "y"),
-        ("import", "x", "--taken-at", "yesterday"),
-        ("import", "--git", "x", "--every", "year"),
-        ("diff", "develop"),
-        ("diff", "a", "b", "c"),
-        ("diff", "a.."),
-        ("diff", "..b"),
-        ("diff", "a....b"),
-        ("diff", "a", "b", "--coverage", "stack,nose"),
-        ("diff", "a", "b", "--coverage", "stack,stack"),
-        ("diff", "a", "b", "--coverage", "stack", "--stat"),
-        ("why", "a.."),
-        ("why", "a..b", "c", "d"),
-        ("why", "a..b", ""),
-        ("why", "a", "b", "/"),
-        ("why", "a", "b", "c", "--package", "d"),
-        ("notes", "a"),
-        ("notes", "a", "b", "--format", "pdf"),
-        ("remove",),
-        ("vacuum", "--older-than", "soon"),
-        ("vacuum", "--older-than", "1.5d"),
-        ("find", "zlib", "--limit", "-1"),
-        ("serve", "--port", "70000"),
-        ("serve", "--workers", "0"),
-    ],
-    ids=" ".join,
-)
-def test_usage_errors_exit_with_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """The error includes a hint, and no catalog is created."""
-    catalog = tmp_path / "catalog"
-    result = cachelog(*arguments, catalog=catalog)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("Usage: ")
-    assert "\nError: " in result.err or "\n  -h, --help" in result.err
-    assert not catalog.exists()
-
-
 def test_option_before_its_command(tmp_path: Path) -> None:
     """The error states where an option of a command belongs."""
     result = cachelog("--catalog", tmp_path, "log")

@@ -124,14 +124,10 @@ def test_writer_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None:
     assert all(f"`{key}`" in TEXT for key in (*report["spack"], *report["groups"][0]))
 
 
-def test_in_selects_a_revision(catalog: Path, lock: Path) -> None:
-    """``--in`` takes a ref."""
+def test_revisions(catalog: Path, lock: Path) -> None:
+    """The one of ``--in``, or the best of the newest ones of all tags or of a series."""
     result = check(catalog, lock, "--in", "develop~1")
     assert "  roots         1 of 2   50.0 %" in result.lines
-
-
-def test_best(catalog: Path, lock: Path) -> None:
-    """The newest revision of each tag, or all revisions of a series, the best one first."""
     result = check(catalog, lock, "--best")
     assert [line.split()[0] for line in result.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
     assert result.lines[1].endswith("2 of 3  1 of 2")

@@ -74,7 +74,6 @@ ERRORS = (
     ("import x --source-name '\t'", "--source-name: '\\t' holds characters that are not seen"),
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
     # Missing files, and files that cannot be written.
-    ("import /nope/x", "/nope/x: does not exist"),
     ("notes develop develop --template nothing.md", "nothing.md: No such file or directory"),
     ("feed develop -o /dev/null/x", "/dev/null/x: cannot be written"),
     ("impact A..B --recipes /nowhere", "/nowhere: does not exist"),
@@ -144,9 +143,45 @@ USAGE_ERRORS = (
 )
 
 
+GENERIC_USAGE_ERRORS = (
+    "nope",
+    "import",
+    "import ''",
+    "import x --git y",
+    "import x --taken-at yesterday",
+    "import --git x --every year",
+    "diff develop",
+    "diff a b c",
+    "diff a..",
+    "diff ..b",
+    "diff a....b",
+    "diff a b --coverage stack,nose",
+    "diff a b --coverage stack,stack",
+    "diff a b --coverage stack --stat",
+    "why a..",
+    "why a..b c d",
+    "why a..b ''",
+    "why a b /",
+    "why a b c --package d",
+    "notes a",
+    "notes a b --format pdf",
+    "remove",
+    "vacuum --older-than soon",
+    "vacuum --older-than 1.5d",
+    "find zlib --limit -1",
+    "serve --port 70000",
+    "serve --workers 0",
+)
+"""Usage errors with a common message."""
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
-    [(line, code, text) for code, rows in ((1, ERRORS), (2, USAGE_ERRORS)) for line, text in rows],
+    [
+        *((line, 1, text) for line, text in ERRORS),
+        *((line, 2, text) for line, text in USAGE_ERRORS),
+        *((line, 2, "\nError: ") for line in GENERIC_USAGE_ERRORS),
+    ],
 )
 def test_error(demo_catalog: Path, line: str, code: int, message: str) -> None:
     """The message names the argument or option; standard output is empty."""

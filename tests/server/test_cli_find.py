@@ -27,21 +27,6 @@ def specs_in(catalog: Path, tag: str) -> list[Spec]:
     return [frame.spec(row) for row in range(len(frame))]
 
 
-def test_query(demo_catalog: Path) -> None:
-    """The words form one query; the matching specs are printed in order, with their number last."""
-    matched = [
-        spec
-        for spec in specs_in(demo_catalog, "develop")
-        if spec.platform == "linux" and spec.target == "x86_64_v3"
-    ]
-    code, out, err = find(demo_catalog, "platform=linux", "target=x86_64_v3")
-    *lines, count = out.splitlines()
-    printed = [match.groups() for line in lines if (match := LINE.fullmatch(line))]
-    assert printed == [(spec.hash, spec.short) for spec in matched]
-    assert re.fullmatch(rf"{len(matched)} specs in develop of [\d-]+ \([0-9a-f]{{12}}\)", count)
-    assert (code, err) == (0, "")
-
-
 def test_limit(demo_catalog: Path) -> None:
     """The first specs are printed; the number is that of all. An empty query matches all specs."""
     *lines, _ = find(demo_catalog, "*", "--in", "develop").lines

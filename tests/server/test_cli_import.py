@@ -15,18 +15,15 @@ from msgspec.structs import replace
 from server.webhooks import announcement, document
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
-from snapshots.demo import develop_history, history
+from snapshots.demo import history
 from snapshots.history import Neighbours
 from snapshots.models import Source
-from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
 from tests.server.cache_pages import (
     HASHES,
-    demo_pages,
     detail,
     history_of,
     page,
-    without_facts_beside_pages,
     write_page,
 )
 from tests.server.commands import cachelog, succeed
@@ -49,24 +46,6 @@ from tests.snapshots.sources.buildcache.registries import (
     spec_image,
 )
 from tests.snapshots.sources.git.repositories import ZLIB, Repository
-
-
-def test_folder_of_pages(tmp_path: Path) -> None:
-    """One revision per tag, with the content of its pages, and one line of output each."""
-    snapshots, catalog = demo_pages(tmp_path / "pages"), tmp_path / "catalog"
-    result = succeed("import", tmp_path / "pages", catalog=catalog)
-    published = {revision.tag: revision for revision in history_of(catalog).revisions}
-    assert published.keys() == {snapshot.tag for snapshot in snapshots}
-    for snapshot in snapshots:
-        revision, content = published[snapshot.tag], without_facts_beside_pages(snapshot.content)
-        assert revision.digest == content.digest
-        assert (revision.num_packages, revision.num_specs) == (len(content.packages), len(content))
-        assert revision.source.kind == "pages"
-        assert revision.source.synthetic
-        start = f"{revision.tag}: published {revision.digest[:12]} of "
-        (line,) = [line for line in result.lines if line.startswith(start)]
-        assert f"{revision.num_specs} specs" in line
-        assert line.endswith(" (synthetic)")
 
 
 def test_tag_and_time_of_a_page(tmp_path: Path) -> None:
@@ -146,21 +125,15 @@ def test_unknown_stacks(tmp_path: Path) -> None:
 
 
 def test_proof_of_hashes(tmp_path: Path) -> None:
-    """The output counts them; a forged spec is an error, or is accepted with ``--no-proof``."""
+    """A forged spec is omitted with ``--skip-bad``, or accepted with ``--no-proof``."""
     index = real_data.folder() / "spack-history" / "2026-06-20" / "e4s" / "index.json"
     catalog = tmp_path / "catalog"
-    result = cachelog("import", index, "--tag", "e4s", catalog=catalog)
-    assert result.out.endswith("222 specs, stacks unknown; hashes: 222 proven\n"), result.err
+    assert cachelog("import", index, "--tag", "e4s", catalog=catalog).code == 0
     assert "222 proven" in cachelog("show", "e4s", catalog=catalog).out
     (revision,) = cachelog("revisions", "--json", catalog=catalog).json
     assert (revision["num_proven"], revision["unproven"]) == (222, [])
-
     forged = tmp_path / "forged.json"
     forged.write_bytes(index.read_bytes().replace(b'"version":"0.11.0"', b'"version":"0.11.9"'))
-    error = cachelog("import", forged, "--tag", "forged", catalog=catalog)
-    assert error.code == 1
-    assert "its content has another hash" in error.err
-    assert "Traceback" not in error.err
     skipped = cachelog("import", forged, "--tag", "some", "--skip-bad", catalog=catalog)
     assert (skipped.code, skipped.out.count("221 specs")) == (0, 1), skipped.err
     assert "skipped: " in skipped.err
@@ -202,24 +175,6 @@ def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert max(counts) <= 3
 
 
-def test_view(tmp_path: Path) -> None:
-    """It is published instead of the whole cache; a missing one is an error."""
-    put_layout_3(tmp_path / "cache", text(small_database()))
-    index = tmp_path / "cache" / LAYOUT_3_INDEX
-    put(index.parent / "tools" / index.name, index.read_bytes())
-    index.unlink()
-    command = ("import", tmp_path / "cache", "--tag", "mine", "--no-proof", "--view")
-    succeed(*command, "tools", catalog=tmp_path / "catalog")
-    (revision,) = history_of(tmp_path / "catalog").revisions
-    assert revision.source.location == str(index.parent / "tools" / index.name)
-    error = cachelog(*command, "tool", catalog=tmp_path / "catalog")
-    assert error.code == 1
-    assert "has no view 'tool'; those there are: tools" in error.err
-
-
-# -- errors
-
-
 SIGNED_SPEC = b"""-----BEGIN PGP SIGNED MESSAGE-----
 Hash: SHA512
 
@@ -259,9 +214,6 @@ def test_skip_bad_without_a_valid_page(tmp_path: Path) -> None:
     assert f"skipped: {file}: is empty" in result.err
     assert result.err.endswith("cachelog: nothing could be read, so nothing was published\n")
     assert history_of(tmp_path / "c").revisions == []
-
-
-# -- damage
 
 
 def damage(catalog: Path, digest: str) -> None:
@@ -338,9 +290,6 @@ def test_source_name(tmp_path: Path) -> None:
     assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
 
 
-# -- registries and the demo
-
-
 def test_registry_with_a_login(tmp_path: Path) -> None:
     """Neither output, catalog nor cached files contain the password."""
     settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
@@ -349,10 +298,6 @@ def test_registry_with_a_login(tmp_path: Path) -> None:
     with serving() as server:
         location = serve(server, "site/cache", images)
         Tokens(server, login=basic(USER, PASSWORD)).guard("site/cache")
-        error = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings)
-        assert (error.code, error.out) == (1, "")
-        assert "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in error.err
-        assert not (tmp_path / "catalog").exists()
         result = succeed("import", "--no-proof", location, "--tag", "mysite", **settings, **login)
         assert "3 packages, 3 specs" in result.out
     spec = cachelog("show", "mysite", f"/{LIBELF}", "--json", **settings)
@@ -361,34 +306,3 @@ def test_registry_with_a_login(tmp_path: Path) -> None:
         if file.is_file():
             assert PASSWORD.encode() not in file.read_bytes()
             assert b"token-1" not in file.read_bytes()
-
-
-def test_demo_as_catalog(tmp_path: Path) -> None:
-    """The options set its size; all revisions are marked as synthetic."""
-    options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
-    result = succeed(*options, catalog=f"file://{tmp_path / 'a'}")
-    assert len(result.lines) == 2 * 3
-    assert all(line.endswith(" (synthetic)") for line in result.lines)
-    revisions = history_of(tmp_path / "a").revisions
-    expected = develop_history(revisions=3, packages=5, specs=20, seed=7)
-    assert {(revision.tag, revision.taken_at, revision.digest) for revision in revisions} == {
-        (snapshot.tag, snapshot.taken_at, snapshot.content.digest) for snapshot in expected
-    }
-    assert all(revision.source.synthetic for revision in revisions)
-
-
-def test_demo_as_pages(tmp_path: Path) -> None:
-    """An import of them has the contents of the demo, without the facts that no page states."""
-    options = ("--revisions", "2", "--packages", "5", "--specs", "20")
-    result = succeed("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
-    assert result.lines == [
-        f"{tag}: wrote 5 pages below {tmp_path / 'pages' / tag}"
-        for tag in ("develop-2025-01-05", "develop")
-    ]
-    assert not (tmp_path / "c").exists()
-    cachelog("import", tmp_path / "pages", catalog=tmp_path / "c")
-    imported = {revision.tag: revision.digest for revision in history_of(tmp_path / "c").revisions}
-    assert imported == {
-        revision.tag: without_facts_beside_pages(revision.content).digest
-        for revision in history(revisions=2, packages=5, specs=20)
-    }

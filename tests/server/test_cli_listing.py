@@ -18,9 +18,6 @@ from tests.snapshots.factories import a_snapshot, a_spec
 BASE = STATES[0][0]
 
 
-# -- revisions
-
-
 def test_revisions(world: World) -> None:
     """Newest first, with tag, digest, times, numbers and source, none of them truncated."""
     result = succeed_in(world, "revisions")
@@ -61,9 +58,6 @@ def test_confirmed_revision(tmp_path: Path) -> None:
     (rows,) = cachelog("revisions", "--json", catalog=tmp_path).json
     assert rows["taken_at"] == "2025-03-01T00:00:00Z"
     assert rows["confirmed_at"] == "2025-03-03T00:00:00Z"
-
-
-# -- tags, packages and stacks
 
 
 def test_tags(world: World) -> None:

@@ -154,9 +154,6 @@ def test_unknown_stack(week: Week) -> None:
     assert result.lines[1].startswith("116 of 222 specs to build; 106 reused")
 
 
-# -- made-up lock files
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """Return a catalog of zlib."""

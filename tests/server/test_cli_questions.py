@@ -98,9 +98,6 @@ def test_unknown_dependencies(
     assert [report[key] for key in keys] == [None] * len(keys)
 
 
-# -- twins
-
-
 @pytest.fixture(scope="module")
 def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a real stack with two builds of Python."""
@@ -144,9 +141,6 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     assert result.lines[0].startswith("ml of develop of ")
     none = cachelog("twins", "--package", "python", catalog=ml)
     assert none.lines[1:] == ["0 of 2 specs are built again"]
-
-
-# -- impact
 
 
 def test_impact_of_a_stack(catalog: Path) -> None:

@@ -1,14 +1,10 @@
 """``cachelog serve`` as operators run it: it starts, follows the catalog, and stops."""
 
 import os
-import re
-import signal
 import socket
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -65,30 +61,6 @@ def test_workers_share_an_address(tmp_path: Path) -> None:
     log = server.log.read_text()
     assert f"The catalog at {catalog} is empty." in log
     assert "/graphql 200" not in log
-
-
-def test_requests_in_progress_are_answered_before_exit(demo_catalog: Path, tmp_path: Path) -> None:
-    """After SIGTERM, the server answers a request that has begun, and logs it."""
-    body = b'{"query": "{ tags { name } }"}'
-    with serving(demo_catalog, tmp_path / "log") as server:
-        address = urlsplit(server.url)
-        with socket.create_connection(
-            (str(address.hostname), int(address.port or 0))
-        ) as connection:
-            head = f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
-            head += "Content-Type: application/json\r\n\r\n"
-            connection.sendall(head.encode() + body[:9])
-            until(lambda: httpx.get(f"{server.url}/health/live").is_success, "it is being read")
-            server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
-            assert server.process.poll() is None
-            connection.sendall(body[9:])
-            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert b'"name":"develop"' in answer
-        assert server.process.wait(PATIENCE) in (0, -signal.SIGTERM)
-    log = server.log.read_text()
-    assert re.search(r"127\.0\.0\.1 POST /graphql 200 \d+B \d+\.\d\dms \S+\n", log)
 
 
 class Run(NamedTuple):
@@ -235,17 +207,6 @@ def test_unreadable_catalog(tmp_path: Path) -> None:
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"cachelog: catalog {tmp_path}: ")
     assert result.err.count("\n") == 1
-
-
-# -- sockets
-
-
-def test_clients_can_connect_before_the_server_starts() -> None:
-    """They wait for a response instead of being refused."""
-    with listening_socket("127.0.0.1", 0) as listener:
-        address = listener.getsockname()
-        assert url_of(listener) == f"http://127.0.0.1:{address[1]}"
-        socket.create_connection(address, timeout=PATIENCE).close()
 
 
 def test_url_of_ipv6() -> None:

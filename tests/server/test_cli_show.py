@@ -43,9 +43,6 @@ def labelled(lines: list[str]) -> dict[str, str]:
     return {label: text.strip() for label, sign, text in parts if sign}
 
 
-# -- revisions
-
-
 def test_revision_as_json(world: KnownCatalog) -> None:
     """Its facts, its position in its series, its neighbours, and revisions of the same content."""
     report = succeed_in(world, "show", "develop@2025-01-07", "--json").json
@@ -78,9 +75,6 @@ def test_revision(world: KnownCatalog) -> None:
     assert releases["Before"].endswith("from it to this: unchanged")
 
 
-# -- packages
-
-
 def test_package(world: KnownCatalog) -> None:
     """Its specs in the revision, and its timeline in the series."""
     report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json
@@ -91,12 +85,6 @@ def test_package(world: KnownCatalog) -> None:
     assert report["first_seen"] == facts_at(world, 1)
     assert report["last_seen"] == facts_at(world, 5)
     assert (report["num_entries"], report["last_change"]["kind"]) == (3, "rebuilt")
-    lines = succeed_in(world, "show", "zlib").lines
-    assert lines[0].startswith("zlib in develop of 2025-01-10 (")
-    texts = labelled(lines[1:])
-    assert texts["Versions"] == "1.2 (1)"
-    assert texts["First seen"].startswith("develop of 2025-01-06 (")
-    assert texts["Last change"].endswith("): downgraded, +1.2 -1.3 (+1 -1)")
 
 
 def test_package_missing_from_a_revision(world: KnownCatalog) -> None:
@@ -136,9 +124,6 @@ def test_series(world: KnownCatalog) -> None:
     assert newest["series"] == "vX.Y.Z"
     result = run_in(world, "show", "cmake", "--series", "vX.Y.Z")
     assert (result.code, "these had it: develop (--series)" in result.err) == (1, True)
-
-
-# -- specs
 
 
 def test_facts_of_a_spec(world: KnownCatalog) -> None:

@@ -1,6 +1,5 @@
 """``cachelog diff /HASH /HASH``: a comparison of two specs."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +11,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
 
 
 def a_linked_spec(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
@@ -81,16 +81,9 @@ def test_text(catalog: Path) -> None:
     assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
 
 
-def pair_as_json(catalog: Path, *hashes: str) -> dict[str, Any]:
-    """Return the output parsed from JSON."""
-    result = succeed("diff", *hashes, "--json", catalog=catalog)
-    pair: dict[str, Any] = json.loads(result.out)
-    return pair
-
-
 def test_json(catalog: Path) -> None:
     """docs/two-specs.md describes its keys in their order."""
-    pair = pair_as_json(catalog, APP, NEW_APP)
+    pair = succeed("diff", APP, NEW_APP, "--json", catalog=catalog).json
     keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
     assert keys == [*pair]
     assert pair["format"] == 1
@@ -120,7 +113,7 @@ def test_specs_of_two_packages_and_equal_specs(catalog: Path) -> None:
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "Both are one spec: they have one hash.")
-    assert pair_as_json(catalog, APP, APP)["document"] == {}
+    assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["document"] == {}
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
 
 
@@ -129,11 +122,13 @@ def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
     result = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
     assert result.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
     lock = tmp_path / "spack.lock"
-    lock.write_text(json.dumps(LOCK))
-    result = succeed("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
+    specs = [node("zlib", digest * 32, "1.2") for digest in "ab"]
+    lock.write_bytes(as_bytes(lock_file(specs, ["a" * 32])))
+    command = ("diff", lock, "develop", "--spec", "zlib")
+    result = succeed(*command, catalog=catalog)
     assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in result.lines
-    result = cachelog("diff", str(lock), "develop", "--spec", "zlib", "--json", catalog=catalog)
+    result = cachelog(*command, "--json", catalog=catalog)
     compiler = {"old_type": "NoneType", "old_value": None}
     compiler |= {"new_type": "str", "new_value": "gcc@13.2.0"}
     assert result.json["document"]["type_changes"] == {"root['compiler']": compiler}
@@ -144,24 +139,13 @@ def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
     assert "has 3 such specs: /" in several.err
 
 
-def _zlib(digest: str) -> dict[str, Any]:
-    arch = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
-    return {"name": "zlib", "version": "1.2", "arch": arch, "parameters": {}, "hash": digest}
-
-
-LOCK = {
-    "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6, "specfile-version": 5},
-    "roots": [{"hash": "a" * 32, "spec": "zlib"}],
-    "concrete_specs": {digest * 32: _zlib(digest * 32) for digest in "ab"},
-}
-
-
 def test_unknown_dependencies(catalog: Path) -> None:
     """They are not printed as none."""
     result = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
     assert "What they depend on is not known of both." in result.lines
     assert "Below" not in result.out
-    assert pair_as_json(catalog, APP, f"/{hash_of('lone')}")["dependencies"] is None
+    result = cachelog("diff", APP, f"/{hash_of('lone')}", "--json", catalog=catalog)
+    assert result.json["dependencies"] is None
 
 
 def test_commands_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

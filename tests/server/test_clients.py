@@ -133,9 +133,6 @@ def test_gql_in_an_event_loop(demo_server: Server, hashes: list[str]) -> None:
         assert [node["hash"] for node in answer["revision"]["specs"]["nodes"]] == hashes
 
 
-# -- the audits of https://github.com/graphql/graphql-http#audits
-
-
 NUM_AUDITS = 61
 
 

@@ -1,10 +1,7 @@
 """docs/embedding.md: pages of another origin embed its badge and frame of a package."""
 
 import re
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from markdown_it import MarkdownIt
@@ -14,7 +11,7 @@ from selenium.webdriver.common.by import By
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from tests.server.pages.browser import complaints, settle
-from tests.server.servers import application
+from tests.server.servers import application, serving_files
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.test_docs import DOCUMENTS
 
@@ -35,22 +32,13 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
     return folder
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a log."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Discard the message."""
-
-
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_embedded_package(
     browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_allowed: bool
 ) -> None:
     """All pages may embed badges, but only pages of the configured origins may embed frames."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as site:
-        origin = f"http://127.0.0.1:{site.server_port}"
+    with serving_files(tmp_path) as origin:
         settings = Settings(catalog=catalog, frame_ancestors=(origin,) if is_allowed else ())
-        Thread(target=site.serve_forever).start()
         with application(settings) as client:
             page = f"<!doctype html>{BADGE}{MarkdownIt().render(MARKDOWN)}{FRAME}"
             server = str(client.base_url).rstrip("/")
@@ -60,17 +48,12 @@ def test_embedded_package(
             settle(browser)
             for picture in browser.find_elements(By.TAG_NAME, "img"):
                 assert browser.execute_script("return arguments[0].naturalWidth", picture) > 50
-            refused = [
-                complaint
-                for complaint in complaints(browser)
-                if "frame-ancestors" in complaint["message"]
-            ]
-            assert bool(refused) is not is_allowed
+            messages = [complaint["message"] for complaint in complaints(browser)]
+            assert any("frame-ancestors" in message for message in messages) is not is_allowed
             browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
             text = browser.find_element(By.TAG_NAME, "body").text
             browser.switch_to.default_content()
             assert ("hdf5" in text) is is_allowed
-        site.shutdown()
 
 
 def test_documented_urls(catalog: str) -> None:

@@ -3,10 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from selenium import webdriver
@@ -18,7 +15,7 @@ from snapshots.demo.revisions import develop_history
 from tests.server import npm
 from tests.server.browsers import SECONDS
 from tests.server.pages.browser import complaints
-from tests.server.servers import application, free_port, until
+from tests.server.servers import application, free_port, serving_files, until
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "clients"
@@ -49,11 +46,8 @@ def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 @pytest.fixture(scope="module")
 def origin(site: Path) -> Iterator[str]:
     """Serve the site; yield its origin."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving_files(site) as origin:
+        yield origin
 
 
 @pytest.fixture(scope="module")

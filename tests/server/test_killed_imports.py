@@ -14,7 +14,6 @@ from random import Random
 from time import sleep
 from typing import Any
 
-import orjson
 import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
@@ -23,10 +22,12 @@ from snapshots.changes.stored_changes import changes_to_store
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
 from tests.expensive import cases
-from tests.server.cache_pages import detail, page
+from tests.server.cache_pages import detail, page, write_page
 from tests.server.commands import cachelog
 from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state
+from tests.snapshots.sources.buildcache.folders import put, text
+from tests.snapshots.sources.buildcache.indexes import database, node
 from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(8)))
@@ -42,25 +43,17 @@ def pages(folder: Path, number: int) -> list[object]:
     """Write pages of two tags; return the arguments that import them."""
     for tag in ("develop", "v1"):
         for name in ("zlib", "hdf5"):
-            file = folder / str(number) / "_cache" / tag / name / "specs.md"
-            file.parent.mkdir(parents=True)
             specs = details(number)[name == "zlib" :: 2]
-            file.write_bytes(page(name, spec_details=specs, categories=["package", tag]))
+            content = page(name, spec_details=specs, categories=["package", tag])
+            write_page(folder / str(number) / "_cache", content, f"{tag}/{name}/specs.md")
     return [folder / str(number), "--taken-at", f"20{number // 300 + 10}-01-01"]
 
 
 def index(folder: Path, number: int) -> list[object]:
     """Write an index; return the arguments that import it."""
-    target = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
-    installs = {}
-    for row in range(SPECS):
-        spec = {"name": f"p{row}", "version": str(number), "arch": target, "parameters": {}}
-        spec["hash"] = hash_of(f"index {number} {row}")
-        installs[spec["hash"]] = {"spec": spec, "in_buildcache": True}
-    folder.mkdir(exist_ok=True)
-    file = folder / f"{number}.json"
-    file.write_bytes(orjson.dumps({"database": {"version": "7", "installs": installs}}))
-    return [file, "--tag", "index"]
+    specs = [node(f"p{row}", hash_of(f"index {number} {row}"), str(number)) for row in range(SPECS)]
+    file = put(folder / f"{number}.json", text(database(*specs)))
+    return [file, "--tag", "index", "--no-proof"]
 
 
 repository_in = cache(Repository)

@@ -126,9 +126,6 @@ def test_lines_are_written_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line.split()[3] for line in lines] == [f"/{number}" for number in range(5)]
 
 
-# -- other events
-
-
 FORGED = "a\n2025-01-01T00:00:00Z cachelog.server forged \x1b[2J\u202e\x00\ud800"
 
 

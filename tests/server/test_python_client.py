@@ -13,9 +13,6 @@ from types import ModuleType
 import httpx
 import pytest
 
-from server.settings import Settings
-from tests.server.servers import application
-
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "python"
 (EXAMPLE,) = re.findall(
@@ -56,18 +53,11 @@ def client(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
         del sys.modules[name]
 
 
-@pytest.fixture
-def url(demo_catalog: Path) -> Iterator[str]:
-    """Return the URL of a new server of the demo catalog, without registered documents."""
-    with application(Settings(catalog=str(demo_catalog))) as http:
-        yield str(http.base_url).rstrip("/")
-
-
 def test_example_of_the_readme(
-    client: ModuleType, url: str, capsys: pytest.CaptureFixture[str]
+    client: ModuleType, new_server_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It prints causes with their numbers, and an error with its code."""
-    program = EXAMPLE.replace("http://127.0.0.1:8000", url).replace(
+    program = EXAMPLE.replace("http://127.0.0.1:8000", new_server_url).replace(
         "develop~1", "develop-2025-01-26"
     )
     exec(program, {"__name__": client.__name__})  # noqa: S102
@@ -77,12 +67,12 @@ def test_example_of_the_readme(
     assert error.startswith("REVISION_NOT_FOUND no revision 'develp'")
 
 
-def test_document_is_sent_once(client: ModuleType, url: str) -> None:
+def test_document_is_sent_once(client: ModuleType, new_server_url: str) -> None:
     """Then its hash suffices; a request that is too long for a URL is sent in full."""
     methods: list[str] = []
     http = httpx.Client(event_hooks={"request": [lambda request: methods.append(request.method)]})
     packages = import_module("cachelog_client.questions").Packages
-    with client.Client(f"{url}/graphql", http) as session:
+    with client.Client(f"{new_server_url}/graphql", http) as session:
         first, second = (session.ask(packages(text="py-")) for _ in range(2))
         assert first == second
         assert all(node.name.startswith("py-") for node in first.revision.packages.nodes)
@@ -92,14 +82,14 @@ def test_document_is_sent_once(client: ModuleType, url: str) -> None:
     assert methods == ["GET", "POST", "GET", "POST"]
 
 
-def test_all_queries_in_an_event_loop(client: ModuleType, url: str) -> None:
+def test_all_queries_in_an_event_loop(client: ModuleType, new_server_url: str) -> None:
     """They are concurrent, and each has its own result type."""
     module = import_module("cachelog_client.questions")
     queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
     smaller = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
 
     async def answers() -> list[object]:
-        async with client.AsyncClient(f"{url}/graphql") as session:
+        async with client.AsyncClient(f"{new_server_url}/graphql") as session:
             requests = [
                 question(
                     **{

@@ -12,10 +12,10 @@ from tests.server.commands import cachelog
 QUERY = """query ($package: String!) { revision(ref: "develop") {
   numPackages numSpecs
   package(name: $package) {
-    versions compilers operatingSystems platforms targets stacks numSpecs
-    stackCounts { stack numSpecs }
+    versions compilers oss: operatingSystems platforms targets stacks num_specs: numSpecs
+    num_specs_by_stack: stackCounts { stack numSpecs }
     specs(first: 1000) { nodes {
-      hash name versions compiler operatingSystem platform target variants stacks size
+      hash versions compiler os: operatingSystem platform target variants stacks size
     } }
   }
 } }"""
@@ -42,32 +42,11 @@ def test_facts_of_real_pages(tmp_path: Path) -> None:
     for title, page in pages.items():
         revision = world.data(QUERY, package=title)["revision"]
         assert (revision["numPackages"], revision["numSpecs"]) == (len(pages), total)
-        meta, package = page["meta"], revision["package"]
-        for key, name in (
-            ("versions", "versions"),
-            ("compilers", "compilers"),
-            ("oss", "operatingSystems"),
-            ("platforms", "platforms"),
-            ("targets", "targets"),
-            ("stacks", "stacks"),
-            ("num_specs", "numSpecs"),
-        ):
-            assert package[name] == meta[key]
-        by_stack = {count["stack"]: count["numSpecs"] for count in package["stackCounts"]}
-        assert by_stack == meta["num_specs_by_stack"]
-        expected = [
-            {
-                "hash": spec["hash"],
-                "name": title,
-                "versions": spec["versions"],
-                "compiler": spec["compiler"],
-                "operatingSystem": spec["os"],
-                "platform": spec["platform"],
-                "target": spec["target"],
-                "variants": spec["variants"],
-                "stacks": spec["stacks"],
-                "size": None,
-            }
-            for spec in page["spec_details"]
+        package = revision["package"]
+        specs, by_stack = package.pop("specs")["nodes"], package.pop("num_specs_by_stack")
+        counts = {count["stack"]: count["numSpecs"] for count in by_stack}
+        assert counts == page["meta"]["num_specs_by_stack"]
+        assert package == {key: page["meta"][key] for key in package}
+        assert specs == [
+            {key: spec[key] for key in specs[0]} | {"size": None} for spec in page["spec_details"]
         ]
-        assert package["specs"]["nodes"] == expected

@@ -2,15 +2,12 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
 
-from server.settings import Settings
 from tests.server import npm
-from tests.server.servers import application
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "clients" / "documents"
@@ -105,13 +102,6 @@ def consumer(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-@pytest.fixture
-def url(demo_catalog: Path) -> Iterator[str]:
-    """Return the URL of a new server of the demo catalog, without registered documents."""
-    with application(Settings(catalog=str(demo_catalog))) as client:
-        yield str(client.base_url).rstrip("/")
-
-
 def program(consumer: Path, name: str, url: str) -> Path:
     """Return a compiled program with the URL of a server and a tag of its catalog."""
     file = consumer / name
@@ -120,27 +110,29 @@ def program(consumer: Path, name: str, url: str) -> Path:
     return file
 
 
-def test_example_of_the_readme(consumer: Path, url: str) -> None:
+def test_example_of_the_readme(consumer: Path, new_server_url: str) -> None:
     """It prints causes with their numbers, packages page by page, and an error with its code."""
-    lines = npm.run(consumer, program(consumer, "example.js", url)).decode().splitlines()
+    lines = npm.run(consumer, program(consumer, "example.js", new_server_url)).decode().splitlines()
     assert re.fullmatch(r"\d+ .+", lines[0])
     assert any(line.startswith("py-") for line in lines)
     assert lines[-1].startswith("no revision 'develp'")
 
 
-def test_component_of_the_readme(consumer: Path, url: str) -> None:
+def test_component_of_the_readme(consumer: Path, new_server_url: str) -> None:
     """It renders the response to its latest variables, and the message of an error."""
     (consumer / "rendering.js").write_text(RENDERING)
-    program(consumer, "component.js", url)
+    program(consumer, "component.js", new_server_url)
     rendered = orjson.loads(npm.run(consumer, "rendering.js"))
     assert all(name.startswith("py-") for name in rendered["shown"][0])
     assert any(name.startswith("h") for name in rendered["shown"][1])
     assert rendered["refusal"].startswith("AskError: ")
 
 
-def test_documents_and_unchanged_responses_are_sent_once(consumer: Path, url: str) -> None:
+def test_documents_and_unchanged_responses_are_sent_once(
+    consumer: Path, new_server_url: str
+) -> None:
     """Then the hash of a document suffices, and a response is revalidated."""
-    output = orjson.loads(npm.run(consumer, program(consumer, "asking.js", url)))
+    output = orjson.loads(npm.run(consumer, program(consumer, "asking.js", new_server_url)))
     first, second, third, other = output["answers"]
     assert first == second == third != other
     assert all(name.startswith("py-") for name in first)

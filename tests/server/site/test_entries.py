@@ -89,24 +89,6 @@ def test_limit(catalog: Path) -> None:
     assert {entry.kind for entry in none} == {"series", "revision"}
 
 
-def test_persisted_documents_of_codegen(catalog: Path, tmp_path: Path) -> None:
-    """persisted-documents.json maps the hash of a document to its text."""
-    manifest = tmp_path / "persisted-documents.json"
-    digest = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"
-    text = "query Newest($ref: String!) { revision(ref: $ref) { __typename numSpecs } }"
-    manifest.write_bytes(orjson.dumps({f"sha256:{digest}": text}))
-    result = export(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
-    assert result.code == 0, result.err
-    answers = [
-        orjson.loads(file.read_bytes())["data"]["revision"]
-        for file in (tmp_path / f"site/graphql/{digest}").iterdir()
-    ]
-    assert sorted(answers, key=lambda revision: revision["numSpecs"]) == [
-        {"__typename": "Revision", "numSpecs": number} for number in (2, 3)
-    ]
-    assert not (tmp_path / "site" / "index.html").exists()
-
-
 def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -> list[str]:
     """Type into the search of a page; return the suggestions once there are ``number`` of them."""
     browser.get(page.as_uri())

@@ -10,6 +10,11 @@ from typing import Any
 
 import orjson
 
+from server.webhooks import announcement
+from snapshots.history import Neighbours
+from snapshots.models import is_revision
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
+
 
 @dataclass(frozen=True)
 class Received:
@@ -37,6 +42,10 @@ class Hook:
         """The tags of the announced revisions."""
         return [request.json["revision"]["tag"] for request in self.received]
 
+
+LOG = log_between(BASE, HEAD)
+assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
+ANNOUNCEMENT = announcement(Neighbours(LOG.base, LOG.head), LOG)
 
 Answer = tuple[int, dict[str, str]]
 

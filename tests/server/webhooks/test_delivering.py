@@ -21,16 +21,11 @@ from server.webhooks import (
 )
 from snapshots.errors import InvalidArgument
 from snapshots.history import Neighbours
-from snapshots.models import is_revision
 from snapshots.notes.sentences import plain
 from tests.server.servers import free_port
-from tests.server.webhooks.hooks import Answer, receiving
+from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, Answer, receiving
 from tests.snapshots.factories import a_revision
-from tests.snapshots.notes.stories import BASE, HEAD, log_between
 
-LOG = log_between(BASE, HEAD)
-assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
-ANNOUNCEMENT = announcement(Neighbours(LOG.base, LOG.head), LOG)
 SOON = Patience(attempts=4, silence=0.3, attempt_seconds=0.6)
 
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswer, HistoryQuestion
 from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
 from snapshots.errors import CatalogError
-from snapshots.history import History
-from snapshots.timelines.growth import Growth
 from tests.server.feeds.endpoints import SERIES, FeedsOf
 from tests.snapshots.catalog.pasts import forget_stories
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -32,16 +31,12 @@ async def test_incomplete_history(demo_catalog: Path) -> None:
         assert "cachelog history fill" in rejected.text
 
 
-async def test_unreadable_content(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unreadable_content(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The feed has numbers but no story, and is not cached, as the content may be repaired."""
     snapshots = [one for one in demo(revisions=4, packages=4, specs=20) if "-" in one.tag]
     Catalog(str(tmp_path)).publish(snapshots)
     forget_stories(str(tmp_path))
     feeds = FeedsOf(tmp_path)
-    points = feeds.naive_history.growth(feeds.catalog.history, "develop-DATE")
-    monkeypatch.setattr(feeds.naive_history, "growth", lambda *_: points)
     files = {path: path.read_bytes() for path in (tmp_path / "specs").rglob("*.parquet")}
 
     async with feeds.client() as client:
@@ -95,8 +90,7 @@ async def test_unreadable_changes(demo_catalog: Path, monkeypatch: pytest.Monkey
     def fail(*_arguments: object) -> Any:
         raise CatalogError(str(demo_catalog), "the table changes is damaged")
 
-    monkeypatch.setattr(feeds.naive_history, "growth", fail)
-    monkeypatch.setattr(feeds.naive_history, "package_timeline", fail)
+    monkeypatch.setattr(feeds.history, "get", fail)
     async with feeds.client() as client:
         feed = read_feed((await client.get(SERIES)).content)
         assert "before" in feed.entries[0].title
@@ -143,14 +137,14 @@ async def test_rate_limits(
 async def test_slow_feed(demo_catalog: Path) -> None:
     """Clients get 503 while it is computed once for all of them."""
     feeds = FeedsOf(demo_catalog, seconds=0.1)
-    growth = feeds.naive_history.growth
+    get = feeds.history.get
     release = threading.Event()
 
-    def slow(history: History, series: str) -> Growth:
+    def slow(question: HistoryQuestion) -> HistoryAnswer:
         release.wait(20)
-        return growth(history, series)
+        return get(question)
 
-    feeds.naive_history.growth = slow  # type: ignore[method-assign]
+    feeds.history.get = slow  # type: ignore[method-assign]
     async with feeds.client() as client:
         answers = await asyncio.gather(*(client.get(SERIES) for _ in range(3)))
         assert {answer.status_code for answer in answers} == {503}
@@ -160,4 +154,4 @@ async def test_slow_feed(demo_catalog: Path) -> None:
         while (response := await client.get(SERIES)).status_code == 503:
             await asyncio.sleep(0.01)
         assert read_feed(response.content).entries
-        assert feeds.naive_history.num_computed == 1
+        assert feeds.history.num_queries == 1
