@@ -15,7 +15,7 @@ _UNPROVEN = {
     "converted": "converted from an older format",
     "spliced": "spliced",
     "external": "external",
-    "format_unknown": "of a format that is not known",
+    "format_unknown": "of an unknown format",
 }
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")

@@ -168,7 +168,8 @@ def fill_command(
 
     Imports store the changes of what they publish. This is for catalogs of older versions, for
     what an import could not compare, and for what feeds say of the newest revisions. After an
-    interruption, run it again: it goes on where it was. The exit code is 1 where a pair could not
+    interruption, run it again: it continues where it stopped. The exit code is 1 where a pair could
+    not
     be compared.
 
     With --recipes, find for all revisions which commit of the recipes they were made of, where it

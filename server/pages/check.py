@@ -404,7 +404,9 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
     if len(ref) > _MAX_REF_LENGTH:
-        raise BadRequest(f"What is to be looked in has more than {_MAX_REF_LENGTH:,} characters")
+        raise BadRequest(
+            f"The name of the side to search has more than {_MAX_REF_LENGTH:,} characters"
+        )
     stack = form.get("stack", nothing).text.strip()
     is_table = form.get("as", nothing).text == "csv"
     file, text = form.get("file", nothing), form.get("text", nothing)

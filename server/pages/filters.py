@@ -485,7 +485,7 @@ def missing_cause(spec: Data) -> str:
     if spec["reason"] == SpecChangeReason.REPLACED.name and spec.get("mainCauses"):
         title: str = spec["mainCauses"][0]["title"]
         return title
-    return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown why"
+    return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown reason"
 
 
 FILTERS = (

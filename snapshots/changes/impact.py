@@ -1,4 +1,4 @@
-"""The impact of package changes: the specs that would be built again.
+"""The impact of package changes: the specs that would be rebuilt.
 
 A changed recipe changes the hash of every spec of the package, and of every spec that reaches one
 of these over any edge. Specs outside the cache are followed, but not counted.
@@ -29,7 +29,7 @@ def size_label(num_specs: int) -> str:
 
 
 class ImpactPart(msgspec.Struct, frozen=True):
-    """The specs of a stack, or for a target, that would be built again, and their cost."""
+    """The specs of a stack, or for a target, that would be rebuilt, and their cost."""
 
     name: str
     num_specs: int
@@ -37,7 +37,7 @@ class ImpactPart(msgspec.Struct, frozen=True):
 
 
 class Impact(msgspec.Struct, frozen=True):
-    """The specs that would be built again: counts that include specs of the packages themselves.
+    """The specs that would be rebuilt: counts that include specs of the packages themselves.
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None if no size is
     known. ``by_stack`` omits root, and is None if the source does not list stacks; both lists are
@@ -115,7 +115,7 @@ def outcome(
 
 
 class PackageImpact(msgspec.Struct, frozen=True):
-    """The number of specs that would be built again if a package changed, and their cost."""
+    """The number of specs that would be rebuilt if a package changed, and their cost."""
 
     package: str
     num_specs: int

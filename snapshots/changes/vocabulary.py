@@ -71,7 +71,7 @@ _PHRASES = {
         "Spack's format of specs {before} → {after}", "Spack's format of specs{in_brackets}"
     ),
     CauseKind.UNKNOWN: CausePhrases(
-        "{package} changed, it is not known why", "{package} for a reason that is not known"
+        "{package} changed for an unknown reason", "{package} for an unknown reason"
     ),
 }
 _SAME_DEPENDENCY = CausePhrases(
@@ -123,8 +123,8 @@ def tie_text(tie: Tie, verb: str) -> str:
     """
     number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
     if number == most:
-        return f"{number:,} were {verb}; which replaced which is not known"
-    return f"{number:,} of {most:,} {'was' if number == 1 else 'were'} {verb}; which is not known"
+        return f"{number:,} were {verb}; it is unknown which replaced which"
+    return f"{number:,} of {most:,} {'was' if number == 1 else 'were'} {verb}; it is unknown which"
 
 
 def cause_title(cause: CauseName) -> str:
@@ -147,7 +147,7 @@ _OF_TWINS = {
     CauseKind.EXTERNAL: "{package} {before:?} / {after:?} (outside the cache)",
     CauseKind.ARCHITECTURE: "architecture {before} / {after}",
     CauseKind.FORMAT: "Spack's format of specs {before} / {after}",
-    CauseKind.UNKNOWN: "{package}, it is not known why",
+    CauseKind.UNKNOWN: "{package}, for an unknown reason",
 }
 
 
@@ -210,10 +210,10 @@ _COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
     SpecChangeReason.NEW_TARGET: ("for a new target", "for new targets"),
     SpecChangeReason.NEW_BUILD: ("more build", "more builds"),
     SpecChangeReason.REPLACED: ("replaced", "replaced"),
-    SpecChangeReason.PACKAGE_GONE: ("of a package now gone", "of packages now gone"),
-    SpecChangeReason.STACK_GONE: ("of a stack now gone", "of stacks now gone"),
-    SpecChangeReason.VERSION_GONE: ("of a version now gone", "of versions now gone"),
-    SpecChangeReason.TARGET_GONE: ("for a target now gone", "for targets now gone"),
+    SpecChangeReason.PACKAGE_GONE: ("of a removed package", "of removed packages"),
+    SpecChangeReason.STACK_GONE: ("of a removed stack", "of removed stacks"),
+    SpecChangeReason.VERSION_GONE: ("of a removed version", "of removed versions"),
+    SpecChangeReason.TARGET_GONE: ("for a removed target", "for removed targets"),
     SpecChangeReason.BUILD_GONE: ("build less", "builds less"),
     SpecChangeReason.FACTS: ("with other facts", "with other facts"),
 }

@@ -60,8 +60,8 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
 
 def _unknown(num_unknown: int, num_rebuilt: int) -> str:
     if num_unknown == num_rebuilt:
-        return "what caused the rebuilds is not known"
-    return f"what caused {num_unknown:,} of {counted(num_rebuilt, 'rebuild')} is not known"
+        return "the causes of the rebuilds are unknown"
+    return f"the causes of {num_unknown:,} of {counted(num_rebuilt, 'rebuild')} are unknown"
 
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
@@ -217,8 +217,8 @@ def specs_sentence(
 _VERBS: dict[Section, Callable[[int], str]] = {
     Section.ADDED: lambda count: _were(count, "added"),
     Section.REMOVED: lambda count: _were(count, "removed"),
-    Section.UPGRADED: lambda count: f"{count:,} went up",
-    Section.DOWNGRADED: lambda count: f"{count:,} went down",
+    Section.UPGRADED: lambda count: _were(count, "upgraded"),
+    Section.DOWNGRADED: lambda count: _were(count, "downgraded"),
 }
 
 
@@ -303,13 +303,13 @@ def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool)
         for entries, noun in ((losses.packages, "package"), (losses.versions_gone, "version"))
         if entries
     ]
-    are_gone = f"{counted(num_removed, 'hash')} {'is' if num_removed == 1 else 'are'} gone"
+    are_gone = f"{counted(num_removed, 'hash')} {'was' if num_removed == 1 else 'were'} removed"
     clauses: list[list[str]] = []
     if lost and num_removed:
         them = "it" if num_removed == 1 else "them"
         clauses.append([f"{are_gone}, and with {them} ", *enumerated(lost)])
     elif lost:
-        clauses.append(["gone: ", *enumerated(lost)])
+        clauses.append(["removed: ", *enumerated(lost)])
     elif num_removed:
         clauses.append([are_gone])
         if not losses.coverage:

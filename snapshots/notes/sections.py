@@ -434,7 +434,7 @@ def why_unknown(causes: Iterable[CauseEntry]) -> str | None:
     if not reasons:
         return None
     count = sum(cause.num_specs for cause in unknown)
-    return f"Of {counted(count, 'spec')} the cause is not known: {', or '.join(reasons)}."
+    return f"The cause of {counted(count, 'spec')} is unknown: {', or '.join(reasons)}."
 
 
 def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:

@@ -14,7 +14,7 @@ from snapshots.history import History, Neighbours, Pair
 NUM_STORIES = 5
 """Number of newest revisions whose entries have a story; the other entries have numbers."""
 
-FORMAT = 4
+FORMAT = 5
 """Version of stories; incremented when their statements or wording change."""
 
 # The elements of stories, which have no attributes. A text with other elements is rejected.

@@ -73,22 +73,22 @@ def test_counts_and_missing_specs(catalog: Path, lock: Path) -> None:
     """For the newest revision of develop: counts, excluded specs, and each missing spec."""
     result = check(catalog, lock)
     assert (result.code, result.err) == (0, "")
-    assert [line for line in result.lines if "(" not in line or line.startswith("Left")] == [
+    assert [line for line in result.lines if "(" not in line or line.startswith("Not looked")] == [
         "  roots         0 of 2    0.0 %",
         "  dependencies  1 of 1  100.0 %",
         "  all           1 of 3   33.3 %",
-        "Left out, as in no build cache: gcc@13.2.0 (external).",
+        "Not looked up, because build caches do not contain them: gcc@13.2.0 (external).",
         "",
         f"- hdf5@1.14.5 {hash_of('old')[:7]}, a root",
         f"    nearest: hdf5@1.14.6 {hash_of('new')[:7]}: version: 1.14.5 -> 1.14.6",
         f"- lua@5.4 {hash_of('never')[:7]}, a root",
         "    never seen in this catalog",
-        "    no other spec of the package is there",
+        "    no other spec of the package is available",
     ]
-    assert result.lines[0].startswith("Looked in develop of 2025-01-07 (")
+    assert result.lines[0].startswith("Searched develop of 2025-01-07 (")
     (seen,) = (line for line in result.lines if "last in" in line)
     assert seen.startswith("    last in develop of 2025-01-06 (")
-    assert ", gone in develop of 2025-01-07 (" in seen
+    assert ", removed in develop of 2025-01-07 (" in seen
     assert seen.endswith("): replaced")
 
 
@@ -131,7 +131,7 @@ def test_revisions(catalog: Path, lock: Path) -> None:
     result = check(catalog, lock, "--best")
     assert [line.split()[0] for line in result.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
     assert result.lines[1].endswith("2 of 3  1 of 2")
-    assert result.lines[5].startswith("Looked in v0.9.0 of 2025-01-05 (")
+    assert result.lines[5].startswith("Searched v0.9.0 of 2025-01-05 (")
     of_series = check(catalog, lock, "--best", "--series", "develop", "--json").json
     assert [revision["num_found"] for revision in of_series["best"]] == [2, 1]
     assert of_series["revision"] == of_series["best"][0]["revision"]

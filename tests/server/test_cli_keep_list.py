@@ -85,7 +85,7 @@ def test_impact(catalog: Path, lock: Path) -> None:
     assert result.lines == [
         "kept: 3 hashes of 2 revisions",
         "rest: 1 spec of other revisions, 1.0 MiB",
-        "nothing is left in 1 cell of package, stack and target",
+        "no spec is left in 1 cell of package, stack and target",
         "  - goes e4s zen4",
         f"{lock}: 2 of 2 specs are not kept, 2 of them in no revision",
     ]

@@ -103,7 +103,7 @@ def test_prune(catalog: Catalog) -> None:
     command = ("prune", "--keep", "2 last, all releases")
     result = run(catalog, *command, "--dry-run")
     reasons = [line.split(maxsplit=4)[4] for line in result.lines[1:6]]
-    assert reasons == ["2 last"] * 2 + ["2 last, all releases"] + ["nothing: goes"] * 2
+    assert reasons == ["2 last"] * 2 + ["2 last, all releases"] + ["none: removed"] * 2
     result = run(catalog, *command)
     assert result.lines[:2] == [
         "develop: 2 of 4 revisions kept",

@@ -60,7 +60,7 @@ def test_text(week: Week) -> None:
     _, summary, *lines = result.lines
     assert summary == "191 of 396 specs to build; 205 reused, 4 external (size 101-500)"
     assert [line.split() for line in lines[:3]] == [
-        ["stack", "specs", "reused", "to", "build", "rebuilt", "replaced", "new", "gone"],
+        ["stack", "specs", "reused", "to", "build", "rebuilt", "replaced", "new", "removed"],
         ["e4s", "222", "106", "116", "109", "7", "0", "0"],
         ["developer-tools", "174", "99", "75", "70", "5", "0", "0"],
     ]
@@ -137,7 +137,7 @@ def test_commits(week: Week, tmp_path: Path) -> None:
     result = week.plan(*recipes)
     assert (result.code, result.err) == (
         0,
-        "no commits: that of base is not known; name both by --commits A..B\n",
+        "no commits: that of base is unknown; specify both with --commits A..B\n",
     )
     cachelog(
         "recipes", "develop", *recipes, "--commit", "refs/snapshots/base", catalog=week.catalog

@@ -47,16 +47,16 @@ def test_holes(catalog: Path) -> None:
     result = succeed("holes", "develop", catalog=catalog)
     title, counts, _, *holes = result.lines
     assert title.startswith("develop of 2025-01-06")
-    assert counts == "0 of 2 specs are whole, 2 holes"
+    assert counts == "0 of 2 specs are complete, 2 holes"
     assert [line.split()[:4] for line in holes] == [
-        ["2", "zlib", hash_of("zlib"), "gone"],
+        ["2", "zlib", hash_of("zlib"), "removed"],
         ["1", "mesa", hash_of("mesa"), "never"],
     ]
-    assert "gone in develop of 2025-01-06" in holes[0]
+    assert "removed in develop of 2025-01-06" in holes[0]
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
     assert first.lines == [*result.lines[:4], "and 1 hole more"]
     before = cachelog("holes", "develop~1", catalog=catalog)
-    assert before.lines[1] == "2 of 3 specs are whole, 1 hole"
+    assert before.lines[1] == "2 of 3 specs are complete, 1 hole"
     report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
     revision = report.pop("revision")
     zlib = {"hash": hash_of("zlib"), "name": "zlib", "version": None, "num_affected": 2}
@@ -74,10 +74,10 @@ def test_hole_with_a_spec_in_another_series(catalog: Path) -> None:
     """The line names the revision that has the spec."""
     result = cachelog("holes", "some", catalog=catalog)
     assert result.lines[1:3] == [
-        "0 of 2 specs are whole, 1 hole",
-        "not known of 1 spec: its source does not list dependencies",
+        "0 of 2 specs are complete, 1 hole",
+        "unknown for 1 spec: its source does not list dependencies",
     ]
-    assert "in other of 2025-01-05" in result.lines[-1] or "gone in develop" in result.lines[-1]
+    assert "in other of 2025-01-05" in result.lines[-1] or "removed in develop" in result.lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_unknown_dependencies(
 ) -> None:
     """A line of the text states it; the JSON has null."""
     result = succeed(*command, catalog=catalog)
-    assert result.lines[1:] == ["not known of 1 spec: its source does not list dependencies"]
+    assert result.lines[1:] == ["unknown for 1 spec: its source does not list dependencies"]
     report = cachelog(*command, "--json", catalog=catalog).json
     assert [report[key] for key in keys] == [None] * len(keys)
 
@@ -111,7 +111,7 @@ def test_twins(ml: Path) -> None:
     """The causes, once for both directions, then the groups and the specs that joining saves."""
     result = succeed("twins", "-n", 2, catalog=ml)
     assert result.lines[1:5] == [
-        "65 of 281 specs are built again",
+        "65 of 281 specs are additional builds",
         "specs  reached  stacks  cause",
         "   65       65       1  python 3.13.13 / 3.14.5",
         "not listed, as no spec's main cause: 4 causes",
@@ -140,7 +140,7 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     result = cachelog("twins", "--stack", "ml", catalog=ml)
     assert result.lines[0].startswith("ml of develop of ")
     none = cachelog("twins", "--package", "python", catalog=ml)
-    assert none.lines[1:] == ["0 of 2 specs are built again"]
+    assert none.lines[1:] == ["0 of 2 specs are additional builds"]
 
 
 def test_impact_of_a_stack(catalog: Path) -> None:
@@ -156,7 +156,7 @@ def test_impact(catalog: Path) -> None:
     """The number of specs and packages, and the specs of each stack and target."""
     result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert result.lines[1:] == [
-        "2 of 3 specs, of 2 packages, would be built again if libpng changed: 20 B",
+        "2 of 3 specs, of 2 packages, would be rebuilt if libpng changed: 20 B",
         "specs  stack",
         "    1  e4s",
         "    1  hep",
@@ -164,9 +164,7 @@ def test_impact(catalog: Path) -> None:
         "    2  x86_64_v3",
     ]
     with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
-    assert with_absent.lines[1].endswith(
-        "2 packages, would be built again if mesa, zlib changed: 20 B"
-    )
+    assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
 
 
 def test_top(catalog: Path) -> None:
@@ -199,7 +197,7 @@ def test_next_change_of_a_package(e4s_week: Path) -> None:
     lines = cachelog(*arguments, catalog=e4s_week).lines
     (line,) = (line for line in lines if line.startswith("next"))
     assert line.startswith("next change, in develop-2026-06-27 of 2026-06-27 (")
-    assert line.endswith("): recipe of gettext changed; 112 specs were built again")
+    assert line.endswith("): recipe of gettext changed; 112 specs were rebuilt")
     for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 

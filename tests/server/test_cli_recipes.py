@@ -140,7 +140,7 @@ def test_corrected_commit_and_rewritten_history(tmp_path: Path) -> None:
     week.publish("--recipes", week.recipes.folder)
     middle = week.recipes.oids[40]
     result = week.run("recipes", f"develop-{DATES[1]}", "--commit", middle[:10])
-    assert f"{middle[:12]} (as given)" in result.out
+    assert f"{middle[:12]} (as specified)" in result.out
     assert week.run("recipes", f"develop-{DATES[1]}", "--commit", "nothing").code == 1
     rewritten = RecipesRepository(tmp_path / "recipes2")
     rewritten.commit("Another beginning", [recipe("zlib")])

@@ -98,7 +98,7 @@ def test_package_missing_from_a_revision(world: KnownCatalog) -> None:
     first = run_in(world, "show", "develop@2025-01-06", "cmake")
     assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
     assert succeed_in(world, "show", "zlib", "--json").json["gone_in"] is None
-    assert "Gone in" not in labelled(succeed_in(world, "show", "zlib").lines[1:])
+    assert "Removed in" not in labelled(succeed_in(world, "show", "zlib").lines[1:])
 
 
 def test_removed_package(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_removed_package(tmp_path: Path) -> None:
     removed = catalog.require_history().of_series("main")[1]
     assert report["gone_in"] == revision_facts(removed)
     texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
-    assert texts["Gone in"] == f"main of {day(1):%Y-%m-%d} ({removed.digest[:12]})"
+    assert texts["Removed in"] == f"main of {day(1):%Y-%m-%d} ({removed.digest[:12]})"
 
 
 def test_series(world: KnownCatalog) -> None:
@@ -160,7 +160,7 @@ def test_dependencies_of_a_spec(world: KnownCatalog) -> None:
     assert f"  /{ZLIB.hash} zlib@1.2 (link)" in lines
     assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
     assert "1 spec needs it directly:" in succeed_in(world, "show", f"/{ZLIB.hash}").lines
-    assert "Depends on nothing." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
+    assert "It has no dependencies." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
 
 
 def test_optional_facts_of_a_spec(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_unknown_dependencies(many: str) -> None:
     report = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
     assert (report["dependencies"], report["dependents"]) == (None, [])
     text = cachelog("show", f"/{hash_of('silent')}", catalog=many).out
-    assert "What it depends on is not known." in text
+    assert "Its dependencies are unknown." in text
     without_graph = cachelog("show", "main", f"/{hash_of('alone')}", "--json", catalog=many).json
     assert (without_graph["dependencies"], without_graph["dependents"]) == (None, None)
 

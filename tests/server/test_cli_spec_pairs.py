@@ -112,7 +112,7 @@ def test_specs_of_two_packages_and_equal_specs(catalog: Path) -> None:
     assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
-    assert (same.code, same.lines[-1]) == (0, "Both are one spec: they have one hash.")
+    assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")
     assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["document"] == {}
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
 
@@ -142,7 +142,7 @@ def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
 def test_unknown_dependencies(catalog: Path) -> None:
     """They are not printed as none."""
     result = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
-    assert "What they depend on is not known of both." in result.lines
+    assert "Their dependencies are not known for both." in result.lines
     assert "Below" not in result.out
     result = cachelog("diff", APP, f"/{hash_of('lone')}", "--json", catalog=catalog)
     assert result.json["dependencies"] is None

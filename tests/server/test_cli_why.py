@@ -64,7 +64,7 @@ def test_ambiguous_counterparts(tmp_path: Path) -> None:
     """If one of two equal specs of a page is removed and one rebuilt, it is unknown which."""
     before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
     world = published(tmp_path, State(before), State(after))
-    text = "1 of 2 was rebuilt; which is not known"
+    text = "1 of 2 was rebuilt; it is unknown which"
     for command in ("diff", "why"):
         arguments = (command, *REFS, *(["a"] if command == "why" else []))
         assert run_in(world, *arguments).out.count(text) == 2

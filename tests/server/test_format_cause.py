@@ -52,7 +52,7 @@ def test_pages_and_api(catalog: Path) -> None:
         assert "/causes/format?kind=FORMAT&from=5&to=6" in link
         cause = shown(client, str(page.response.url.join(link)))
         assert cause.text("#tab h2") == TITLE
-        assert "Spack wrote these specs in another format" in cause.text("#cause")
+        assert "Spack wrote these specs in a different format" in cause.text("#cause")
         assert len(cause.dom.cssselect("#cause tbody tr")) == 50
         query = (
             f'{{ compare(base: "{REFS[0]}", head: "{REFS[1]}") '

@@ -142,7 +142,9 @@ def check_lines(checked: Checked) -> Iterator[str]:
     yield from _summary(checked)
     if left_out := checked.locked.left_out:
         left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
-        yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.")
+        yield from wrapped(
+            f"Not looked up, because build caches do not contain them: {', '.join(left)}."
+        )
     for place, missing in enumerate(checked.missing()):
         if place == 0:
             yield ""
@@ -167,7 +169,7 @@ def _best_lines(checked: Checked) -> Iterator[str]:
 def _summary(checked: Checked) -> Iterator[str]:
     lookup, writer = checked.lookup, checked.locked.writer
     num_roots, found_roots = lookup.requested.num_roots, lookup.num_roots_found
-    looked = f"Looked in {title(checked.revision)}"
+    looked = f"Searched {title(checked.revision)}"
     if writer is not None:
         looked += f", for a lock file of {writer}"
     yield from wrapped(looked)
@@ -194,7 +196,7 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
     name = styles.name(versioned(spec.name, spec.version))
     texts = [_seen_text(missing.seen)] if is_seen_known else []
     if nearest is None:
-        texts.append("no other spec of the package is there")
+        texts.append("no other spec of the package is available")
     else:
         # The hash of a recipe means nothing to a reader.
         what = "; ".join(
@@ -216,7 +218,7 @@ def _seen_text(seen: LastSeen | None) -> str:
     text = f"last in {title(seen.revision)}"
     if seen.gone_in is None or seen.reason is None:
         return f"{text}, the newest of its series"
-    return f"{text}, gone in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
+    return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
 
 
 def check_document(checked: Checked) -> dict[str, Any]:

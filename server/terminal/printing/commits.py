@@ -39,7 +39,7 @@ _LEVELS = {
     CommitLevel.STACK: "perhaps by a stack: ",
     CommitLevel.SPACK: "perhaps by another Spack: ",
 }
-_WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
+_WAYS = {FoundBy.GIVEN: "as specified", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
 
 
 CatalogComparison = SideComparison[SideInfo, Library]
@@ -148,7 +148,7 @@ def rebuild_facts(comparison: CatalogComparison | None, rows: Rows | None) -> di
 def recipes_lines(revision: RevisionInfo, recipes: Recipes | None) -> list[str]:
     """Return the commit of the recipes that a revision was built from."""
     if recipes is None:
-        return [f"{title(revision)}: its recipes are not known"]
+        return [f"{title(revision)}: its recipes are unknown"]
     return [f"{title(revision)}: {_recipes_text(recipes)} of {recipes.repository}"]
 
 

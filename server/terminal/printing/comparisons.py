@@ -307,7 +307,7 @@ def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
 
 def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
     if not cell.nearest:
-        return "      nothing of it is left"
+        return "      no spec of it is left"
     spec = cells.head.spec(cell.nearest[0])
     stacks = [stack for stack in spec.stacks if stack != ROOT_STACK]
     where = f" (stacks: {' '.join(stacks)})" if stacks else ""

@@ -248,7 +248,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
                 ("Series", timeline.series),
                 ("First seen", title(timeline.first_seen)),
                 ("Last seen", title(timeline.last_seen)),
-                *([("Gone in", title(self.gone_in))] if self.gone_in else []),
+                *([("Removed in", title(self.gone_in))] if self.gone_in else []),
                 ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
                 ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
             ]
@@ -518,10 +518,10 @@ def _fact_text(shown: ShownSpec, fact: Fact) -> str:
 def _dependency_lines(dependencies: Sequence[DirectDependency] | None) -> Iterator[str]:
     yield ""
     if dependencies is None:
-        yield "What it depends on is not known."
+        yield "Its dependencies are unknown."
         return
     if not dependencies:
-        yield "Depends on nothing."
+        yield "It has no dependencies."
         return
     yield f"Depends on {counted(len(dependencies), 'spec')} directly:"
     for needed in dependencies:

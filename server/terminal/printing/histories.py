@@ -412,9 +412,9 @@ def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) ->
     revisions = title(span.first)
     if span.first != span.last:
         revisions += f" to {title(span.last)}"
-    end = "still there"
+    end = "still available"
     if span.gone_in is not None:
-        end = f"gone in {title(span.gone_in)}{why_gone and f' ({why_gone})'}"
+        end = f"removed in {title(span.gone_in)}{why_gone and f' ({why_gone})'}"
     return f"{series}: {revisions}: {about}; {end}"
 
 

@@ -82,7 +82,7 @@ def pruned_lines(
     yield from wrapped(_summary(removal, dry_run=dry_run))
 
 
-_KEPT_BY = TableColumn("kept by", 1, lambda choice: ", ".join(choice.kept_by) or "nothing: goes")
+_KEPT_BY = TableColumn("kept by", 1, lambda choice: ", ".join(choice.kept_by) or "none: removed")
 
 
 def _summary(removal: Removal, *, dry_run: bool) -> str:
@@ -225,7 +225,7 @@ class KeepListReport(msgspec.Struct, frozen=True):
         if rest.num_unknown and rest.hashes:
             text += f", {counted(rest.num_unknown, 'spec')} of unknown size"
         yield from wrapped(text)
-        yield f"nothing is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
+        yield f"no spec is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
         for package, stack, target in rest.cells[:_MAX_CELLS]:
             cell = f"{package} {stack or '(no stack)'} {target}"
             yield from wrapped(f"  {styles.removed('-')} {cell}")

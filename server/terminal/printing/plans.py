@@ -125,7 +125,7 @@ def _commits(
         raise InvalidArgument("--commits", f"{quoted(commits)} is not written as A..B")
     if commits is None:
         if known is None:
-            note("no commits: that of base is not known; name both by --commits A..B")
+            note("no commits: that of base is unknown; specify both with --commits A..B")
             return None
         first, last = known.commit, "HEAD"
     settings = settings_from(os.environ)
@@ -182,7 +182,7 @@ def _columns(planned: Planned) -> list[TableColumn]:
         number("rebuilt", 3, attrgetter("num_rebuilt")),
         number("replaced", 3, attrgetter("num_replaced")),
         number("new", 3, attrgetter("num_new")),
-        number("gone", 3, attrgetter("num_gone")),
+        number("removed", 3, attrgetter("num_gone")),
     ]
     if any(stack.coverage_lost or stack.coverage_gained for stack in planned.stack_plans):
         columns.append(number("lost", 4, attrgetter("coverage_lost")))

@@ -104,7 +104,7 @@ class Place(msgspec.Struct, frozen=True):
         if not self.num_unknown:
             return []
         specs = counted(self.num_unknown, "spec")
-        return wrapped(f"not known of {specs}: its source does not list dependencies")
+        return wrapped(f"unknown for {specs}: its source does not list dependencies")
 
 
 # -- holes
@@ -127,8 +127,9 @@ class RevisionHoles(msgspec.Struct, frozen=True):
         yield from wrapped(self.place.title)
         holes = self.holes
         if holes is not None:
-            whole = f"{holes.num_whole:,} of {counted(self.place.graph.num_rows, 'spec')} are whole"
-            yield f"{whole}, {counted(len(holes), 'hole')}"
+            specs = counted(self.place.graph.num_rows, "spec")
+            num_holes = counted(len(holes), "hole")
+            yield f"{holes.num_whole:,} of {specs} are complete, {num_holes}"
         yield from self.place.unknown_lines()
         if self.shown:
             columns = [
@@ -151,7 +152,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
             return "never seen"
         if seen.gone_in is None:
             return f"in {title(seen.revision)}"
-        return f"gone in {title(seen.gone_in)}"
+        return f"removed in {title(seen.gone_in)}"
 
     def document(self) -> dict[str, Any]:
         """Return the holes in their JSON form."""
@@ -227,7 +228,7 @@ class RevisionTwins(msgspec.Struct, frozen=True):
         of_stacks = f"{' and '.join(place.stacks)} of " if place.stacks else ""
         yield from wrapped(f"{of_stacks}{title(place.revision)}")
         total = place.frame.size.total(twins.others)
-        again = f"{len(twins.others):,} of {counted(place.num_specs, 'spec')} are built again"
+        again = f"{len(twins.others):,} of {counted(place.num_specs, 'spec')} are additional builds"
         yield f"{again}{'' if total is None else f': {size(total)}'}"
         yield from place.unknown_lines()
         if not self.causes:
@@ -363,7 +364,7 @@ class LaterChange(msgspec.Struct, frozen=True):
         """Return the change in words."""
         causes = few(list(map(cause_title, self.causes)), _MAX_NAMES)
         were = "was" if self.num_specs == 1 else "were"
-        rebuilt = f"{counted(self.num_specs, 'spec')} {were} built again"
+        rebuilt = f"{counted(self.num_specs, 'spec')} {were} rebuilt"
         return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{rebuilt}"
 
     def facts(self) -> dict[str, Any]:
@@ -376,7 +377,7 @@ class LaterChange(msgspec.Struct, frozen=True):
 
 
 class PackagesImpact(msgspec.Struct, frozen=True):
-    """The specs that would be built again if packages of a revision changed.
+    """The specs that would be rebuilt if packages of a revision changed.
 
     ``counts`` is None if dependencies are unknown. ``absent`` are packages that commits touch and
     the revision does not have. ``later`` is the packages' next change; None if none of them has
@@ -391,7 +392,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     later: LaterChange | None
 
     def lines(self) -> Iterator[str]:
-        """Yield the number of specs that would be built again, in total and by stack and target."""
+        """Yield the number of specs that would be rebuilt, in total and by stack and target."""
         place, touched, counts = self.place, self.touched, self.counts
         yield from wrapped(place.title)
         if touched is not None:
@@ -405,7 +406,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             return
         specs = f"{counts.num_specs:,} of {counted(place.num_specs, 'spec')}"
         of_packages = f"of {counted(counts.num_packages, 'package')}"
-        text = f"{specs}, {of_packages}, would be built again"
+        text = f"{specs}, {of_packages}, would be rebuilt"
         if self.packages:
             text += f" if {styles.name(few(self.packages, _MAX_NAMES))} changed"
         if counts.size is not None:

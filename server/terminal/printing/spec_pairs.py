@@ -61,7 +61,7 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
             yield from wrapped(f"{text} in {title(revision)}")
         if before.hash == after.hash:
             yield ""
-            yield "Both are one spec: they have one hash."
+            yield "Both are the same spec: they have the same hash."
             return
         yield from _own_lines(pair)
         yield from _dependency_lines(pair)
@@ -187,7 +187,7 @@ def _own_lines(pair: SpecPair) -> Iterator[str]:
 def _dependency_lines(pair: SpecPair) -> Iterator[str]:
     yield ""
     if not pair.are_known:
-        yield "What they depend on is not known of both."
+        yield "Their dependencies are not known for both."
         return
     if not pair.dependencies:
         yield "They have the same direct dependencies."
@@ -249,7 +249,7 @@ def _cause_lines(pair: SpecPair) -> Iterator[str]:
     if not len(causes):
         return
     yield ""
-    whose = "Why" if pair.names[0] == pair.names[1] else "Why dependencies of both differ"
+    whose = "Why" if pair.names[0] == pair.names[1] else "Why common dependencies differ"
     yield f"{whose}: {counted(len(causes), 'cause')}"
     rows = list(enumerate(pair.paths))
     columns = [

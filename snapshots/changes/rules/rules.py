@@ -480,7 +480,7 @@ def _holes(scope: Scope) -> Breaches:
         return Breach(message, hole.name, scope.head, holes.affected(graph, number))
 
     num_unsure = int(np.count_nonzero(scope.masks[1])) - holes.num_affected - holes.num_whole
-    unsure = f"; not known of {counted(num_unsure, 'spec')}, as dependencies are not"
+    unsure = f"; unknown for {counted(num_unsure, 'spec')} with unknown dependencies"
     return Breaches(range(len(holes)), breach, unsure if num_unsure else "")
 
 

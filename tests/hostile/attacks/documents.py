@@ -129,7 +129,7 @@ def _invalid_variables(_target: Target) -> Iterator[Ask]:
     yield query(text, {"f": {"packages": list(range(30_000))}})
     yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [None] * 40_000})
     yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [{}] * 70_000})
-    # Within the limits of lists, so that they are looked at.
+    # Within the limits of lists, so that they are examined.
     yield query(text, {"f": {"packages": [7] * 999, "versions": [[]] * 999, "targets": [{}] * 999}})
     yield query(text, {"f": {f"unknown{i}": ["x" * 9] * 5 for i in range(900)}})
     yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [[["x"] * 30] * 30] * 9})

@@ -35,7 +35,7 @@ def test_all_packages_are_listed(client: httpx.Client) -> None:
     page = shown(client, "/packages")
     assert page.text("#count") == "3 packages, 1 of them gone"
     rows = [text.split() for text in page.texts("tbody tr")]
-    assert rows[0][:5] == ["gone-away", "7", "gone", "since", "develop"]
+    assert rows[0][:5] == ["gone-away", "7", "removed", "since", "develop"]
     assert rows[1][:3] == ["hdf5", "1.14.3", "develop"]
     assert rows[2][:3] == ["zlib", "1.3", "v1.0"]
     assert page.links("tbody th a")["zlib"].endswith("/packages/zlib")
@@ -53,8 +53,8 @@ def test_one_package_over_all_series(client: httpx.Client) -> None:
     assert "1.3 is the newest version in v1.0" in page.text(".lead")
     rows = page.texts("table:not(.matrix) tbody tr")
     assert [row.split()[0] for row in rows] == ["develop", "vX.Y.Z"]
-    assert "gone in develop" in rows[0]
-    assert rows[1].endswith("still there")
+    assert "removed in develop" in rows[0]
+    assert rows[1].endswith("still available")
     history = shown(client, "/packages/zlib?series=develop")
     assert len(history.dom.cssselect("ol.log li")) == 2
     assert "/feeds/develop/zlib.atom" in history.links()["Feed"]
@@ -65,12 +65,12 @@ def test_one_package_over_all_series(client: httpx.Client) -> None:
 def test_removed_package(client: httpx.Client) -> None:
     """The page of the package states when it was removed, that of a revision its spans."""
     page = shown(client, "/packages/gone-away")
-    assert page.text(".lead").startswith("Gone: the newest revision of no series has it.")
+    assert page.text(".lead").startswith("Removed: no newest revision has it.")
     missing = shown(client, "/r/develop/packages/gone-away")
     assert missing.status == 404
     elsewhere = missing.text(".elsewhere")
-    assert elsewhere.startswith("develop: came in develop")
-    assert "gone in develop" in elsewhere
+    assert elsewhere.startswith("develop: added in develop")
+    assert "removed in develop" in elsewhere
     links = missing.links()
     assert links["All about gone-away"].endswith("/packages/gone-away")
     last = next(link for text, link in links.items() if text.startswith("last in develop"))
@@ -118,8 +118,10 @@ def test_availability_of_removed_specs(availability_client: httpx.Client) -> Non
     """Spans, the reason of the removal, its comparison, and the nearest spec."""
     page = shown(availability_client, "/packages/hdf5/availability?target=neoverse_v1")
     assert page.text("h1") == "Availability of hdf5 for neoverse_v1"
-    assert page.text(".lead").startswith("Gone: no newest revision has it. develop has none since")
-    (row,) = page.texts("[aria-label='When it was there'] tbody tr")
+    assert page.text(".lead").startswith(
+        "Removed: no newest revision has it. develop has none since"
+    )
+    (row,) = page.texts("[aria-label='When it was available'] tbody tr")
     assert row.split()[:2] == ["develop", "develop"]
     assert row.endswith(": 1 stack gone")
     assert page.text("#nearest + p").startswith("In develop ")
@@ -130,18 +132,18 @@ def test_availability_of_removed_specs(availability_client: httpx.Client) -> Non
 def test_availability_in_another_series(availability_client: httpx.Client) -> None:
     """The newest revision of each series counts."""
     page = shown(availability_client, "/packages/hdf5/availability?target=x86_64_v3&version=1.14.5")
-    assert page.text(".lead").startswith("Still there in vX.Y.Z since v1.0")
-    rows = page.texts("[aria-label='When it was there'] tbody tr")
+    assert page.text(".lead").startswith("Still available in vX.Y.Z since v1.0")
+    rows = page.texts("[aria-label='When it was available'] tbody tr")
     assert rows[0].endswith(": 1 replaced because of hdf5 1.14.5 → 2.0.0")
-    assert rows[1].endswith("still there")
-    assert page.text("#nearest") == "What there is now"
+    assert rows[1].endswith("still available")
+    assert page.text("#nearest") == "Available specs"
     assert page.text("#nearest + p").startswith("1 of 1 spec in v1.0 ")
 
 
 def test_availability_without_matches(availability_client: httpx.Client) -> None:
     """Never present, or removed from all series; an unknown package leads to the nearest."""
     never = shown(availability_client, "/packages/hdf5/availability?stack=nowhere")
-    assert never.text(".lead") == "Never there: no revision of the catalog had it."
+    assert never.text(".lead") == "Never available: no revision of the catalog had it."
     assert never.text("option[selected]") == "nowhere"
     arm = never.links("[aria-label=Target] a")["neoverse_v1"]
     assert (
@@ -150,8 +152,8 @@ def test_availability_without_matches(availability_client: httpx.Client) -> None
     )
     assert never.texts("[aria-label='Nearest specs'] tbody tr")
     gone = shown(availability_client, "/packages/zlib/availability")
-    assert gone.text(".lead").startswith("Gone")
-    assert "is gone from all series" in gone.text(".empty")
+    assert gone.text(".lead").startswith("Removed")
+    assert "was removed from all series" in gone.text(".empty")
     missing = shown(availability_client, "/packages/hdff5/availability?target=a")
     assert missing.status == 404
     near = missing.links(".nearest a")["hdf5"]

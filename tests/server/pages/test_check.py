@@ -96,7 +96,7 @@ def test_present_and_missing_specs(client: httpx.Client) -> None:
     assert f"{day(3):%Y-%m-%d}: replaced" in missing["hdf5@1.14.5"]
     assert f"hdf5@2.0: version {MINUS} 1.14.5 + 2.0" in missing["hdf5@1.14.5"]
     assert "never seen in this catalog" in missing["nothing-like-it@1.0"]
-    assert "no other spec of the package is there" in missing["nothing-like-it@1.0"]
+    assert "no other spec of the package is available" in missing["nothing-like-it@1.0"]
     for link in {*page.links("main a").values()}:
         assert client.get(link).status_code == 200, link
     replaced, never = page.texts(".causes summary .what")  # the largest first
@@ -135,14 +135,14 @@ def test_long_table_is_complete(client: httpx.Client) -> None:
     assert len({line["hash"] for line in lines}) == len(lines) == 510
     assert {line["isRoot"] for line in lines[:10]} == {"true"}
     page = checked(client, as_bytes(lock_file(locks, roots)), "develop")
-    assert "The first 500 are looked at" in page.text("section[aria-labelledby=missing]")
+    assert "The first 500 are examined" in page.text("section[aria-labelledby=missing]")
     assert len(page.response.content) <= 100_000
 
 
 def test_shared_address(client: httpx.Client) -> None:
     """It contains only names and hashes, and shows the same result."""
     page = checked(client, LOCK, "develop")
-    link = page.links()["An address of this check to share"]
+    link = page.links()["Link to this check"]
     assert httpx.URL(link).params["roots"].split() == [
         f"hdf5-{hash_of('new')}",
         f"hdf5-{hash_of('old')}",
@@ -197,7 +197,7 @@ def test_no_tag_has_any_spec(client: httpx.Client) -> None:
     nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))
     page = checked(client, nothing)
     assert page.text("h1") == "0.0 % of spack.lock"
-    assert page.text("hgroup").endswith("; no tag has any of it")
+    assert page.text("hgroup").endswith("; no tag has any of its specss specs")
 
 
 def test_truncated_query_says_so(client: httpx.Client) -> None:
@@ -210,7 +210,7 @@ def test_truncated_query_says_so(client: httpx.Client) -> None:
 def test_best_tag_is_selected(client: httpx.Client) -> None:
     """If none is given; all are listed with their counts."""
     page = checked(client, LOCK)
-    assert "which has most of it" in page.text("hgroup")
+    assert "the tag with the most of its specs" in page.text("hgroup")
     tags = page.texts("section[aria-labelledby=covering] tbody tr")
     assert {tag.split()[0] for tag in tags} == {"develop", "v0.22.0"}
     assert all("2 of 4 1 of 2" in tag for tag in tags)

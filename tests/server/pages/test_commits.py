@@ -99,7 +99,7 @@ def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str
     assert of_package.text("h2") == f"The commits that rebuilt {package}"
     assert subjects & of_package.links().keys()
     of_spec = shown(history_client, next(iter(of_package.links(".names a").values())))
-    for page in (of_spec, shown(history_client, link_to(of_spec, "Everything known of"))):
+    for page in (of_spec, shown(history_client, link_to(of_spec, "All about"))):
         rebuilt = shown(history_client, link_to(page, "by which commits"))
         assert subjects & rebuilt.links().keys()
         assert len(rebuilt.texts(".names li")) == 1

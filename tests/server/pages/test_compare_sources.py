@@ -65,7 +65,7 @@ def test_data_that_a_source_lacks_is_unknown(client: httpx.Client) -> None:
     assert "dependencies" in why.text(".notice")
     assert "not explained" in why.text(".causes")
     unknown = shown(client, links(why, ".causes .sum a")[-1])
-    assert "it is not known why" in unknown.text(".causes")
+    assert "for an unknown reason" in unknown.text(".causes")
     assert "do not list stacks" in shown(client, f"{pair}/stacks").text("#tab")
     coverage = shown(client, f"{pair}/coverage")
     assert "do not list stacks" in coverage.text("#results")

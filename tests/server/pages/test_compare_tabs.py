@@ -40,7 +40,7 @@ def test_packages(client: httpx.Client) -> None:
             assert len(rows(shown(client, link))) == min(50, numbers([text])[0])
     name = nodes[0]["name"]
     assert name in [row[0] for row in rows(shown(client, f"{PAIR}/packages?search={name.upper()}"))]
-    assert "No package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
+    assert "No changed package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
 
 
 def test_specs(client: httpx.Client) -> None:
@@ -90,9 +90,9 @@ def test_ambiguous_counterparts(tmp_path: Path) -> None:
     with served(tmp_path, *zlib) as client:
         page = shown(client, "/compare/develop~1...develop/specs")
         assert len(rows(page)) == 2
-        assert all("1 of 2 was rebuilt; which is not known" in row[1] for row in rows(page))
+        assert all("1 of 2 was rebuilt; it is unknown which" in row[1] for row in rows(page))
         page = shown(client, "/compare/develop~1...develop/causes/zlib?kind=UNKNOWN")
-        assert "1 of 2 was rebuilt; which is not known" in page.text("table")
+        assert "1 of 2 was rebuilt; it is unknown which" in page.text("table")
 
 
 def test_stacks(client: httpx.Client) -> None:

@@ -365,7 +365,7 @@ def test_unknown_spec_leads_to_its_hash(client: httpx.Client) -> None:
     """To the page of the hash's history."""
     page = shown(client, f"/r/develop/specs/{'a' * 32}")
     assert page.status == 404
-    link = page.links()["Where and when this hash was"]
+    link = page.links()["History of this hash"]
     assert link == str(client.base_url.join(f"/hash/{'a' * 32}"))
 
 

@@ -139,7 +139,7 @@ def test_a_user_looks_for_a_binary_for_arm(visit: Visit) -> None:
     visit.click("main a", "Availability by target")
     visit.click("[aria-label=Target] a", "neoverse_v1")
     assert "develop has none since develop 2025-01-13" in visit.seen(".lead").text
-    assert "1 stack gone" in visit.seen("[aria-label='When it was there'] tbody tr").text
+    assert "1 stack gone" in visit.seen("[aria-label='When it was available'] tbody tr").text
     assert NEWER.hash[:7] in visit.seen("[aria-label='Nearest specs'] tbody tr").text
 
 
@@ -161,9 +161,9 @@ def test_a_site_admin_checks_a_lock_file(visit: Visit, axe: str) -> None:
 def test_somebody_has_a_hash(visit: Visit) -> None:
     """Where it is, and what replaced it, from its beginning: two actions."""
     visit.write("main [name=q]", f"/{X86.hash[:9]}", Keys.ENTER)
-    visit.click("main a", "See where and when")
+    visit.click("main a", "See in which revisions")
     assert "replaced" in visit.seen(".stays tbody").text
-    assert visit.seen("dt", "Took its place")
+    assert visit.seen("dt", "Replaced by")
     assert NEWER.hash[:7] in visit.seen("dl.facts dd").text
 
 
@@ -197,7 +197,7 @@ def test_since_when_a_package_is_gone(weeks: Visit, history_client: httpx.Client
     """Three actions: the list of packages, those that are gone, the one that is meant."""
     (package,) = data_of(history_client, _FACTS)["packages"]["nodes"]
     weeks.click("header nav a[href$=packages]")
-    weeks.click("main a", "gone")
+    weeks.click("main a", "removed")
     weeks.click("main tbody th a", package["name"])
     assert package["best"]["goneIn"]["takenAt"][:10] in weeks.seen(".lead").text
 

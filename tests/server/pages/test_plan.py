@@ -89,7 +89,7 @@ def test_removed_specs(client: httpx.Client) -> None:
     """Those that the stack loses without a replacement; only if a stack is given."""
     lock = as_bytes(lock_file([locked("new", name="nothing-like-it")], [hash_of("new")]))
     page = planned(client, lock, stack="e4s")
-    assert "Gone from the stack e4s" in page.text("section[aria-labelledby=gone]")
+    assert "Removed from the stack e4s" in page.text("section[aria-labelledby=gone]")
     assert any(
         line.startswith("hdf5 for ") for line in page.texts("section[aria-labelledby=gone] li")
     )
@@ -99,13 +99,13 @@ def test_removed_specs(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("content", "ref", "stack", "title", "message"),
     [
-        (lock_file([], []), "develop", "e4s", "0 of 0 specs", "Gone from the stack e4s"),
+        (lock_file([], []), "develop", "e4s", "0 of 0 specs", "Removed from the stack e4s"),
         (
             lock_file([locked("old")], [hash_of("old")]),
             "",
             "",
             "0 of 1 spec",
-            "Nothing: all of it is there.",
+            "None: all specs are available.",
         ),
         (lock_file([locked("old")], []), "", "e5s", "0 of 1 spec", "develop has no stack e5s"),
     ],

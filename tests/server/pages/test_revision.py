@@ -194,19 +194,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def test_holes(server: httpx.Client) -> None:
     """The number of complete specs, and each hole with its dependents and history."""
     page = shown(server, "/r/develop/holes")
-    numbers = {"Whole": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
+    numbers = {"Complete": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
     assert page.facts(".figures") == {"Specs": "6"} | numbers
     ((missing, affected, among, history),) = rows(page)
     assert missing.startswith(f"zlib {hash_of('zlib')[:7]}")
     assert (affected, among) == ("2", "hdf5@1, png@1")
-    assert history.startswith("gone in develop")
+    assert history.startswith("removed in develop")
     assert shown(server, page.links("tbody th a")[hash_of("zlib")[:7]]).status == 200
     assert shown(server, "/r/develop/holes?as=csv").response.text.count("\r\n") == 2
 
 
 def test_no_holes(server: httpx.Client) -> None:
     """None, or none as far as dependencies are listed."""
-    assert shown(server, "/r/develop~1/holes").text(".empty") == "Nothing is missing."
+    assert shown(server, "/r/develop~1/holes").text(".empty") == "No spec is missing."
     partly = shown(server, "/r/partly/holes")
     assert partly.facts(".figures")["Whole"] == "7"
     assert partly.text(".empty") == "Nothing is missing as far as it is known."
@@ -218,13 +218,17 @@ def test_twins(server: httpx.Client) -> None:
     """Their causes add up to the extra builds; each group has its hashes and causes."""
     # The two versions of zlib are not twins, but their dependents are.
     page = shown(server, "/r/develop~1/twins")
-    assert page.facts(".figures")["Built again"] == page.facts(".figures")["Groups of twins"] == "2"
+    assert (
+        page.facts(".figures")["Additional builds"]
+        == page.facts(".figures")["Groups of twins"]
+        == "2"
+    )
     assert rows(page, "table.slim") == [["zlib 1 / 2", "2"]]
     groups = [row.text_content() for row in page.dom.cssselect("table.changes tbody tr")]
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)
     narrowed = shown(server, "/r/develop~1/twins?package=png")
-    assert narrowed.facts(".figures")["Built again"] == "1"
+    assert narrowed.facts(".figures")["Additional builds"] == "1"
     assert shown(server, "/r/develop~1/twins?stack=e4s").text(".empty")
     refused = shown(server, "/r/develop~1/twins?stack=e4z")
     assert refused.status == 400

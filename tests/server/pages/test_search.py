@@ -154,7 +154,7 @@ def test_other_revisions_are_searched(tmp_path: Path) -> None:
         no_match = search(client, q="zlib-ng@2:")
         assert "No package 'zlib-ng'" in no_match.text("#problem")
         (line,) = no_match.texts(".elsewhere li")
-        assert line.startswith("gone in develop")
+        assert line.startswith("removed in develop")
         assert line.endswith("in 1 revision of develop")
         last = next(link for text, link in no_match.links(".elsewhere a").items() if "last" in text)
         assert "1 spec matches zlib-ng@2:" in shown(client, last).texts("h2")

@@ -87,7 +87,7 @@ def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
 def test_dependencies_can_be_filtered(client: httpx.Client, dependent: str) -> None:
     """By type, and with transitive ones."""
     page = shown(client, dependent)
-    for label in ("All, near and far", "To run", "To build", "To test"):
+    for label in ("Direct and indirect", "To run", "To build", "To test"):
         filtered = shown(client, page.links(".tabs a")[label])
         assert filtered.status == 200
         assert filtered.texts(".tabs [aria-current]") == [label]
@@ -129,7 +129,7 @@ def test_optional_facts(tmp_path: Path) -> None:
     with published(tmp_path, snapshot, a_snapshot([a_spec()], "v1")) as client:
         pages = [shown(client, f"/r/{ref}/specs/{spec.hash}") for ref in ("develop", "v1")]
     full, bare = (page.facts("dl.facts") for page in pages)
-    assert full["Provides"] == "nothing virtual"
+    assert full["Provides"] == "no virtual package"
     assert full["External"] == "at /opt/my libs by the modules PrgEnv-cray/8.3 gcc/13.2.0"
     assert full["Spliced"] == f"built as zlib-ng/{hash_of('zlib-ng')}"
     assert full["Installed"] == "explicitly 2025-03-30"
@@ -251,7 +251,7 @@ def test_equal_or_unknown_specs(
 ) -> None:
     """The page says so."""
     _, head, _ = rebuilt
-    assert "Both are one spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
+    assert "Both are the same spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
     assert history_client.get(f"/specs/{'z' * 32}...{head}").status_code == 404
 
 

@@ -93,8 +93,8 @@ def test_cycles() -> None:
     head = [node("a:2", "b:2"), node("b:2", "a:2"), node("top:2", "a:2")]
     causes = causes_of(side_of(base), side_of(head))
     assert titles_and_numbers(causes) == [
-        ("a changed, it is not known why", 3, 3),
-        ("b changed, it is not known why", 0, 3),
+        ("a changed for an unknown reason", 3, 3),
+        ("b changed for an unknown reason", 0, 3),
     ]
     changed = [head[0], node("b:2", "a:2", version="2"), head[2]]
     causes = causes_of(side_of(base), side_of(changed))
@@ -176,5 +176,5 @@ def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cause_graph, "MAX_STEPS", 10)
     assert [record.title for record in records(causes_of(chain(1), chain(2)))] == [
         "p4 1 → 2",
-        "p5 changed, it is not known why",
+        "p5 changed for an unknown reason",
     ]

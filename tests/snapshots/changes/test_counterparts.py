@@ -227,7 +227,7 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
     texts = explanation.why_ambiguous(comparison.specs)
     ambiguous = {change.hash for change, text in zip(comparison.specs, texts, strict=True) if text}
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
-    assert {*texts} == {None, f"1 of 2 was {verb}; which is not known"}
+    assert {*texts} == {None, f"1 of 2 was {verb}; it is unknown which"}
     assert explanation.ties(comparison.specs).count(None) == len(comparison.specs) - 3
 
 

@@ -38,7 +38,7 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
         (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
         (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
         (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
-        (CauseKind.UNKNOWN, None, None, "a changed, it is not known why"),
+        (CauseKind.UNKNOWN, None, None, "a changed for an unknown reason"),
     ],
 )
 def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
@@ -49,10 +49,10 @@ def test_titles(kind: CauseKind, before: str | None, after: str | None, title: s
 @pytest.mark.parametrize(
     ("tie", "text"),
     [
-        (Tie(2, 1, 1), "1 of 2 was rebuilt; which is not known"),
-        (Tie(3, 2, 2), "2 of 3 were rebuilt; which is not known"),
-        (Tie(1, 2_000, 1), "1 of 2,000 was rebuilt; which is not known"),
-        (Tie(2, 2, 2), "2 were rebuilt; which replaced which is not known"),
+        (Tie(2, 1, 1), "1 of 2 was rebuilt; it is unknown which"),
+        (Tie(3, 2, 2), "2 of 3 were rebuilt; it is unknown which"),
+        (Tie(1, 2_000, 1), "1 of 2,000 was rebuilt; it is unknown which"),
+        (Tie(2, 2, 2), "2 were rebuilt; it is unknown which replaced which"),
     ],
 )
 def test_ties(tie: Tie, text: str) -> None:
@@ -83,7 +83,7 @@ def test_counted_reasons() -> None:
         (CauseName(CauseKind.PROVIDER, "a", "openmpi", "mpich"), "a with mpich / openmpi"),
         (CauseName(CauseKind.EXTERNAL, "a"), "a ? / ? (outside the cache)"),
         (CauseName(CauseKind.FORMAT, None, "6", "5"), "Spack's format of specs 5 / 6"),
-        (CauseName(CauseKind.UNKNOWN, "a"), "a, it is not known why"),
+        (CauseName(CauseKind.UNKNOWN, "a"), "a, for an unknown reason"),
     ],
 )
 def test_titles_of_twins(cause: CauseName, title: str) -> None:

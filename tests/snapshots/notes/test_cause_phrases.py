@@ -61,7 +61,7 @@ def an_entry(
         (CauseKind.EXTERNAL, "1", "2", "`p` (1 → 2) from outside the cache"),
         (CauseKind.EXTERNAL, None, None, "`p` from outside the cache"),
         (CauseKind.FORMAT, "5", "6", "Spack's format of specs (5 → 6)"),
-        (CauseKind.UNKNOWN, None, None, "`p` for a reason that is not known"),
+        (CauseKind.UNKNOWN, None, None, "`p` for an unknown reason"),
     ],
 )
 def test_phrase_of_each_kind(
@@ -241,14 +241,17 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     head = [*chain(*NAMES, changed=WEEK, label="new")]
     explanation = explained(base, head)
     rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
-    for count, start in ((4, "Gettext"), (6, "What caused 6 of 12 rebuilds is not known; gettext")):
+    for count, start in (
+        (4, "Gettext"),
+        (6, "The causes of 6 of 12 rebuilds are unknown; gettext"),
+    ):
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
         sentence = causes_sentence(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
         assert sentence is not None
         assert plain(sentence).lower().startswith(start.lower())
     alone = causes_sentence(replace(rebuilds, causes=[unknown]))
     assert alone is not None
-    assert plain(alone) == "What caused the rebuilds is not known."
+    assert plain(alone) == "The causes of the rebuilds are unknown."
 
 
 def test_removed_dependencies_are_leading() -> None:

@@ -206,12 +206,13 @@ CHAT = """\
 - Of 14 specs, 1 was rebuilt unchanged, 3 replace different ones and 4 are new; \
 3 were removed without a replacement.
 - Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
-1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0).
+1 was upgraded (`boost` 1.85.0 → 1.86.0) and 1 was downgraded (`cmake` 3.29.0 → 3.28.0).
 - Of the stacks, `hep` was added and `old` was removed.
 - Three changes reached only their own packages.
-- 7 hashes are gone, and with them one package; one other package is no longer built everywhere; \
-`cmake` 3.29.0 was replaced by 3.28.0 (older) and `doxygen` 1.9.0 was replaced by 1.8.0 (older).
-- Packages that are gone: `abinit`
+- 7 hashes were removed, and with them one package; one other package is no longer built \
+everywhere; `cmake` 3.29.0 was replaced by 3.28.0 (older) and `doxygen` 1.9.0 \
+was replaced by 1.8.0 (older).
+- Removed packages: `abinit`
 """
 
 
@@ -226,7 +227,7 @@ def test_chat_example_is_short() -> None:
     text = render_example(log_between(old, old[:25]), "chat")
     assert len(text.splitlines()) <= 10
     assert len(text) < 1_000
-    assert "- Packages that are gone: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
+    assert "- Removed packages: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
     assert " and 170 more\n" in text
 
 

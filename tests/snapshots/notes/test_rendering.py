@@ -39,9 +39,9 @@ MARKDOWN = """\
 Of 14 specs, 1 was rebuilt unchanged, 3 replace different ones and 4 are new; \
 3 were removed without a replacement. \
 Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
-1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
+1 was upgraded (`boost` 1.85.0 → 1.86.0) and 1 was downgraded (`cmake` 3.29.0 → 3.28.0). \
 Of the stacks, `hep` was added and `old` was removed. \
-Three changes reached only their own packages. 7 hashes are gone, and with them one package; \
+Three changes reached only their own packages. 7 hashes were removed, and with them one package; \
 one other package is no longer built everywhere; `cmake` 3.29.0 was replaced by 3.28.0 (older) and \
 `doxygen` 1.9.0 was replaced by 1.8.0 (older).
 
@@ -66,7 +66,7 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 | 1 | not known | |
 | **4** | | |
 
-Of 1 spec the cause is not known: the source lists neither dependencies nor package hashes.
+The cause of 1 spec is unknown: the source lists neither dependencies nor package hashes.
 
 ## No longer available
 
@@ -76,7 +76,7 @@ Of 1 spec the cause is not known: the source lists neither dependencies nor pack
 
 ### Removed packages (1)
 
-- `abinit` 9.10 (1 spec; gone with `old`)
+- `abinit` 9.10 (1 spec; removed with `old`)
 
 ### Packages that are no longer built everywhere (1)
 
@@ -197,7 +197,7 @@ def test_unknown_causes() -> None:
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
         "1 spec replaced others.\n\n"
-        "Of 1 spec the cause is not known: "
+        "The cause of 1 spec is unknown: "
         "the source lists neither dependencies nor package hashes."
     )
 
@@ -417,6 +417,6 @@ def test_ambiguous_counterparts() -> None:
     listed = ", ".join(f"{{}}{name}{{}} (1 of 2)" for name in "abcde")
     for form, quotes in ((NotesFormat.MARKDOWN, "``"), (NotesFormat.HTML, ("", ""))):
         quoted = listed.format(*[*quotes] * 5)
-        text = f"Which specs were rebuilt or replaced is not known of {quoted} and 2 more."
+        text = f"It is unknown which specs were rebuilt or replaced for {quoted} and 2 more."
         assert text in render(log, form)
-    assert "is not known of" not in render(log_between(base, head[:0]), NotesFormat.MARKDOWN)
+    assert "It is unknown" not in render(log_between(base, head[:0]), NotesFormat.MARKDOWN)

@@ -278,10 +278,10 @@ def test_unknown_holes() -> None:
     silent = a_spec("s", name="zlib", stacks=("e4s",))
     result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent])
     assert result.passed
-    assert result.message == "0 holes; not known of 1 spec, as dependencies are not"
+    assert result.message == "0 holes; unknown for 1 spec with unknown dependencies"
     above = a_spec("a", name="hdf5", dependencies=(Dependency("zlib", silent.hash, ("link",)),))
     result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent, above])
-    assert "not known of 2 specs" in result.message
+    assert "unknown for 2 specs" in result.message
     with pytest.raises(RuleUnusable, match="forbid: head does not list dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleSubject(stack="e4s"))
 

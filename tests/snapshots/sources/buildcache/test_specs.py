@@ -366,7 +366,7 @@ def test_usual_indexes_are_read_once(texts: list[str], monkeypatch: pytest.Monke
 
 
 def test_texts_that_look_like_keys() -> None:
-    """They are no reason to refuse an index, whose keys are counted before they are looked at."""
+    """They are no reason to refuse an index, whose keys are counted before they are examined."""
     value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
     assert set(read(value)) == {LIBELF}
 
