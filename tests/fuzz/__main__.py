@@ -1,4 +1,4 @@
-"""Mutate inputs for a while: ``python -m tests.fuzz --seconds 600``."""
+"""Mutate inputs for a time: ``python -m tests.fuzz --seconds 600``."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from tests.fuzz.readers import READERS, attempt
 
 
 def main() -> int:
-    """Run cases until the time is over; print each that fails, and return 1 if one did."""
+    """Run cases until the time is over; print each failure, and return 1 if there is one."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long; 60 by default")
     parser.add_argument("--reader", choices=sorted(READERS), help="only this one")
@@ -22,7 +22,7 @@ def main() -> int:
     options = parser.parse_args()
     readers = [options.reader] if options.reader else list(READERS)
     only_one = options.reader is not None and options.seed is not None
-    # Others than those of the tests, unless told otherwise.
+    # By default other cases than those of the tests.
     first = time.time_ns() // 1_000_000 if options.seed is None else options.seed
     end = time.monotonic() + options.seconds
     results: Counter[str] = Counter()
@@ -32,8 +32,8 @@ def main() -> int:
                 results[_outcome(reader, seed, Path(parent))] += 1
             if only_one or time.monotonic() > end:
                 break
-    found = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(results.items()))
-    print(f"{results.total():,} cases from seed {first}: {found}")
+    summary = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(results.items()))
+    print(f"{results.total():,} cases from seed {first}: {summary}")
     return 1 if results["failed"] else 0
 
 
@@ -43,7 +43,7 @@ def _outcome(reader: str, seed: int, parent: Path) -> str:
     started = time.monotonic()
     try:
         return "read" if attempt(reader, seed, folder) else "refused"
-    except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
+    except Exception:  # noqa: BLE001 - any other error is a failure
         print(f"python -m tests.fuzz --reader {reader!r} --seed {seed}")
         traceback.print_exc(limit=-4, file=sys.stdout)
         return "failed"

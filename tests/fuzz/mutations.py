@@ -1,4 +1,4 @@
-"""Inputs that are nearly good: bytes with flipped bits, JSON with other types, depths and sizes."""
+"""Nearly valid inputs: bytes with flipped bits, JSON with other types, depths and sizes."""
 
 import json
 from collections.abc import Callable
@@ -31,22 +31,22 @@ VALUES: tuple[Any, ...] = (
 
 def mutated_bytes(data: bytes, random: Random) -> bytes:
     """Return the bytes with one to four changes: bits, cuts, repetitions, tokens."""
-    found = bytearray(data)
+    changed = bytearray(data)
     for _ in range(random.randint(1, 4)):
-        random.choice(_CHANGES)(found, random)
-    return bytes(found)
+        random.choice(_CHANGES)(changed, random)
+    return bytes(changed)
 
 
 def mutated_json(value: Any, random: Random) -> Any:
     """Return a copy of a JSON value with one to three changes at random places."""
-    found = json.loads(json.dumps(value))
+    changed = json.loads(json.dumps(value))
     for _ in range(random.randint(1, 3)):
-        found = _changed(found, random)
-    return found
+        changed = _changed(changed, random)
+    return changed
 
 
 def written(value: Any, random: Random) -> bytes:
-    """Return a value as JSON in one of the ways that it can be written."""
+    """Return a value as JSON, with or without escapes."""
     text = json.dumps(value, ensure_ascii=random.random() < 0.5)
     return text.encode(errors="surrogatepass")
 

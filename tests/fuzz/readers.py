@@ -1,4 +1,4 @@
-"""The readers of input from outside, each with good inputs to start from."""
+"""The readers of external input, each with valid inputs to mutate."""
 
 import gzip
 import hashlib
@@ -37,13 +37,7 @@ from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of
-from tests.snapshots.sources.buildcache.folders import (
-    blob,
-    manifest,
-    put,
-    put_specs,
-    signed,
-)
+from tests.snapshots.sources.buildcache.folders import blob, manifest, put, put_specs, signed
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     database,
@@ -58,7 +52,7 @@ from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
 from tests.snapshots.sources.readings import read_locations
 
 Case = Callable[[Random, Path], None]
-"""Makes one input in a folder and reads it; raises CachelogError, or whatever is a mistake."""
+"""Reads one input in a folder; raises CachelogError, or another error if there is a bug."""
 
 MANIFEST = manifest(blob("application/vnd.spack.db.v8+json"))
 OLD_INDEX = database(
@@ -88,10 +82,7 @@ NEW_INDEX = database(
     ),
     version="9",
 )
-IMAGES = [
-    index_image(small_database()),
-    *map(spec_image, documents_of(small_database()).values()),
-]
+IMAGES = [index_image(small_database()), *map(spec_image, documents_of(small_database()).values())]
 CHALLENGE = 'Bearer realm="https://ghcr.io/token",service="ghcr.io",scope="a:b:pull", Basic realm=x'
 RULES = """# Before publishing.
 [[rule]]
@@ -127,7 +118,7 @@ REFS = ("develop~3", "develop@2025-03-30", "v0.22.0@2025-03-30T12:00:00Z~1", "0a
 
 
 def _checked(specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
-    """Fail where what was read breaks a rule, or could not be stored."""
+    """Assert that the specs follow the rules, and can be stored."""
     specs, outside = list({spec.hash: spec for spec in specs}.values()), list(outside)
     for spec in (*specs, *outside):
         check_facts(spec)
@@ -141,7 +132,7 @@ def _report(random: Random) -> Report:
 
 
 def _damaged(value: Any, random: Random) -> bytes:
-    """Return a JSON value as bytes, with other values in it or with other bytes."""
+    """Return a JSON value as bytes, with changed values or with changed bytes."""
     if random.random() < 0.65:
         return written(mutated_json(value, random), random)
     return mutated_bytes(json.dumps(value).encode(), random)
@@ -187,14 +178,14 @@ def _index(random: Random, _: Path) -> None:
 
 def _spec_document(random: Random, _: Path) -> None:
     documents = documents_of(small_database())
-    together = SpecDocuments("cache", _report(random), proof=random.random() < 0.5)
+    spec_documents = SpecDocuments("cache", _report(random), proof=random.random() < 0.5)
     last = random.choice(sorted(documents))
     for digest in sorted(documents, key=lambda digest: digest == last):
         document = documents[digest]
         is_last = digest == last
         data = _damaged(document, random) if is_last else json.dumps(document).encode()
-        together.add(digest, data, digest)
-    specs = together.specs()
+        spec_documents.add(digest, data, digest)
+    specs = spec_documents.specs()
     _checked(specs.in_cache.values(), specs.outside.values())
 
 
@@ -218,9 +209,9 @@ def _login(random: Random, folder: Path) -> None:
         assert scheme == scheme.lower()
     config = mutated_json({"auths": {"ghcr.io": {"auth": "YTpi"}}, "credsStore": "x"}, random)
     file = put(folder / "config.json", written(config, random))
-    found = credentials_for("ghcr.io", ReadSettings(docker_config=file))
-    if found.hint:  # a registry would refuse with it
-        raise SourceError("ghcr.io", found.hint)
+    snapshots = credentials_for("ghcr.io", ReadSettings(docker_config=file))
+    if snapshots.hint:  # a registry would refuse with it
+        raise SourceError("ghcr.io", snapshots.hint)
 
 
 def _lock_file(random: Random, _: Path) -> None:
@@ -237,7 +228,7 @@ def _lock_file(random: Random, _: Path) -> None:
 
 
 def _side(random: Random, folder: Path) -> None:
-    """Read a file that may be a lock file or an index, with all that it says of its specs."""
+    """Read a file that may be a lock file or an index, with all facts of its specs."""
     value: Any = random.choice((small_lock_file(), small_database(), installation()))
     path = put(folder / random.choice(("spack.lock", "side")), _damaged(value, random))
     content = side_files.read(str(path), ReadSettings(proof=False)).content
@@ -258,7 +249,7 @@ def _gzip(random: Random, folder: Path) -> None:
 
 
 def _location(random: Random, folder: Path) -> None:
-    """Read pages, a list of tags, an index, or specs one by one, as ``cachelog import`` does."""
+    """Read pages, a list of tags, an index, or single specs, as ``cachelog import`` does."""
     index = put(folder / "index.json", json.dumps(small_database()).encode())
     tags = {
         "develop": [{"label": "root", "url": "index.json"}, {"label": "e4s", "url": str(index)}]
@@ -276,15 +267,15 @@ def _location(random: Random, folder: Path) -> None:
         put_specs(location, small_database())
         file = random.choice(sorted(path for path in location.rglob("*") if path.is_file()))
         file.write_bytes(mutated_bytes(file.read_bytes(), random))
-    # No attempt leaves the machine: a reader that would ask a server is told that there is none.
+    # No request leaves the machine: connections fail after a short time.
     settings = ReadSettings(attempts=1, timeout=0.2, deadline=0.2)
-    found = read_locations(
+    snapshots = read_locations(
         [str(location)],
         tags=[] if form < 2 else ["develop"],
         settings=settings,
         report=_report(random),
     )
-    for snapshot in found:
+    for snapshot in snapshots:
         _checked(snapshot.content.specs(), snapshot.content.outside.specs)
 
 
@@ -326,10 +317,10 @@ def _repository(random: Random, folder: Path) -> None:
     data = mutated_bytes(file.read_bytes(), random)
     file.unlink()  # objects are read-only
     put(file, data)
-    found = page_history.read(
+    snapshots = page_history.read(
         str(copy), history=History(), settings=ReadSettings(), report=_report(random)
     )
-    for snapshot in found:
+    for snapshot in snapshots:
         _checked(snapshot.content.specs())
 
 
@@ -368,9 +359,9 @@ READERS: Mapping[str, Case] = {
 
 
 def attempt(reader: str, seed: int, folder: Path) -> bool:
-    """Run the case of a reader that the seed names; tell whether the input was read.
+    """Run a reader's case with a seed; return whether the input was accepted.
 
-    False is an input that was refused, by a CachelogError in few words. All else is raised.
+    False means that it was refused with a short CachelogError. Other errors are raised.
     """
     random = Random(f"{reader} {seed}")
     try:
@@ -385,7 +376,7 @@ def attempt(reader: str, seed: int, folder: Path) -> bool:
 
 
 def folders(parent: Path) -> Iterator[Path]:
-    """Yield new folders, one a case."""
+    """Yield new folders, one per case."""
     number = 0
     while True:
         folder = parent / str(os.getpid()) / str(number)

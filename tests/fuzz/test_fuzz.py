@@ -1,4 +1,4 @@
-"""No input, however damaged, ends in anything but an error of cachelog's own."""
+"""Damaged inputs raise no errors other than cachelog's own."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ USUAL_CASES = 1_000
 
 @pytest.mark.parametrize("reader", READERS)
 def test_damaged_inputs(reader: str, tmp_path: Path) -> None:
-    """Each input is read by the rules, or refused; some of each, or the cases test nothing.
+    """Each input is accepted or refused, and both occur, or the cases would test nothing.
 
-    ``python -m tests.fuzz --reader NAME --seed N`` repeats the case that failed.
+    ``python -m tests.fuzz --reader NAME --seed N`` repeats a failed case.
     """
     results = set()
     new = folders(tmp_path)

@@ -36,11 +36,7 @@ ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
             {"variants": (), "package_hash": OTHER_RECIPE},
             (CauseKind.RECIPE, None, None),
         ),
-        (
-            {},
-            {"namespace": "mine", "target": "zen4"},
-            (CauseKind.RECIPE, None, None),
-        ),
+        ({}, {"namespace": "mine", "target": "zen4"}, (CauseKind.RECIPE, None, None)),
         (
             {"variants": ("+mpi", "build_type=Debug", "~cxx")},
             {"variants": ("+cxx", "+mpi", "build_type=Release"), "dependencies": ()},
@@ -156,11 +152,7 @@ def test_several_dependencies_of_one_name() -> None:
     causes = causes_of(base, head, [("a:1", "a:2")])
     assert sorted(
         (record.kind.value, record.before, record.after) for record in records(causes)
-    ) == [
-        ("external", None, None),
-        ("variants", "+x", "+y"),
-        ("version", "1", "2"),
-    ]
+    ) == [("external", None, None), ("variants", "+x", "+y"), ("version", "1", "2")]
 
 
 def test_outside_the_cache() -> None:

@@ -23,15 +23,7 @@ from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
 from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, state_stacks
-from tests.snapshots.factories import (
-    NAMES,
-    STACKS,
-    TARGETS,
-    VERSIONS,
-    a_spec,
-    full_spec,
-    hash_of,
-)
+from tests.snapshots.factories import NAMES, STACKS, TARGETS, VERSIONS, a_spec, full_spec, hash_of
 
 UNKNOWABLE = ("size", "tarball", "namespace", "package_hash", "dependencies")
 

@@ -124,11 +124,4 @@ def test_size_labels() -> None:
     """The labels are those of nixpkgs, each up to its bound."""
     numbers = (0, 1, 10, 11, 100, 101, 500, 501, 1_000, 1_001, 10**6)
     labels = Counter(map(size_label, numbers))
-    assert labels == {
-        "0": 1,
-        "1-10": 2,
-        "11-100": 2,
-        "101-500": 2,
-        "501-1000": 2,
-        "1001+": 2,
-    }
+    assert labels == {"0": 1, "1-10": 2, "11-100": 2, "101-500": 2, "501-1000": 2, "1001+": 2}

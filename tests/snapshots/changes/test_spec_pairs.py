@@ -277,10 +277,7 @@ def test_all_differences() -> None:
     assert pair.facts == []
     assert [
         (change.path, change.before, change.after) for change in variant_changes(pair.variants)
-    ] == [
-        ("variants/api", "v1", "v2"),
-        ("variants/mpi", True, False),
-    ]
+    ] == [("variants/api", "v1", "v2"), ("variants/mpi", True, False)]
     dependencies = {
         change.name: [step.name for step in change.path] for change in pair.dependencies
     }

@@ -194,9 +194,7 @@ def test_thousands_of_twins() -> None:
     ]
     above = [
         a_spec(
-            f"app {number}",
-            name="app",
-            dependencies=(Dependency("lib", spec.hash, ("link",), ()),),
+            f"app {number}", name="app", dependencies=(Dependency("lib", spec.hash, ("link",), ()),)
         )
         for number, spec in enumerate(below)
     ]

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.columns import (
-    ListColumn,
-    list_column_of,
-)
+from snapshots.frames.columns import ListColumn, list_column_of
 
 WORDS = ("gcc", "clang", "oneapi", "é", "")
 LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_size=12)

@@ -1,4 +1,4 @@
-"""A certificate for a server on this machine, and who trusts it."""
+"""A certificate for a server on this machine, and the TLS contexts of both ends."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Make a certificate of 127.0.0.1 in a folder; return what a server and a client need."""
+    """Create a certificate of 127.0.0.1; return the contexts of a server and of a client."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)

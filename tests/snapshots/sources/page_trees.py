@@ -1,4 +1,4 @@
-"""Cache pages, and trees of them as TAG/PACKAGE/specs.md, for imports."""
+"""Cache pages, and trees of pages as TAG/PACKAGE/specs.md, for imports."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ TAGS = ("develop-2025-01-05", "develop-2025-01-12", "develop-2025-01-19")
 
 
 def detail(**facts: Any) -> dict[str, Any]:
-    """Return a spec as a page has it; ``...`` leaves a key out."""
+    """Return a spec as a page states it; ``...`` leaves a key out."""
     keys = {
         "hash": hash_of("a"),
         "versions": ["1.0"],
@@ -28,14 +28,14 @@ def detail(**facts: Any) -> dict[str, Any]:
 
 
 def page(name: str, *labels: str, tag: str | None = None, **keys: Any) -> bytes:
-    """Return a page with one spec a label; without a tag it states none."""
+    """Return a page with one spec per label; without a tag it states none."""
     values: dict[str, Any] = {} if tag is None else {"categories": ["package", tag]}
     values |= {"title": name, "spec_details": [detail(hash=hash_of(label)) for label in labels]}
     return page_of(values | keys)
 
 
 def page_of(values: dict[str, Any]) -> bytes:
-    """Return a page whose front matter has these keys, a line each, but those of ``...``."""
+    """Return a page whose front matter has these keys, one per line, except those of ``...``."""
     lines = (
         f"{key}: {orjson.dumps(value).decode()}\n"
         for key, value in values.items()
@@ -45,7 +45,7 @@ def page_of(values: dict[str, Any]) -> bytes:
 
 
 def tree(folder: Path) -> Path:
-    """Write the pages of three tags, which share some specs and packages."""
+    """Write the pages of three tags, which have some specs and packages in common."""
     for number, tag in enumerate(TAGS):
         for name, labels in {"hdf5": "ab", "zlib": f"c{number}", f"only-{number}": "z"}.items():
             own = [f"{name}-{label}" for label in labels]

@@ -1,4 +1,4 @@
-"""Snapshots read in this process: what an import publishes."""
+"""Snapshots read in this process, as an import publishes them."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def read_locations(
     settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
-    """Read what lies at locations; all pages are one part."""
+    """Read locations; all pages are one part."""
     request = ReadRequest(tags, sizes=sizes, is_whole=True)
     return imports.read_parts(locations, request, _here(settings, report))
 

@@ -1,4 +1,4 @@
-"""Files of costs: CSV and Parquet, and what is wrong with them, by place and reason."""
+"""Files of costs: CSV and Parquet, and errors with position and reason."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def parquet(columns: Any) -> bytes:
 
 
 def test_csv(tmp_path: Path) -> None:
-    """Columns in any order, others passed over, empty lines too."""
+    """Columns may be in any order; other columns and empty lines are ignored."""
     text = f"\ufeffwhen,name,seconds,hash,cost_usd\r\n\r\n1,zlib,2.5, {A},.5\r\n2,hdf5,1e3,,0\r\n"
     assert read(tmp_path, text) == [
         row(hash=A, name="zlib", seconds=2.5, cost=0.5, unit="usd"),
@@ -47,7 +47,7 @@ def test_csv(tmp_path: Path) -> None:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    """The same from columns with types."""
+    """The rows are the same from typed columns."""
     columns = {"hash": [A, None], "name": [None, "zlib"], "seconds": [1, 2], "cost_eur": [0.5, 1.5]}
     assert read(tmp_path, parquet(columns)) == [
         row(hash=A, seconds=1.0, cost=0.5, unit="eur"),
@@ -97,7 +97,7 @@ def test_bad_files(tmp_path: Path, text: str | bytes, reason: str) -> None:
     ],
 )
 def test_bad_parquet(tmp_path: Path, column: str, value: Any, reason: str) -> None:
-    """Columns of other types are not texts and numbers."""
+    """Columns of other types are neither texts nor numbers."""
     columns = {"hash": [A], "name": ["zlib"], "seconds": [1]} | {column: [value]}
     with pytest.raises(SourceError) as caught:
         read(tmp_path, parquet(columns))
@@ -105,7 +105,7 @@ def test_bad_parquet(tmp_path: Path, column: str, value: Any, reason: str) -> No
 
 
 def test_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In either format."""
+    """The number of rows is limited in both formats."""
     monkeypatch.setattr(cost_files, "MAX_ROWS", 1)
     two = parquet({"name": ["zlib"] * 2, "seconds": [1, 2]})
     for data in (b"name,seconds\nzlib,1\nzlib,2\n", two):

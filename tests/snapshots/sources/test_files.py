@@ -1,4 +1,4 @@
-"""Whatever lies at a path that is imported: it is read in bounded time and memory, or refused."""
+"""Unusual files at an imported path are read in bounded time and memory, or refused."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def read(*locations: str | Path, report: Report | None = None) -> list[Snapshot]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make a folder with one page."""
+    """Return a folder with one page."""
     file = tmp_path / "develop/zlib/specs.md"
     file.parent.mkdir(parents=True)
     file.write_bytes(page("zlib", "a"))
@@ -35,14 +35,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def pipe(path: Path) -> Path:
-    """Make a pipe that nobody writes to."""
+    """Create a pipe without a writer."""
     path.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(path)
     return path
 
 
-def test_a_regular_file(tmp_path: Path) -> None:
-    """It is read up to the limit, and not one byte more."""
+def test_regular_file(tmp_path: Path) -> None:
+    """A file is read up to the limit."""
     file = tmp_path / "a"
     file.write_bytes(b"12345")
     assert read_regular(str(file), 5) == b"12345"
@@ -59,15 +59,15 @@ def test_a_regular_file(tmp_path: Path) -> None:
         ("/proc/self/mem", "/proc/self/mem: cannot be read: Input/output error"),
     ],
 )
-def test_files_of_the_system(file: str, reason: str) -> None:
-    """A file without a size is bounded as well; the system's reason is part of the error."""
+def test_system_files(file: str, reason: str) -> None:
+    """A file without a size is bounded too; the system's reason is part of the error."""
     with pytest.raises(SourceError, match=reason):
         read_regular(file, 10)
 
 
 @pytest.mark.parametrize("name", ["pipe", "folder", "/dev/zero", "/dev/tty", "a\0b", "a" * 5_000])
-def test_what_is_no_regular_file(tmp_path: Path, name: str) -> None:
-    """It is told at once, and nothing waits for it."""
+def test_other_files(tmp_path: Path, name: str) -> None:
+    """Other files are refused at once, without waiting for data."""
     pipe(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     with pytest.raises(SourceError, match=r"is not a file|is not a path|cannot be read"):
@@ -77,7 +77,7 @@ def test_what_is_no_regular_file(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["pipe.md", "pipe.json", "/dev/zero", "/dev/full", "a" * 5_000, "a/" * 2_500, "a\0b"]
 )
-def test_locations_that_cannot_be_read(folder: Path, name: str) -> None:
+def test_unreadable_locations(folder: Path, name: str) -> None:
     """An import of such a location ends with an error that names it."""
     pipe(folder / "pipe.md")
     pipe(folder / "pipe.json")
@@ -85,20 +85,20 @@ def test_locations_that_cannot_be_read(folder: Path, name: str) -> None:
         read(folder / name)
 
 
-def test_a_pipe_among_pages(folder: Path) -> None:
-    """It has a page's name, so it is a bad page: its package must not seem removed."""
+def test_pipe_among_pages(folder: Path) -> None:
+    """A pipe with a page's name is a bad page: its package must not seem removed."""
     bad = pipe(folder / "develop/hdf5/specs.md")
     with pytest.raises(SourceError, match="is not a file") as caught:
         read(folder)
     assert caught.value.location == str(bad)
     report = Report(skip_bad=True)
-    (found,) = read(folder, report=report)
-    assert list(found.content.packages) == ["zlib"]
+    (snapshot,) = read(folder, report=report)
+    assert list(snapshot.content.packages) == ["zlib"]
     assert [error.location for error in report.skipped] == [str(bad)]
 
 
-def test_a_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page above the limit is not read; a sparse file shows that its size was asked first."""
+def test_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page above the limit is not read; the size of a sparse file is checked first."""
     large = folder / "develop/hdf5.md"
     with large.open("wb") as file:
         file.truncate(1 << 40)
@@ -113,35 +113,35 @@ def test_a_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("target", "reason"), [("hdf5.md", "cannot be read: Too many levels"), ("x", "does not exist")]
 )
 def test_links(folder: Path, target: str, reason: str) -> None:
-    """A link to a folder is not followed; a page that links in a circle or to nothing is bad."""
+    """Links to folders are not followed; a page that is a broken or cyclic link is bad."""
     (folder / "develop/loop.md").symlink_to(folder)
     (folder / "develop/hdf5.md").symlink_to(target)
     with pytest.raises(SourceError, match=rf"hdf5\.md: {reason}"):
         read(folder)
 
 
-def test_an_empty_location() -> None:
-    """It names nothing, least of all the folder that the user is in."""
+def test_empty_location() -> None:
+    """An empty location is refused; it is not the current folder."""
     with pytest.raises(InvalidArgument, match="LOCATION: is empty"):
         read("")
 
 
 @pytest.mark.parametrize("url", ["git://host/pages", "ftp://me:secret@host/a", "x-y://a"])
-def test_a_url_of_no_known_kind(url: str) -> None:
-    """Its scheme is named, and not the rest, which may hold a login."""
+def test_unknown_url_scheme(url: str) -> None:
+    """The error names the scheme only, as the rest may contain a login."""
     scheme = url.partition("://")[0]
     with pytest.raises(SourceError, match=rf"^{scheme}://\.\.\.: cannot be read; .* use --git"):
         read(url)
 
 
 def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
-    """Each location is read by whoever knows it; pages of several folders are one reading."""
+    """Each location is read by its reader; pages of several folders are read together."""
     other = tmp_path / "other" / "v1.0" / "hdf5" / "specs.md"
     other.parent.mkdir(parents=True)
     other.write_bytes(page("hdf5", "b", tag="v1.0"))
     index = tmp_path / "index.json"
     index.write_text('{"database": {"version": "8", "installs": {}}}')
-    found = list(
+    snapshots = list(
         read_locations(
             [str(folder / "develop"), str(index), str(tmp_path / "other")],
             tags=["v1.0"],
@@ -149,16 +149,15 @@ def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
             report=Report(),
         )
     )
-    assert [(snapshot.tag, snapshot.source.kind, len(snapshot.content)) for snapshot in found] == [
-        ("v1.0", "index", 0),
-        ("v1.0", "pages", 1),
-    ]
+    assert [
+        (snapshot.tag, snapshot.source.kind, len(snapshot.content)) for snapshot in snapshots
+    ] == [("v1.0", "index", 0), ("v1.0", "pages", 1)]
 
 
-def test_a_folder_that_vanishes(
+def test_deleted_working_directory(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the working directory was deleted, an import says what it cannot read."""
+    """If the working directory was deleted, the error names the location."""
     gone = tmp_path_factory.mktemp("gone")
     monkeypatch.chdir(gone)
     gone.rmdir()

@@ -1,4 +1,4 @@
-"""Connections that keep to a boundary and a deadline, encrypted or not."""
+"""Connections within a boundary and a deadline, encrypted or not."""
 
 import socket
 import time
@@ -23,10 +23,10 @@ from tests.snapshots.sources.certificates import contexts
 
 
 @pytest.fixture(params=["http", "https"])
-def asking(
+def connected(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Server, httpx.Client, BoundedBackend]]:
-    """Return a server, a client that trusts it, and what bounds the client."""
+    """Return a server, a client that trusts it, and the client's network backend."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -40,12 +40,12 @@ def asking(
         yield server, client, backend
 
 
-Asking = tuple[Server, httpx.Client, BoundedBackend]
+Connected = tuple[Server, httpx.Client, BoundedBackend]
 
 
-def test_what_is_asked_for_comes(asking: Asking) -> None:
-    """Within a deadline as without one, over new connections and over kept ones."""
-    server, client, backend = asking
+def test_responses(connected: Connected) -> None:
+    """Responses are complete with and without a deadline, over new and reused connections."""
+    server, client, backend = connected
     server["/a"] = content(b"data" * 100_000)
     for _ in range(2):
         assert client.get(server.at("/a")).content == b"data" * 100_000
@@ -54,9 +54,9 @@ def test_what_is_asked_for_comes(asking: Asking) -> None:
     assert server.url.startswith(str(client.get(server.at("/a")).url)[:8])
 
 
-def test_a_deadline(asking: Asking) -> None:
-    """However often something comes, all of it must have come by then; later requests may ask."""
-    server, client, backend = asking
+def test_deadline(connected: Connected) -> None:
+    """A response has to be complete before the deadline; later requests are not affected."""
+    server, client, backend = connected
 
     def drip(request: BaseHTTPRequestHandler) -> None:
         send(request, 200, b"", {"Content-Length": "1000"})
@@ -75,30 +75,30 @@ def test_a_deadline(asking: Asking) -> None:
     assert client.get(server.at("/quick")).content == b"quick"
 
 
-def test_a_server_that_says_nothing(asking: Asking) -> None:
-    """The shorter of its own timeout and the deadline ends a request; after it none is sent."""
-    server, client, backend = asking
+def test_silent_server(connected: Connected) -> None:
+    """The timeout or the deadline ends a request; after the deadline none is sent."""
+    server, client, backend = connected
     server["/silent"] = silence(server)
     with backend.deadline(0.2), pytest.raises(Overdue):
         client.get(server.at("/silent"))
     with backend.deadline(5), pytest.raises(httpx.ReadTimeout):
         client.get(server.at("/silent"), timeout=0.2)
-    server.asked.clear()
+    server.requests.clear()
     with backend.deadline(0), pytest.raises(Overdue):
         client.get(server.at("/silent"))
-    assert server.asked == []
+    assert server.requests == []
 
 
-def test_an_address_outside_the_boundary(asking: Asking) -> None:
-    """It is not connected to."""
-    server, client, _ = asking
+def test_address_outside_the_boundary(connected: Connected) -> None:
+    """No connection to such an address is opened."""
+    server, client, _ = connected
     client.get(server.at("/a"))
     with pytest.raises(AddressRefused):
         client.get("http://169.254.169.254/latest")
 
 
-def test_connections_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are bounded as others are."""
+def test_proxy_outside_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections to a proxy are bounded too."""
     backend = BoundedBackend(Boundary(["cache.example"], lambda host, _: [host]))
     monkeypatch.setenv("HTTP_PROXY", "http://169.254.169.254:80")
     with httpx.Client() as client:
@@ -107,25 +107,25 @@ def test_connections_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
             client.get("http://192.0.2.1/a")
 
 
-def test_another_version_of_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose connections cannot be bounded opens none."""
+def test_unknown_version_of_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version whose connections cannot be bounded opens none."""
     with httpx.Client() as client:
         pool = client._transport._pool  # type: ignore[attr-defined]
         monkeypatch.delattr(pool, "_network_backend")
         with pytest.raises(RuntimeError, match=r"httpx [0-9.]+ and httpcore [0-9.]+ have no"):
-            keep_within(client, BoundedBackend(found()))
+            keep_within(client, BoundedBackend(boundary_of()))
 
 
-def found(*addresses: str) -> Boundary:
-    """Return a boundary for a host that has some addresses."""
+def boundary_of(*addresses: str) -> Boundary:
+    """Return a boundary for a host with these addresses."""
     return Boundary(["cache.example"], lambda *_: addresses)
 
 
-def test_the_next_address_is_tried() -> None:
-    """Where the first one of a host does not answer."""
+def test_next_address_is_tried() -> None:
+    """If the first address of a host does not respond, the next one is used."""
     with serving() as server:
         port = int(server.url.rpartition(":")[2])
-        backend = BoundedBackend(found("127.0.0.9", "127.0.0.1"))
+        backend = BoundedBackend(boundary_of("127.0.0.9", "127.0.0.1"))
         stream = backend.connect_tcp("cache.example", port, 5)
         try:
             assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
@@ -134,12 +134,13 @@ def test_the_next_address_is_tried() -> None:
             stream.close()
 
 
-def test_no_address_answers() -> None:
-    """The error is that of the last one, or says that there is none."""
+def test_no_address_responds() -> None:
+    """The error is that of the last address, or states that there is none."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+        backend = BoundedBackend(boundary_of("127.0.0.9", "127.0.0.1"))
         with pytest.raises(httpcore.ConnectError, match="refused"):
-            BoundedBackend(found("127.0.0.9", "127.0.0.1")).connect_tcp("cache.example", port, 5)
+            backend.connect_tcp("cache.example", port, 5)
     with pytest.raises(httpcore.ConnectError, match=r"cache\.example has no address"):
-        BoundedBackend(found()).connect_tcp("cache.example", 443)
+        BoundedBackend(boundary_of()).connect_tcp("cache.example", 443)

@@ -1,4 +1,4 @@
-"""Files and folders of cache pages to snapshots: which are read, and under which tag."""
+"""Files and folders of cache pages: which files are read, and under which tags."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return a function that writes a page below a folder, with one spec a label."""
+    """Return a function that writes a page below a folder, with one spec per label."""
 
     def write(path: str, *labels: str, **keys: Any) -> Path:
         file = tmp_path / path
@@ -37,38 +37,38 @@ def write(tmp_path: Path) -> Write:
 def snapshots(
     *paths: Path, tags: tuple[str, ...] = (), report: Report | None = None
 ) -> dict[str, Snapshot]:
-    """Return what is read, by tag."""
+    """Return the snapshots by tag."""
     found = list(read_pages(paths, tags=tags, report=report or Report()))
     by_tag = {snapshot.tag: snapshot for snapshot in found}
     assert len(by_tag) == len(found)
     return by_tag
 
 
-def packages(found: dict[str, Snapshot]) -> dict[str, list[str]]:
+def packages(by_tag: dict[str, Snapshot]) -> dict[str, list[str]]:
     """Return the packages of each tag."""
-    return {tag: list(snapshot.content.packages) for tag, snapshot in found.items()}
+    return {tag: list(snapshot.content.packages) for tag, snapshot in by_tag.items()}
 
 
-def test_a_folder_of_tags() -> None:
-    """Pages below folders become a snapshot a tag, which states its source; progress is told."""
+def test_folders_of_tags() -> None:
+    """Each tag is a snapshot with its source; progress is reported."""
     steps: list[tuple[str, int, int | None]] = []
     folders = [PAGES / name for name in ("develop", "v0.21.2", "untagged")]
-    read = snapshots(*folders, report=Report(progress=lambda *step: steps.append(step)))
-    assert packages(read) == {
+    by_tag = snapshots(*folders, report=Report(progress=lambda *step: steps.append(step)))
+    assert packages(by_tag) == {
         "develop": ["compiler-wrapper", "kokkos"],
         "e4s-23.05": ["kokkos"],
         "v0.21.2": ["kokkos"],
     }
-    source = read["develop"].source
+    source = by_tag["develop"].source
     assert (source.kind, source.location) == ("pages", ", ".join(map(str, folders)))
     assert source.importer.startswith("cachelog ")
     assert not source.synthetic
-    assert read["develop"].taken_at is None
+    assert by_tag["develop"].taken_at is None
     assert steps == [("reading pages", done, 4) for done in range(5)]
 
 
 def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
-    """Hidden files and folders, READMEs and other endings are passed over; links count once."""
+    """Hidden files, READMEs and other suffixes are skipped; linked files count once."""
     write("develop/a/specs.md", "1")
     write(".git/b/specs.md", "2")
     write("develop/.hidden.md", "3")
@@ -76,12 +76,12 @@ def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
     (tmp_path / "develop" / "notes.txt").write_text("text")
     (tmp_path / "develop" / "folder.md").mkdir()
     (tmp_path / "again").symlink_to(tmp_path / "develop")
-    found = snapshots(tmp_path, tmp_path / "develop", tmp_path / "again" / "a" / "specs.md")
-    assert packages(found) == {"develop": ["a"]}
+    by_tag = snapshots(tmp_path, tmp_path / "develop", tmp_path / "again" / "a" / "specs.md")
+    assert packages(by_tag) == {"develop": ["a"]}
 
 
 def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
-    """A page is told by how it begins; what else lies beside it is passed over."""
+    """A page is recognized by its beginning; other files next to it are skipped."""
     for name, head in {"hdf5.txt": b"", "zlib": b"\xef\xbb\xbf", "mpich.html": b""}.items():
         file = write(f"saved/{name}", name, title=name.partition(".")[0], tag="develop")
         file.write_bytes(head + file.read_bytes())
@@ -92,8 +92,8 @@ def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
     (tmp_path / "saved" / "picture.png").write_bytes(bytes(range(256)))
     os.mkfifo(tmp_path / "saved" / "pipe")
     report = Report()
-    found = snapshots(tmp_path, report=report)
-    assert packages(found) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
+    by_tag = snapshots(tmp_path, report=report)
+    assert packages(by_tag) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
     folder = tmp_path / "saved"
     passed_over = [f"{folder / name}: is not a cache page" for name in ("about.md", "index.md")]
     assert sorted(report.warnings) == [f"{path}, and is skipped" for path in passed_over]
@@ -107,9 +107,7 @@ def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
         *((name, bytes(100), "does not begin") for name in ("specs.md", "hdf5.md")),
     ],
 )
-def test_what_a_crash_leaves_of_a_page(
-    name: str, data: bytes, reason: str, write: Write, tmp_path: Path
-) -> None:
+def test_truncated_page(name: str, data: bytes, reason: str, write: Write, tmp_path: Path) -> None:
     """A truncated page ends the import: its package must not seem removed."""
     write("develop/zlib/specs.md", "1")
     bad = write(f"develop/hdf5/{name}")
@@ -120,7 +118,7 @@ def test_what_a_crash_leaves_of_a_page(
 
 
 def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
-    """Return what is read: tags, dates and packages."""
+    """Return the tags, dates and packages of what is read."""
     return [
         (page.tag, f"{page.taken_at:%Y-%m-%d}" if page.taken_at else "", [*page.content.packages])
         for page in read_pages(paths, tags=tags, report=Report())
@@ -132,7 +130,7 @@ DATED = ("develop-2025-01-12", "develop-2025-01-05")
 
 @pytest.fixture
 def dated(write: Write, tmp_path: Path) -> Path:
-    """Return a folder with two states of develop and a release, each hash in all of them."""
+    """Return a folder with two states of develop and a release, which share a hash."""
     for folder in DATED:
         write(f"{folder}/a/specs.md", "1", categories=["package", "develop"])
     write("develop-2025-01-12/b/specs.md", "2", categories=["package", "develop"])
@@ -140,10 +138,10 @@ def dated(write: Write, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_folders_that_are_named_by_dates(dated: Path, write: Write) -> None:
-    """Their pages are states of the tag that they name, however the folders are given.
+def test_dated_folders(dated: Path, write: Write) -> None:
+    """Their pages are states of the tag in the name, whether folders are given one by one or not.
 
-    A folder without a date has the newest state, whose moment is left to the import.
+    A folder without a date has the newest state, whose time is set by the import.
     """
     history = [("develop", "2025-01-05", ["a"]), ("develop", "2025-01-12", ["a", "b"])]
     assert states(dated / DATED[0]) == history[1:]
@@ -166,8 +164,8 @@ def test_folders_that_are_named_by_dates(dated: Path, write: Write) -> None:
         ("develop-2025-01-12", "develop-2025-01-12"),
     ],
 )
-def test_folders_without_a_date_of_the_tag(write: Write, folder: str, tag: str) -> None:
-    """A folder's name has to be the tag and a date; a dated tag has its own date."""
+def test_folders_without_a_date(write: Write, folder: str, tag: str) -> None:
+    """The folder's name has to be the tag and a date; a dated tag has its own date."""
     page = write(f"{folder}/a/specs.md", "1", categories=["package", tag])
     assert states(page) == [(tag, "", ["a"])]
 
@@ -186,7 +184,7 @@ def test_dates_under_another_tag(dated: Path) -> None:
 
 @pytest.mark.parametrize("name", ["{}/a/specs.md", "{}/a.txt"])
 def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> None:
-    """What is meant cannot be known; how to say it is said once a page."""
+    """Two states without dates are ambiguous; the error says how to import them."""
     keys = {"title": "a", "categories": ["package", "develop"]}
     first = write(name.format("old"), "1", "2", **keys)
     second = write(name.format("young"), "1", "2", **keys)
@@ -207,21 +205,21 @@ def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> No
             snapshots(tmp_path, tags=("develop",))
 
 
-def test_folders_however_deep_they_stand(write: Write, tmp_path: Path) -> None:
-    """Deeper than Python's stack goes: made small here, as such folders are hard to remove."""
+def test_deep_folders(write: Write, tmp_path: Path) -> None:
+    """Folders may be nested deeper than Python's stack, whose limit is lowered here."""
     write(f"{'in/' * 150}develop/a/specs.md", "1")
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 100)
     try:
-        found = snapshots(tmp_path)
+        by_tag = snapshots(tmp_path)
     finally:
         sys.setrecursionlimit(limit)
-    assert packages(found) == {"develop": ["a"]}
+    assert packages(by_tag) == {"develop": ["a"]}
 
 
 @pytest.mark.parametrize("kind", ["empty", "missing", "dangling"])
 def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
-    """A path with nothing to read at it is named."""
+    """The error names a path without anything to read."""
     path = tmp_path / kind
     if kind == "empty":
         path.mkdir()
@@ -235,16 +233,12 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("opens", "closed"),
-    [
-        ("open", "develop/b/specs.txt"),
-        ("stat", "develop/b/specs.txt"),
-        ("scandir", "develop/b"),
-    ],
+    [("open", "develop/b/specs.txt"), ("stat", "develop/b/specs.txt"), ("scandir", "develop/b")],
 )
-def test_what_cannot_be_opened(
+def test_unreadable_files(
     opens: str, closed: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file or folder that the system refuses is bad: its pages must not seem removed."""
+    """An unreadable file or folder is bad: its pages must not seem removed."""
     write("develop/a/specs.md", "1")
     write("develop/b/specs.txt", "2")
     function = getattr(os, opens)
@@ -263,8 +257,8 @@ def test_what_cannot_be_opened(
     assert [error.location for error in report.skipped] == [str(tmp_path / closed)]
 
 
-def test_a_hash_twice_on_a_page(write: Write) -> None:
-    """The second spec with a hash is bad; a page without specs is nothing to publish."""
+def test_repeated_hash_on_a_page(write: Write) -> None:
+    """The second spec with a hash is bad; a page without specs publishes nothing."""
     page = write("develop/a/specs.md", "1", "2", "1")
     with pytest.raises(SourceError) as caught:
         snapshots(page)
@@ -278,8 +272,8 @@ def test_a_hash_twice_on_a_page(write: Write) -> None:
     assert report.warnings == [f"{page}: no spec of develop; nothing to publish"]
 
 
-def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
-    """A hash stands in a tag once, in other tags again; pages of one package add up."""
+def test_repeated_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
+    """A hash is in a tag once, and may be in other tags; pages of one package are merged."""
     first = write("develop/a/specs.md", "1", "2")
     second = write("develop/b/specs.md", "3", "2")
     write("develop/c/specs.md", "4", title="b", categories=["package", "develop"])
@@ -290,12 +284,12 @@ def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{second}, b: the hash {hash_of('2')} appears twice")
     assert caught.value.reason.endswith(f"(in {first})")
     report = Report(skip_bad=True)
-    read = snapshots(tmp_path, report=report)
-    assert {tag: len(snapshot.content) for tag, snapshot in read.items()} == {
+    by_tag = snapshots(tmp_path, report=report)
+    assert {tag: len(snapshot.content) for tag, snapshot in by_tag.items()} == {
         "develop": 4,
         "v0.22.0": 1,
     }
-    assert list(read["develop"].content.packages) == ["a", "b"]
+    assert list(by_tag["develop"].content.packages) == ["a", "b"]
     assert len(report.skipped) == 2
 
 
@@ -308,7 +302,7 @@ def tags(write: Write, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "chosen"),
+    ("patterns", "selected"),
     [
         ((), ["develop", "develop-2025-03-23", "develop-2025-03-30", "v0.22.0"]),
         (("develop",), ["develop"]),
@@ -318,29 +312,29 @@ def tags(write: Write, tmp_path: Path) -> Path:
         (("develop", "main"), ["develop"]),
     ],
 )
-def test_choice_of_tags(wanted: tuple[str, ...], chosen: list[str], tags: Path) -> None:
-    """Names and globs choose among the tags that the pages state, each once, in order."""
-    assert list(snapshots(tags, tags=wanted)) == chosen
+def test_selected_tags(patterns: tuple[str, ...], selected: list[str], tags: Path) -> None:
+    """Names and globs select tags of the pages, each once, in order."""
+    assert list(snapshots(tags, tags=patterns)) == selected
 
 
-@pytest.mark.parametrize("wanted", [("main",), ("Develop",), ("main", "x*"), ("",), ("../x",)])
-def test_unknown_tags(wanted: tuple[str, ...], tags: Path) -> None:
-    """A choice that fits nothing names what there is to choose from."""
+@pytest.mark.parametrize("patterns", [("main",), ("Develop",), ("main", "x*"), ("",), ("../x",)])
+def test_unknown_tags(patterns: tuple[str, ...], tags: Path) -> None:
+    """Patterns without a match are an error that lists the tags."""
     with pytest.raises(InvalidArgument) as caught:
-        snapshots(tags, tags=wanted)
+        snapshots(tags, tags=patterns)
     assert str(caught.value) == (
-        f"--tag: {' '.join(wanted)} fits no tag of the pages "
+        f"--tag: {' '.join(patterns)} fits no tag of the pages "
         "(develop, develop-2025-03-23, develop-2025-03-30, v0.22.0)"
     )
 
 
 def test_another_tag(write: Write) -> None:
-    """Pages of one tag can be published under another tag, with a warning, and under no glob."""
+    """Pages of one tag can be published under another name, with a warning, not under a glob."""
     page = write("develop/a/specs.md", "1", synthetic=True)
     report = Report()
-    read = snapshots(page, tags=("develop-2025-03-30",), report=report)
-    assert list(read) == ["develop-2025-03-30"]
-    assert read["develop-2025-03-30"].source.synthetic
+    by_tag = snapshots(page, tags=("develop-2025-03-30",), report=report)
+    assert list(by_tag) == ["develop-2025-03-30"]
+    assert by_tag["develop-2025-03-30"].source.synthetic
     assert report.warnings == [f"{page}: says tag develop; published as develop-2025-03-30"]
     for tag, reason in (
         ("../x", "is not a tag"),
@@ -352,7 +346,7 @@ def test_another_tag(write: Write) -> None:
 
 
 def test_pages_without_tag(write: Write, tmp_path: Path) -> None:
-    """A page that states no tag, nor lies below one, needs one, and has not that of others."""
+    """A page without a tag needs one, and does not get that of other pages."""
     page = write("b.md", "2", title="b")
     with pytest.raises(TagNeeded, match=r"b\.md: does not name a tag; name one with --tag"):
         snapshots(page)

@@ -1,4 +1,4 @@
-"""Cache pages of every generation to records, and what is said about bad ones."""
+"""Cache pages of every generation, and errors of bad pages."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -55,50 +55,50 @@ FLAGS = replace(
 
 
 def page(*details: Any, **keys: Any) -> bytes:
-    """Return a page with these specs; ``keys`` are added to the page or replace its own."""
+    """Return a page with these specs; ``keys`` are added or replaced."""
     values = {"title": "hdf5", "categories": ["package", "develop"], "spec_details": details}
     return page_of(values | keys)
 
 
 def parse(data: bytes, report: Report | None = None) -> CachePage:
-    """Parse a page, strictly where no report is given."""
+    """Parse a page, by default without skipping bad specs."""
     return parse_page(data, "specs.md", report or Report())
 
 
 def fixture(path: str) -> tuple[CachePage, Report]:
-    """Parse one of the pages beside this file."""
+    """Parse one of the pages next to this file."""
     report = Report()
     return parse_page((PAGES / path).read_bytes(), path, report), report
 
 
 @pytest.mark.parametrize("tag", ["develop", "v0.21.2"])
-def test_generations_say_the_same(tag: str) -> None:
-    """Neither the order of keys, specs and lists nor the spelling makes a difference."""
-    found, report = fixture(f"{tag}/kokkos/specs.md")
-    assert (found.name, found.tag, found.synthetic) == ("kokkos", tag, False)
-    assert sorted(found.specs, key=lambda spec: spec.hash) == [OPENMP, ROCM, FLAGS]
+def test_generations_are_equal(tag: str) -> None:
+    """The order of keys, specs and lists, and the spelling, do not matter."""
+    cache_page, report = fixture(f"{tag}/kokkos/specs.md")
+    assert (cache_page.name, cache_page.tag, cache_page.synthetic) == ("kokkos", tag, False)
+    assert sorted(cache_page.specs, key=lambda spec: spec.hash) == [OPENMP, ROCM, FLAGS]
     assert not report.warnings
 
 
-def test_a_spec_without_compiler_and_variants() -> None:
-    """The compiler ``none`` is none, and no variants are not mistake."""
-    found, report = fixture("develop/compiler-wrapper/specs.md")
-    assert [(spec.compiler, spec.variants) for spec in found.specs] == [(None, ())]
+def test_spec_without_compiler_and_variants() -> None:
+    """The compiler ``none`` is no compiler, and variants may be missing."""
+    cache_page, report = fixture("develop/compiler-wrapper/specs.md")
+    assert [(spec.compiler, spec.variants) for spec in cache_page.specs] == [(None, ())]
     assert not report.warnings
 
 
-def test_a_page_without_tag() -> None:
-    """Older pages have a category and no tag, and the URLs of tarballs."""
-    found, report = fixture("untagged/e4s-23.05/kokkos/specs.md")
-    assert found.tag is None
-    (spec,) = found.specs
+def test_page_without_tag() -> None:
+    """Older pages have a category and no tag, and URLs of tarballs."""
+    cache_page, report = fixture("untagged/e4s-23.05/kokkos/specs.md")
+    assert cache_page.tag is None
+    (spec,) = cache_page.specs
     assert spec.tarball is not None
     assert spec.tarball.endswith(f"kokkos-3.7.01-{spec.hash}.spack")
     assert not report.warnings
 
 
-def test_the_oldest_layout_is_refused() -> None:
-    """Pages of 2022 name no hashes, and are told apart from what is not a cache page at all."""
+def test_oldest_layout_is_refused() -> None:
+    """Pages of 2022 have no hashes; the error differs from that of other files."""
     with pytest.raises(SourceError, match=r"^2022/kokkos.md: has the layout of 2022 .* no hashes"):
         fixture("2022/kokkos.md")
     with pytest.raises(SourceError, match=r"is not a cache page: it has no spec_details$"):
@@ -127,8 +127,8 @@ DETAILS = st.builds(
 
 
 @given(st.lists(DETAILS, max_size=3))
-def test_json_and_yaml_pages_are_the_same(details: list[dict[str, Any]]) -> None:
-    """Pages of either style give the same records: texts that look like numbers stay texts."""
+def test_json_and_yaml_pages_are_equal(details: list[dict[str, Any]]) -> None:
+    """Texts that look like numbers are texts in both styles."""
     values = {"title": "hdf5", "categories": ["package", "develop"], "spec_details": details}
     # What is drawn twice is one list in memory, which YAML would write with anchors.
     apart = orjson.loads(orjson.dumps(values))
@@ -166,7 +166,7 @@ def test_json_and_yaml_pages_are_the_same(details: list[dict[str, Any]]) -> None
     ],
 )
 def test_bad_specs(key: str, value: Any, reason: str) -> None:
-    """A spec that cannot be read ends the import, or is listed and left out."""
+    """A bad spec ends the import, or is listed and left out."""
     data = page(detail(), detail(**({"hash": hash_of("b")} | {key: value})))
     with pytest.raises(SourceError) as caught:
         parse(data)
@@ -199,7 +199,7 @@ def test_bad_specs(key: str, value: Any, reason: str) -> None:
     ],
 )
 def test_bad_pages(keys: dict[str, Any], message: str) -> None:
-    """What is wrong with a page as a whole is reported with its key."""
+    """An error of an entire page names its key."""
     with pytest.raises(SourceError) as caught:
         parse(page(**keys))
     assert str(caught.value).startswith(f"specs.md{message}")
@@ -210,7 +210,7 @@ def test_bad_pages(keys: dict[str, Any], message: str) -> None:
 )
 @pytest.mark.parametrize("more", [[], [{}]], ids=["at once", "value by value"])
 def test_sizes(size: Any, expected: int | None, more: list[Any]) -> None:
-    """A size is a number, as text or not, or unknown."""
+    """A size is a number, possibly as a text, or unknown."""
     (spec,) = parse(page(detail(size=size), *more), Report(skip_bad=True)).specs
     assert spec.size == expected
 
@@ -224,8 +224,8 @@ FACTS = st.dictionaries(st.sampled_from([*detail(), "tarball", "more"]), VALUES 
 
 
 @given(st.lists(st.builds(lambda facts: detail(**facts), FACTS), max_size=2))
-def test_both_ways_to_specs_agree(details: list[dict[str, Any]]) -> None:
-    """A page reads the same with a bad spec on it, for which its JSON is decoded without types."""
+def test_page_with_a_bad_spec(details: list[dict[str, Any]]) -> None:
+    """The other specs of a page with a bad spec, decoded without types, are the same."""
     alone, beside = Report(skip_bad=True), Report(skip_bad=True)
     specs = parse(page(*details), alone).specs
     assert parse(page(*details, {}), beside).specs == specs
@@ -234,13 +234,13 @@ def test_both_ways_to_specs_agree(details: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("categories", [None, [], ["package"]])
 def test_no_tag(categories: list[str] | None) -> None:
-    """A page that states no second category states no tag."""
+    """A page without a second category has no tag."""
     assert parse(page(detail(), categories=categories)).tag is None
 
 
 @pytest.mark.parametrize(("value", "synthetic"), [(True, True), (False, False), ("true", False)])
 def test_synthetic(value: Any, *, synthetic: bool) -> None:
-    """Pages of made-up data say so."""
+    """Pages of synthetic data are marked."""
     assert parse(page(detail(), synthetic=value)).synthetic is synthetic
 
 
@@ -269,16 +269,10 @@ META = {
                 "meta.num_specs_by_stack.root says 3, the specs say 1",
             ],
         ),
-        (
-            {"versions": ["1.14.4"]},
-            ["meta.versions says 1 with 1.14.4, the specs say 1 with 1.0"],
-        ),
+        ({"versions": ["1.14.4"]}, ["meta.versions says 1 with 1.14.4, the specs say 1 with 1.0"]),
         ({"compilers": []}, ["meta.compilers says 0, the specs say 1 with gcc@11.4.0"]),
         ({"compilers": ["none", "gcc@11.4.0"]}, []),
-        (
-            {"stacks": ["e4s", "root", "x", "y"]},
-            ["meta.stacks says 4 with x, y, the specs say 2"],
-        ),
+        ({"stacks": ["e4s", "root", "x", "y"]}, ["meta.stacks says 4 with x, y, the specs say 2"]),
         ({"targets": "x86_64_v3", "num_specs_by_stack": None}, []),
         (
             {"platforms": [1, None]},
@@ -286,8 +280,8 @@ META = {
         ),
     ],
 )
-def test_summary_that_disagrees(meta: dict[str, Any], warnings: list[str]) -> None:
-    """A summary that says other than the specs is odd, and told with both figures."""
+def test_contradicting_summary(meta: dict[str, Any], warnings: list[str]) -> None:
+    """A summary that contradicts the specs is a warning with both values."""
     report = Report()
     parse(page(detail(), meta=META | meta), report)
     assert report.warnings == [f"specs.md: {warning}" for warning in warnings]
@@ -305,5 +299,5 @@ def test_summary_that_disagrees(meta: dict[str, Any], warnings: list[str]) -> No
     ],
 )
 def test_tag_in_path(path: str, tag: str | None) -> None:
-    """Pages laid out as TAG/PACKAGE/specs.md state their tag by their place."""
+    """The path TAG/PACKAGE/specs.md states the tag."""
     assert tag_in_path(PurePosixPath(path), "hdf5") == tag

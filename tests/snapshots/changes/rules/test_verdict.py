@@ -11,14 +11,7 @@ from msgspec.structs import replace
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleSubject
-from snapshots.changes.rules.rules import (
-    Cover,
-    Forbidden,
-    Rule,
-    RuleLevel,
-    judge,
-    read_amount,
-)
+from snapshots.changes.rules.rules import Cover, Forbidden, Rule, RuleLevel, judge, read_amount
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
@@ -173,12 +166,7 @@ TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
         ("specs-added", 0, True, "0 specs added, at most 0"),
         ("size-removed", "100 B", True, "100 B (100 bytes) removed, at most 100 B"),
         ("size-removed", 99, False, "100 B (100 bytes) removed, at most 99 bytes"),
-        (
-            "size-removed",
-            "11 %",
-            False,
-            "100 B (100 bytes) removed (11.11 % of 900), at most 11 %",
-        ),
+        ("size-removed", "11 %", False, "100 B (100 bytes) removed (11.11 % of 900), at most 11 %"),
         ("size-added", "1 TiB", True, "0 B (0 bytes) added, at most 1 TiB"),
     ],
 )

@@ -21,7 +21,7 @@ def text(value: Any) -> bytes:
 
 
 def put(file: Path, data: bytes) -> Path:
-    """Write a file and the folders above it."""
+    """Write a file and its parent folders."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
     return file
@@ -36,12 +36,12 @@ def put_layout_2(folder: Path, index: bytes = EMPTY_INDEX, *, checked: bool = Tr
 
 
 def put_layout_3(folder: Path, index: bytes = EMPTY_INDEX, *, version: int = 8) -> Path:
-    """Write the index of a build cache of layout 3, packed."""
+    """Write the compressed index of a build cache of layout 3."""
     return put_indexes(folder, {version: index})
 
 
 def put_indexes(folder: Path, indexes: Mapping[int, bytes]) -> Path:
-    """Write the indexes of a build cache of layout 3 by their versions, packed."""
+    """Write the compressed indexes of a build cache of layout 3 by their versions."""
     entries = [
         put_blob(folder, gzip.compress(index), f"application/vnd.spack.db.v{version}+json")
         for version, index in indexes.items()
@@ -53,7 +53,7 @@ def put_indexes(folder: Path, indexes: Mapping[int, bytes]) -> Path:
 def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
     """Write a build cache of layout 3 without an index; return the manifests by hash.
 
-    The package of a spec is as large as its manifest's position among them.
+    The size of a package is the position of its spec.
     """
     put(folder / "v3" / "layout.json", b'{"signing": "unsigned"}')
     manifests = {}
@@ -61,10 +61,10 @@ def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
         spec = document["spec"]["nodes"][0]
         packed = gzip.compress(text(document), 1, mtime=0)
         version = document["spec"]["_meta"]["version"]
-        found = put_blob(folder, packed, f"application/vnd.spack.spec.v{version}+json")
+        entry = put_blob(folder, packed, f"application/vnd.spack.spec.v{version}+json")
         name = f"{spec['name']}-{spec['version']}-{digest}.spec.manifest.json"
         file = folder / "v3" / "manifests" / "spec" / spec["name"] / name
-        manifests[digest] = put(file, text(manifest(blob(contentLength=size), found)))
+        manifests[digest] = put(file, text(manifest(blob(contentLength=size), entry)))
     return manifests
 
 

@@ -1,4 +1,4 @@
-"""Indexes as JSON values, as Spack writes them."""
+"""Indexes as JSON values, in the form that Spack writes."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ FLAGS: dict[str, Any] = {
 
 
 def node(name: str, digest: str, version: str = "1.0", **more: Any) -> dict[str, Any]:
-    """Return a spec as version 8 of the database has it; None leaves a key out."""
+    """Return a spec in version 8 of the database; None leaves a key out."""
     target = {"name": "m1", "vendor": "Apple", "features": ["neon"], "generation": 0}
     keys = {
         "name": name,
@@ -31,7 +31,7 @@ def node(name: str, digest: str, version: str = "1.0", **more: Any) -> dict[str,
 
 
 def edge(name: str, digest: str, types: list[str], virtuals: list[str]) -> dict[str, Any]:
-    """Return an edge as version 8 of the database has it."""
+    """Return an edge in version 8 of the database."""
     return {"name": name, "hash": digest, "parameters": {"deptypes": types, "virtuals": virtuals}}
 
 
@@ -41,13 +41,13 @@ def entry(spec: dict[str, Any], in_buildcache: bool = True) -> dict[str, Any]:
 
 
 def database(*specs: dict[str, Any], version: str = "8") -> dict[str, Any]:
-    """Return a database whose specs are all in the cache but gcc, which is external."""
+    """Return a database whose specs are all in the cache except gcc, which is external."""
     installs = {spec["hash"]: entry(spec, spec["name"] != "gcc") for spec in specs}
     return {"database": {"version": version, "installs": installs}}
 
 
 def small_database() -> dict[str, Any]:
-    """Return an index like a real one: libelf, built by a compiler that is not in the cache."""
+    """Return an index with libelf, whose compiler is not in the cache."""
     edges = [
         edge("gcc-runtime", RUNTIME, ["link"], []),
         edge("gcc", GCC, ["build"], ["cxx", "c"]),
@@ -65,9 +65,9 @@ def small_database() -> dict[str, Any]:
 def installation(
     records: dict[str, dict[str, Any]] | None = None, version: str = "8"
 ) -> dict[str, Any]:
-    """Return the database of an installation; ``records`` have other facts, by hash.
+    """Return the database of an installation; ``records`` are changed facts by hash.
 
-    libelf was asked for, and gcc is external.
+    libelf is explicit, and gcc is external.
     """
     installs = {}
     for digest, install in small_database()["database"]["installs"].items():
@@ -85,7 +85,7 @@ def installation(
 
 
 def spec_document(*nodes: dict[str, Any], version: int = 5) -> dict[str, Any]:
-    """Return the document of one spec, the first node, with what it depends on."""
+    """Return the document of the first node, with its dependencies."""
     return {"spec": {"_meta": {"version": version}, "nodes": list(nodes)}}
 
 
@@ -98,9 +98,10 @@ def documents_of(index: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if install["in_buildcache"]:
             below, pending = {digest: install["spec"]}, [install["spec"]]
             while pending:
-                for found in pending.pop().get("dependencies", []):
-                    if found["hash"] not in below and found["hash"] in installs:
-                        below[found["hash"]] = installs[found["hash"]]["spec"]
-                        pending.append(below[found["hash"]])
+                for dependency in pending.pop().get("dependencies", []):
+                    other = dependency["hash"]
+                    if other not in below and other in installs:
+                        below[other] = installs[other]["spec"]
+                        pending.append(below[other])
             documents[digest] = spec_document(*below.values(), version=version)
     return documents

@@ -1,6 +1,6 @@
-"""A real HTTP server on 127.0.0.1 that misbehaves as it is told, and remembers what it was asked.
+"""A real HTTP server on 127.0.0.1 with scripted replies, which records its requests.
 
-Each path has a reply: a function that answers one request. ``in_turn`` makes one of several.
+Each path has a reply: a function that handles one request. ``in_turn`` combines several.
 """
 
 import gzip
@@ -17,12 +17,12 @@ Reply = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Server:
-    """The replies by path, and the requests so far as ``METHOD PATH`` or with their headers."""
+    """The replies by path, and the requests so far as ``METHOD PATH``, with their headers."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.replies: dict[str, Reply] = {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.closing = Event()
 
@@ -40,13 +40,13 @@ class Server:
                 self[f"/{file.relative_to(folder).as_posix()}"] = content(file.read_bytes())
 
     def downloads(self, ending: str = "") -> int:
-        """Return how many GET requests asked for a path with that ending."""
-        return sum(line.startswith("GET ") and line.endswith(ending) for line in self.asked)
+        """Return the number of GET requests for paths with a suffix."""
+        return sum(line.startswith("GET ") and line.endswith(ending) for line in self.requests)
 
 
 @contextmanager
 def serving(encrypted: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """Run a server in threads of its own for the length of the block."""
+    """Run a server in its own threads for the duration of the block."""
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     if encrypted is not None:
         httpd.socket = encrypted.wrap_socket(httpd.socket, server_side=True)
@@ -68,7 +68,10 @@ def serving(encrypted: ssl.SSLContext | None = None) -> Iterator[Server]:
 def content(
     data: bytes, *, etag: str | None = None, packed: bool = False, length: int | None = None
 ) -> Reply:
-    """Reply with the bytes; 304 where the client has them. ``length`` lies about how many."""
+    """Reply with the bytes, or with 304 if the client has them.
+
+    ``length`` is a wrong Content-Length.
+    """
     tag = etag or f'"{hash(data):x}"'
     body = gzip.compress(data, mtime=0) if packed else data
 
@@ -89,23 +92,23 @@ def document(value: Any) -> Reply:
 
 
 def unmeasured(data: bytes, **headers: str) -> Reply:
-    """Reply with the bytes without saying how many, and without an ETag."""
+    """Reply with the bytes, without a Content-Length and without an ETag."""
     return lambda request: send(request, 200, data, headers)
 
 
 def status(code: int, **headers: str) -> Reply:
-    """Reply with a status alone; an underscore in a header's name is a dash."""
+    """Reply with a status and headers; underscores in their names become dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda request: send(request, code, b"", named | {"Content-Length": "0"})
 
 
 def cut(data: bytes) -> Reply:
-    """Promise more bytes than come before the connection is closed."""
+    """Close the connection before all bytes of the Content-Length are sent."""
     return content(data, length=len(data) + 1000)
 
 
 def silence(server: Server) -> Reply:
-    """Say nothing for as long as the server runs."""
+    """Send nothing while the server runs."""
 
     def reply(_: BaseHTTPRequestHandler) -> None:
         server.closing.wait()
@@ -114,7 +117,7 @@ def silence(server: Server) -> Reply:
 
 
 def late(server: Server, reply: Reply, seconds: float = 0.2) -> Reply:
-    """Reply after a while."""
+    """Reply after a delay."""
 
     def wait(request: BaseHTTPRequestHandler) -> None:
         server.closing.wait(seconds)
@@ -124,7 +127,7 @@ def late(server: Server, reply: Reply, seconds: float = 0.2) -> Reply:
 
 
 def in_turn(*replies: Reply) -> Reply:
-    """Reply in turn, and with the last one from then on."""
+    """Reply with each reply in turn, then always with the last one."""
     waiting = list(replies)
     lock = Lock()
 
@@ -142,7 +145,7 @@ def send(
     body: bytes = b"",
     headers: dict[str, str] | None = None,
 ) -> None:
-    """Answer a request; a client that has left is no error."""
+    """Send a response; a client that has disconnected is no error."""
     request.send_response(code)
     for name, value in (headers or {}).items():
         request.send_header(name, value)
@@ -157,13 +160,13 @@ def send(
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
-            server.asked.append(f"{self.command} {self.path}")
+            server.requests.append(f"{self.command} {self.path}")
             server.headers.append(dict(self.headers))
             server.replies.get(self.path, status(404))(self)
 
         do_GET = do_HEAD = do_POST = _answer  # noqa: N815  # the names that http.server asks for
 
         def log_message(self, *_: object) -> None:
-            """Say nothing on standard error."""
+            """Write nothing to standard error."""
 
     return Handler

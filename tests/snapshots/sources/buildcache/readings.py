@@ -1,4 +1,4 @@
-"""Whole readings, and lists of tags and stacks to read."""
+"""Snapshots read from a location, and served lists of tags and stacks."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def snapshots(
     settings: ReadSettings = QUICK,
     report: Report | None = None,
 ) -> list[Snapshot]:
-    """Read everything at a location."""
+    """Read all snapshots at a location."""
     report = report or Report()
     return list(read_cache(str(location), tags=tags, sizes=sizes, settings=settings, report=report))
 

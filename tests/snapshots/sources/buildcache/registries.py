@@ -1,7 +1,6 @@
-"""Images of a build cache in an OCI registry: served by a small one of tests, or pushed to another.
+"""Images of a build cache in an OCI registry: of the scripted server, or of a real one.
 
-The small one is the misbehaving server: its replies can be replaced one by one. The other one is
-that of the CNCF's distribution project, as Debian has it.
+The real one is that of the CNCF's distribution project, as packaged by Debian.
 """
 
 import base64
@@ -43,7 +42,7 @@ IMAGE_INDEX = "application/vnd.oci.image.index.v1+json"
 
 
 class Image(NamedTuple):
-    """A manifest, its tag, and the blobs that it names by their digests."""
+    """A manifest, its tag, and its blobs by their digests."""
 
     tag: str
     manifest: bytes
@@ -56,7 +55,7 @@ def digest_of(data: bytes) -> str:
 
 
 def descriptor(data: bytes, media_type: str = "application/octet-stream") -> dict[str, Any]:
-    """Return what a manifest says of a blob."""
+    """Return the descriptor of a blob in a manifest."""
     return {"mediaType": media_type, "digest": digest_of(data), "size": len(data)}
 
 
@@ -80,7 +79,7 @@ def index_image(index: dict[str, Any]) -> Image:
 
 
 def spec_image(document: dict[str, Any]) -> Image:
-    """Return the image of a spec, whose document is given; a base image is its first layer."""
+    """Return the image of a spec from its document; a base image is its first layer."""
     spec = document["spec"]["nodes"][0]
     config = {
         "architecture": "amd64",
@@ -116,34 +115,34 @@ def basic(user: str, password: str) -> str:
 
 
 class Tokens:
-    """Hands out tokens at ``/token``, each of which is good for so many requests.
+    """Issues tokens at ``/token``, each valid for ``uses`` requests.
 
-    ``login`` is the Authorization header that it wants; None for a realm open to everybody.
+    ``login`` is the Authorization header that it requires; None for a public realm.
     """
 
     def __init__(self, server: Server, login: str | None = None, uses: int = 1_000) -> None:
-        self.asked: list[dict[str, list[str]]] = []
+        self.queries: list[dict[str, list[str]]] = []
         self._server = server
         self._login = login
         self._uses = uses
         self._left: dict[str, int] = {}
 
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
-        """Answer a request for a token."""
+        """Respond to a request for a token."""
         if self._login is not None and request.headers.get("Authorization") != self._login:
             return send(request, 401, b"{}", {"Content-Length": "2"})
-        self.asked.append(parse_qs(urlsplit(request.path).query))
-        token = f"token-{len(self.asked)}"
+        self.queries.append(parse_qs(urlsplit(request.path).query))
+        token = f"token-{len(self.queries)}"
         self._left[token] = self._uses
         body = json.dumps({"token": token, "expires_in": 300}).encode()
         return send(request, 200, body, {"Content-Length": str(len(body))})
 
     def grant(self, token: str) -> None:
-        """Let a token serve that was handed out elsewhere."""
+        """Accept a token that another realm issued."""
         self._left[token] = self._uses
 
     def guard(self, name: str, realm: str = "") -> None:
-        """Let what lies below a name be read with a token alone."""
+        """Require a token for all paths below a name."""
         scope = f"repository:{name}:pull"
         realm = realm or self._server.at("/token")
         challenge = f'Bearer realm="{realm}",service="tests",scope="{scope}"'
@@ -168,9 +167,9 @@ class Tokens:
 
 @contextmanager
 def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
-    """Run the registry of the distribution project until the context ends; yield HOST:PORT.
+    """Run the registry of the distribution project within the context; yield HOST:PORT.
 
-    What it holds is below ``folder``; ``auth`` is a section of its configuration.
+    Its data is below ``folder``; ``auth`` is a section of its configuration.
     """
     assert DISTRIBUTION is not None, "docker-registry is not installed"
     folder.mkdir(exist_ok=True)
@@ -192,19 +191,19 @@ def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
 
 
 def with_password(folder: Path) -> str:
-    """Return the section ``auth`` of a registry that asks for USER and PASSWORD."""
+    """Return the section ``auth`` of a registry that requires USER and PASSWORD."""
     file = folder / "htpasswd"
     file.write_text(f"{_HTPASSWD}\n")
     return f"auth: {{htpasswd: {{realm: tests, path: {file}}}}}"
 
 
 def with_tokens(realm: str) -> str:
-    """Return the section ``auth`` of a registry that wants a token of the realm, any token."""
+    """Return the section ``auth`` of a registry that accepts any token of the realm."""
     return f"auth: {{silly: {{realm: '{realm}', service: tests}}}}"
 
 
 def push(host: str, name: str, images: Iterable[Image]) -> str:
-    """Push images to a registry that anybody may write to; return the repository's location."""
+    """Push images to a registry without authentication; return the repository's location."""
     with httpx.Client(base_url=f"http://{host}", timeout=20) as client:
         for tag, manifest, blobs in images:
             for digest, data in blobs.items():

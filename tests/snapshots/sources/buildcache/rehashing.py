@@ -1,7 +1,7 @@
-"""Indexes of database version 8 as a Spack that writes version 9 has them: format 6, new hashes.
+"""Indexes of database version 8 converted to version 9: format 6, with new hashes.
 
 A hash is the sha1 of a node's JSON without its key ``hash`` and without white space, its keys in
-the order in which they stand, in base32 and lower case (Spack 1.1, ``Spec.spec_hash``).
+their order, in base32 and lower case (Spack 1.1, ``Spec.spec_hash``).
 """
 
 import base64
@@ -20,7 +20,7 @@ VERSION = "9"
 
 
 def dag_hash(node: Mapping[str, Any]) -> str:
-    """Return the hash that a node's content has, whatever its key ``hash`` says."""
+    """Return the hash of a node's content, regardless of its key ``hash``."""
     content = {key: value for key, value in node.items() if key != "hash"}
     text = json.dumps(content, separators=(",", ":"))
     digest = hashlib.sha1(text.encode(), usedforsecurity=False).digest()
@@ -30,9 +30,9 @@ def dag_hash(node: Mapping[str, Any]) -> str:
 def rehashed(database: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return an index of version 8 as version 9, and the new hash of each of its hashes.
 
-    ``database`` is the whole document, ``{"database": {"version": "8", "installs": ...}}``, and is
-    left as it is. Nodes tell the virtuals that edges to them name. A node that provides nothing,
-    above none that does, keeps its hash and its format. Raises graphlib.CycleError.
+    ``database`` is the complete document, ``{"database": {"version": "8", "installs": ...}}``, and
+    is not changed. Nodes list the virtuals that edges to them name. A node that provides nothing,
+    with no provider below it, keeps its hash and its format. Raises graphlib.CycleError.
     """
     installs = database["database"]["installs"]
     edges = {
@@ -60,7 +60,7 @@ def rehashed(database: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
 def _rehashed_node(
     node: Mapping[str, Any], provided: set[str], hashes: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return a node in format 6, the hashes below it replaced by those of ``hashes``."""
+    """Return a node in format 6, with its dependencies' hashes replaced by ``hashes``."""
     content: dict[str, Any] = {}
     for key, value in node.items():
         if key == "dependencies":

@@ -1,4 +1,4 @@
-"""An import reaches the public net, and special addresses only where it began at such."""
+"""An import reaches public addresses, and special ones only if it begins at such an address."""
 
 import json
 import socket
@@ -15,7 +15,6 @@ from snapshots.sources.boundary import AddressRefused, Boundary, Reached, kind_o
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
-from tests.snapshots.sources.buildcache.fetching import QUICK
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
@@ -23,7 +22,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.buildcache.readings import snapshots
+from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
 
 PUBLIC = "93.184.216.34"
 
@@ -46,26 +45,26 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kinds(kind: str | None) -> None:
-    """Addresses that stand for others are of the others' kind."""
+def test_kinds_of_addresses(kind: str | None) -> None:
+    """Addresses that embed others have the kind of those."""
     assert {address: kind_of(address) for address in KINDS[kind]} == dict.fromkeys(
         KINDS[kind], kind
     )
 
 
 @given(st.ip_addresses(v=4))
-def test_an_address_in_another_form_is_of_the_same_kind(address: object) -> None:
-    """IPv6 hides no IPv4 address."""
+def test_mapped_addresses(address: object) -> None:
+    """An IPv4 address in IPv6 form has the same kind."""
     assert kind_of(f"::ffff:{address}") == kind_of(str(address))
 
 
 def boundary(trusted: list[str], **hosts: list[str]) -> Boundary:
-    """Return a boundary whose resolver knows some hosts."""
+    """Return a boundary with a resolver of these hosts."""
     return Boundary(trusted, lambda host, _: hosts.get(host, [host]))
 
 
-def test_what_the_user_named_may_be_reached() -> None:
-    """Its own special addresses are allowed, and others of their kind; no other kinds."""
+def test_trusted_special_address() -> None:
+    """Special addresses of the user's host, and others of that kind, are allowed."""
     inside = boundary(["mirror"], mirror=["10.0.0.1"], other=["10.0.0.2"])
     assert inside.addresses("mirror", 80) == ["10.0.0.1"]
     assert inside.addresses("other", 80) == ["10.0.0.2"]
@@ -75,8 +74,8 @@ def test_what_the_user_named_may_be_reached() -> None:
             inside.addresses(address, 80)
 
 
-def test_from_the_public_net_nothing_leads_inside() -> None:
-    """One special address among several is enough to refuse a host."""
+def test_trusted_public_address() -> None:
+    """A host with one special address among several is refused."""
     outside = boundary(["cache"], cache=[PUBLIC], evil=[PUBLIC, "127.0.0.1"])
     assert outside.addresses("cache", 443) == [PUBLIC]
     for host in ("evil", "127.0.0.1", "192.168.1.1", "::1"):
@@ -86,8 +85,8 @@ def test_from_the_public_net_nothing_leads_inside() -> None:
         boundary([]).addresses("127.0.0.1", 80)
 
 
-def test_a_name_that_changes_its_address() -> None:
-    """What a named host resolves to later does not widen what may be reached."""
+def test_dns_rebinding() -> None:
+    """A later address of a trusted host does not extend the boundary."""
     answers = [[PUBLIC], ["127.0.0.1"]]
     rebinding = Boundary(["cache"], lambda *_: answers.pop(0))
     assert rebinding.addresses("cache", 443) == [PUBLIC]
@@ -95,8 +94,8 @@ def test_a_name_that_changes_its_address() -> None:
         rebinding.addresses("cache", 443)
 
 
-def test_what_one_learned_another_knows() -> None:
-    """In another process no more and no less may be reached."""
+def test_boundary_of_another_process() -> None:
+    """A boundary in another process allows exactly the same addresses."""
     first = boundary(["mirror"], mirror=["10.0.0.1"])
     assert first.addresses("mirror", 80) == ["10.0.0.1"]
     second = Boundary(["mirror"], lambda *_: ["127.0.0.1"], first.reached)
@@ -107,23 +106,25 @@ def test_what_one_learned_another_knows() -> None:
     assert other.addresses("beside", 80) == ["10.0.0.2"]
 
 
-def test_what_settings_and_the_system_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint and a proxy may be reached themselves, as they were found first; no others."""
+def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint and a proxy may be reached at their first addresses, others may not."""
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     hosts = {"store": "10.0.0.1", "proxy": "10.0.0.2", "inside": "10.0.0.3", "cache": PUBLIC}
-    found = Boundary(["cache"], lambda host, _: [hosts[host]], configured=["http://store:9000", ""])
+    configured = Boundary(
+        ["cache"], lambda host, _: [hosts[host]], configured=["http://store:9000", ""]
+    )
     for host in ("store", "proxy", "cache"):
-        assert found.addresses(host, 80) == [hosts[host]]
+        assert configured.addresses(host, 80) == [hosts[host]]
     for host, address in (("inside", "10.0.0.3"), ("store", "127.0.0.1"), ("cache", "10.0.0.3")):
         hosts[host] = address
         with pytest.raises(AddressRefused):
-            found.addresses(host, 80)
-    assert found.reached == Reached(frozenset(["cache"]))
+            configured.addresses(host, 80)
+    assert configured.reached == Reached(frozenset(["cache"]))
 
 
 @pytest.fixture
 def as_if_public(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the server's own address count as public, and nothing connect to any other."""
+    """Treat the server's own address as public, and refuse connections to others."""
     special = kind_of
     monkeypatch.setattr(
         addresses, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
@@ -143,7 +144,7 @@ def as_if_public(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     ["http://127.0.0.2:9/", "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/a.json"],
 )
 def test_redirects(server: Server, as_if_public: str, target: str) -> None:
-    """A redirect to a special address is not followed, whatever the request is for."""
+    """Redirects to a special address are refused for every kind of request."""
     server["/a.json"] = status(302, Location=target)
     with Transport(QUICK, Report(), [f"{as_if_public}/a.json"]) as transport:
         for ask in (transport.read, transport.fetch, transport.exists):
@@ -152,10 +153,10 @@ def test_redirects(server: Server, as_if_public: str, target: str) -> None:
             assert caught.value.location == f"{as_if_public}/a.json"
 
 
-def test_an_endpoint_leads_to_no_other_host(
+def test_endpoint_does_not_extend_the_boundary(
     server: Server, as_if_public: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list from the public net may name it, and nothing else of the network that it is in."""
+    """A public list may name the endpoint, but no other host of its network."""
     connect = socket.create_connection
 
     def refuse_endpoint(address: tuple[str, int], *more: object, **named: object) -> socket.socket:
@@ -176,8 +177,8 @@ def test_an_endpoint_leads_to_no_other_host(
     assert "only an import that begins there may go there" in reasons[1]
 
 
-def test_an_answer_has_a_deadline(server: Server) -> None:
-    """All of an answer has to come within it, head and body."""
+def test_deadline(server: Server) -> None:
+    """The deadline includes the header and the body of a response."""
 
     def no_body(request: BaseHTTPRequestHandler) -> None:
         send(request, 200, b"", {"Content-Length": "1000"})
@@ -192,11 +193,11 @@ def test_an_answer_has_a_deadline(server: Server) -> None:
                     ask(server.at(path))
 
 
-def test_a_host_whose_name_is_no_name(server: Server) -> None:
-    """A name that cannot be asked for is an error like a host that is not there."""
+def test_invalid_host_name(server: Server) -> None:
+    """An invalid name is an error like that of an unknown host."""
     with (
         Transport(QUICK, Report(), [server.url]) as transport,
         pytest.raises(SourceError, match=r"the connection failed|is not a URL"),
     ):
         transport.read(f"http://{'a' * 70}.example/a.json")
-    assert not server.asked
+    assert not server.requests

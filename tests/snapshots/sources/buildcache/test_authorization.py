@@ -1,4 +1,4 @@
-"""Registries that want a login or a token: what is sent to whom, and what is never told."""
+"""Registries that require a login or a token: who receives what, and what is never shown."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 
 def docker_config(folder: Path, value: object) -> ReadSettings:
-    """Return settings with a configuration of Docker's."""
+    """Return settings with a Docker configuration."""
     file = folder / "config.json"
     file.write_text(value if isinstance(value, str) else json.dumps(value))
     return msgspec.structs.replace(QUICK, docker_config=file)
@@ -54,7 +54,7 @@ def location(server: Server) -> str:
 
 
 def authorizations(server: Server) -> list[str | None]:
-    """Return the Authorization headers that a server was sent."""
+    """Return the Authorization headers that a server received."""
     return [headers.get("Authorization") for headers in server.headers]
 
 
@@ -77,27 +77,27 @@ def authorizations(server: Server) -> list[str | None]:
     ],
 )
 def test_challenges(headers: list[str], offered: dict[str, dict[str, str]]) -> None:
-    """Several stand in one header or in several, with quoted values or bare ones."""
+    """Challenges may be in one header or in several, with quoted or unquoted values."""
     assert challenges(headers) == offered
 
 
 @pytest.mark.parametrize("uses", [1_000, 2])
 def test_tokens(server: Server, location: str, uses: int) -> None:
-    """The realm is asked with what the registry says, and again as tokens expire."""
+    """The realm receives the registry's parameters, and a new request when a token expires."""
     tokens = Tokens(server, uses=uses)
     tokens.guard("site/cache")
     settings = msgspec.structs.replace(QUICK, workers=1)
     (snapshot,) = snapshots(location, "mysite", sizes=True, settings=settings)
     assert len(snapshot.content) == len(IMAGES)
-    asked = {"service": ["tests"], "scope": ["repository:site/cache:pull"]}
-    assert all(query == asked for query in tokens.asked)
-    assert (len(tokens.asked) == 1) is (uses > 100)
-    sent = {None, *(f"Bearer token-{number + 1}" for number in range(len(tokens.asked)))}
+    query = {"service": ["tests"], "scope": ["repository:site/cache:pull"]}
+    assert all(each == query for each in tokens.queries)
+    assert (len(tokens.queries) == 1) is (uses > 100)
+    sent = {None, *(f"Bearer token-{number + 1}" for number in range(len(tokens.queries)))}
     assert set(authorizations(server)) == sent
 
 
-def test_a_token_that_is_refused(server: Server, location: str) -> None:
-    """The error names the host and the variables, and nobody asks for ever."""
+def test_refused_token(server: Server, location: str) -> None:
+    """The error names the host and the variables, after a limited number of requests."""
     tokens = Tokens(server, uses=0)
     tokens.guard("site/cache")
     host = server.url.removeprefix("http://")
@@ -105,19 +105,19 @@ def test_a_token_that_is_refused(server: Server, location: str) -> None:
         snapshots(location, "mysite")
     assert "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in str(error.value)
     assert f"docker login {host}" in str(error.value)
-    assert len(tokens.asked) == 2
+    assert len(tokens.queries) == 2
 
 
-def test_a_login_that_is_no_utf_8(server: Server, location: str) -> None:
-    """Its bytes are sent as they stand in the environment."""
+def test_login_beyond_utf_8(server: Server, location: str) -> None:
+    """The bytes of the environment are sent verbatim."""
     expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
     Tokens(server, login=expected).guard("site/cache")
     login = Login("me", bytes([255]).decode(errors="surrogateescape"))
     assert snapshots(location, "mine", settings=msgspec.structs.replace(QUICK, oci_login=login))
 
 
-def test_a_password_for_the_registry(server: Server, location: str) -> None:
-    """A Basic challenge is answered with the login; without one, or a wrong one, it is refused."""
+def test_password(server: Server, location: str) -> None:
+    """A Basic challenge is answered with the login; a missing or wrong login is an error."""
     for path, reply in list(server.replies.items()):
 
         def guarded(request: BaseHTTPRequestHandler, reply: Any = reply) -> None:
@@ -127,20 +127,20 @@ def test_a_password_for_the_registry(server: Server, location: str) -> None:
                 status(401, WWW_Authenticate='Basic realm="tests"')(request)
 
         server[path] = guarded
-    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-    assert found.content
-    asked = len(server.asked)
+    (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert snapshot.content
+    num_requests = len(server.requests)
     wrong = msgspec.structs.replace(QUICK, oci_login=Login(USER, "wrong"))
     with pytest.raises(SourceError, match="does not accept the login of CACHELOG_OCI_USER"):
         snapshots(location, "mysite", settings=wrong)
     with pytest.raises(SourceError, match="set CACHELOG_OCI_USER and"):
         snapshots(location, "mysite")
-    assert len(server.asked) == asked + 3
+    assert len(server.requests) == num_requests + 3
 
 
 @pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
-def test_other_ways_of_authentication(server: Server, headers: dict[str, str]) -> None:
-    """They are named, and no login is sent."""
+def test_unsupported_authentication(server: Server, headers: dict[str, str]) -> None:
+    """The scheme is named in the error, and no login is sent."""
     location = serve(server, "site/cache", [])
     server["/v2/site/cache/manifests/index.spack"] = status(401, **headers)
     way = "digest" if headers else "none"
@@ -162,8 +162,10 @@ def test_other_ways_of_authentication(server: Server, headers: dict[str, str]) -
         (document({"access_token": "token-x"}), None),
     ],
 )
-def test_answers_of_realms(server: Server, location: str, reply: Reply, reason: str | None) -> None:
-    """A realm answers with a token, by one of two names; other answers are its errors."""
+def test_responses_of_realms(
+    server: Server, location: str, reply: Reply, reason: str | None
+) -> None:
+    """A token is in one of two keys; other responses are errors of the realm."""
     tokens = Tokens(server)
     tokens.guard("site/cache")
     tokens.grant("token-x")
@@ -180,8 +182,8 @@ def test_answers_of_realms(server: Server, location: str, reply: Reply, reason: 
     "realm",
     ["http://other.example/token", "/token", "", "file:///etc/passwd", "https://u:p@a.example/"],
 )
-def test_realms_that_are_not_asked(server: Server, location: str, realm: str) -> None:
-    """A realm that is read over plain HTTP on another host, or is none, gets nothing."""
+def test_refused_realms(server: Server, location: str, realm: str) -> None:
+    """No request is sent to an invalid realm, or over plain HTTP to another host."""
     Tokens(server).guard("site/cache", realm or "")
     challenge = f'Bearer realm="{realm}",service="tests"'
     server["/v2/site/cache/manifests/index.spack"] = status(401, WWW_Authenticate=challenge)
@@ -190,32 +192,32 @@ def test_realms_that_are_not_asked(server: Server, location: str, realm: str) ->
     assert authorizations(server) == [None]
 
 
-def test_a_realm_on_another_port_of_the_host(server: Server, location: str) -> None:
-    """Registries over plain HTTP have their realm there."""
+def test_realm_on_another_port(server: Server, location: str) -> None:
+    """Registries over plain HTTP may have their realm on another port."""
     with serving() as other:
         tokens = Tokens(server, login=BASIC)
         tokens.guard("site/cache", other.at("/token"))
         other.replies = {path: reply for path, reply in server.replies.items() if "/token" in path}
-        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert found.content
+        (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert snapshot.content
         assert authorizations(other) == [BASIC]
 
 
-def test_storage_elsewhere_gets_no_credentials(server: Server, location: str) -> None:
-    """Blobs that lie on another host are fetched there without the token, or the login."""
+def test_other_host_gets_no_credentials(server: Server, location: str) -> None:
+    """Blobs on another host are fetched without the token or the login."""
     index = json.dumps(INDEX).encode()
     path = f"/v2/site/cache/blobs/{digest_of(index)}"
     with serving() as storage:
         storage["/blob"] = server.replies[path]
         server[path] = status(307, Location=storage.at("/blob"))
         Tokens(server, login=BASIC).guard("site/cache")
-        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert found.content
+        (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert snapshot.content
         assert authorizations(storage) == [None]
 
 
-def test_a_challenge_of_another_host_is_not_answered(server: Server, location: str) -> None:
-    """Where the storage that a registry leads to wants a login, it is not told ours."""
+def test_challenge_of_another_host(server: Server, location: str) -> None:
+    """The login is not sent to a host to which the registry redirects."""
     index = json.dumps(INDEX).encode()
     path = f"/v2/site/cache/blobs/{digest_of(index)}"
     with serving() as storage:
@@ -225,7 +227,7 @@ def test_a_challenge_of_another_host_is_not_answered(server: Server, location: s
         with pytest.raises(SourceError, match="HTTP 401"):
             snapshots(location, "mysite", settings=WITH_LOGIN)
         assert authorizations(storage) == [None]
-        assert storage.asked == ["GET /blob"]
+        assert storage.requests == ["GET /blob"]
 
 
 HOST = "ghcr.example"
@@ -235,17 +237,20 @@ AUTH = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 @pytest.mark.parametrize(
     "key", [HOST, f"https://{HOST}", f"https://{HOST}/v1/", f"http://{HOST}/v2", HOST.upper()]
 )
-def test_the_login_that_docker_knows(tmp_path: Path, key: str) -> None:
-    """Docker names hosts in several ways; its file is named where the login is refused."""
+def test_login_of_docker(tmp_path: Path, key: str) -> None:
+    """Docker has several names for a host; its file is the source of the login."""
     settings = docker_config(tmp_path, {"auths": {"other": {"auth": "x"}, key: {"auth": AUTH}}})
-    found = credentials_for(HOST, settings)
-    assert (found.login, found.source) == (Login(USER, PASSWORD), str(tmp_path / "config.json"))
+    credentials = credentials_for(HOST, settings)
+    assert (credentials.login, credentials.source) == (
+        Login(USER, PASSWORD),
+        str(tmp_path / "config.json"),
+    )
     own = msgspec.structs.replace(settings, oci_login=Login("own", "x"))
     assert credentials_for(HOST, own).login == Login("own", "x")
 
 
-def test_docker_hub_has_several_names(tmp_path: Path) -> None:
-    """Its login stands under the address of an API of old."""
+def test_names_of_docker_hub(tmp_path: Path) -> None:
+    """Its login is stored under the URL of an old API."""
     auths = {"https://index.docker.io/v1/": {"auth": AUTH}}
     settings = docker_config(tmp_path, {"auths": auths})
     assert credentials_for("registry-1.docker.io", settings).login is not None
@@ -271,23 +276,21 @@ def test_docker_hub_has_several_names(tmp_path: Path) -> None:
         ({}, ""),
     ],
 )
-def test_logins_of_docker_that_are_not_used(tmp_path: Path, config: object, hint: str) -> None:
-    """What somebody may count on is named in a hint, with the file."""
+def test_unused_logins_of_docker(tmp_path: Path, config: object, hint: str) -> None:
+    """A hint names unsupported settings of the file, on which users may rely."""
     if config is None:
         (tmp_path / "config.json").mkdir()
         settings = msgspec.structs.replace(QUICK, docker_config=tmp_path / "config.json")
     else:
         settings = docker_config(tmp_path, config)
-    found = credentials_for(HOST, settings)
-    assert found.login is None
-    assert hint in found.hint
-    assert (str(tmp_path) in found.hint) is bool(hint)
+    credentials = credentials_for(HOST, settings)
+    assert credentials.login is None
+    assert hint in credentials.hint
+    assert (str(tmp_path) in credentials.hint) is bool(hint)
 
 
-def test_a_hint_is_given_where_access_is_refused(
-    server: Server, location: str, tmp_path: Path
-) -> None:
-    """And nowhere else: a registry may let everybody read."""
+def test_hint_of_refused_access(server: Server, location: str, tmp_path: Path) -> None:
+    """The hint is shown only if the registry refuses access."""
     host = server.url.removeprefix("http://")
     settings = docker_config(tmp_path, {"credHelpers": {host: "gcloud"}})
     assert snapshots(location, "mysite", settings=settings)
@@ -296,13 +299,13 @@ def test_a_hint_is_given_where_access_is_refused(
         snapshots(location, "mysite", settings=settings)
 
 
-def test_nothing_tells_the_login(server: Server, location: str) -> None:
-    """Neither a record's text, nor warnings, progress and what is published."""
+def test_login_is_never_shown(server: Server, location: str) -> None:
+    """The login is not in representations, warnings, progress or snapshots."""
     assert PASSWORD not in repr(WITH_LOGIN)
-    heard: list[str] = []
-    report = Report(progress=lambda task, *_: heard.append(task))
+    steps: list[str] = []
+    report = Report(progress=lambda task, *_: steps.append(task))
     Tokens(server, login=BASIC).guard("site/cache")
-    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN, report=report)
-    told = repr([found.source, list(found.content.specs()), report.warnings, heard])
-    assert PASSWORD not in told
-    assert "token-1" not in told
+    (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN, report=report)
+    text = repr([snapshot.source, list(snapshot.content.specs()), report.warnings, steps])
+    assert PASSWORD not in text
+    assert "token-1" not in text

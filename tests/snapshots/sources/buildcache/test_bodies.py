@@ -1,4 +1,4 @@
-"""Bytes on disk: opened, unpacked within a bound, and checked."""
+"""Stored bodies: opened, decompressed within a limit, and checked."""
 
 import gzip
 import hashlib
@@ -17,12 +17,12 @@ DATA = b'{"database": {}}' * 100
 
 
 def body(tmp_path: Path, data: bytes) -> StoredBody:
-    """Return a file of the user's with the data in it."""
+    """Return a body with the data of a user's file."""
     return user_file(str(put(tmp_path / "blob", data)), 1 << 30)
 
 
-def test_a_file_of_the_user(tmp_path: Path) -> None:
-    """A file is read once where it lies; its checksum is that of the bytes as they are stored."""
+def test_user_file(tmp_path: Path) -> None:
+    """A file is read in place; its checksum is that of the stored bytes."""
     packed = gzip.compress(DATA, mtime=0)
     opened = body(tmp_path, packed)
     loaded = opened.load(limit=len(DATA), compression="gzip", algorithm="sha512")
@@ -33,8 +33,8 @@ def test_a_file_of_the_user(tmp_path: Path) -> None:
     assert (tmp_path / "blob").read_bytes() == packed
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """What is missing, no file or above the limit is told apart, before anything is read."""
+def test_unreadable_files(tmp_path: Path) -> None:
+    """Missing files, folders and large files have different errors, before data is read."""
     with pytest.raises(Missing, match="does not exist"):
         user_file(str(tmp_path / "none"), 10)
     with pytest.raises(SourceError, match="is not a file"):
@@ -56,21 +56,21 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ],
 )
 def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:
-    """Gzip that is cut, none at all or wrong in its own checksum is an error."""
+    """Truncated, invalid and corrupted gzip data is an error."""
     with pytest.raises(SourceError, match=reason):
         body(tmp_path, packed).load(limit=10_000, compression="gzip")
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=4), st.integers(1, 50))
 def test_gzip_in_members_and_pieces(members: list[bytes], size: int) -> None:
-    """A gzip file of several members is all of them, in whatever pieces it comes."""
+    """All members of a gzip file are decompressed, in chunks of any size."""
     packed = b"".join(map(gzip.compress, members))
     chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
     assert collected(unpacked(chunks, "gzip", "blob"), 1200, "blob") == b"".join(members)
 
 
 def test_many_members_of_gzip(tmp_path: Path) -> None:
-    """However many members there are, each is unpacked, be they empty or across two pieces."""
+    """Any number of members is decompressed, empty ones and those across chunks too."""
     empty, full = gzip.compress(b""), gzip.compress(b"a" * 50_000, compresslevel=0)
     file = tmp_path / "body"
     file.write_bytes(empty * 20_000 + full * 3 + empty)

@@ -1,4 +1,4 @@
-"""Buckets of S3: where they are served, requests that are signed, lists, and what is refused."""
+"""S3 buckets: their URLs, signed requests, lists of objects, and errors."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -48,7 +48,7 @@ NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
-    """Return settings by which another service than Amazon's is asked."""
+    """Return settings with another endpoint than Amazon's."""
     key = {"key_id": "key", "secret": "secret"} if signed else {}
     return replace(QUICK, s3=S3Access(endpoint=endpoint, allows_http=True, **key), **more)
 
@@ -64,8 +64,8 @@ def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
         ("other", {"endpoint": "https://minio"}, "https://cdn/other"),
     ],
 )
-def test_where_a_bucket_is_served(bucket: str, access: dict[str, Any], url: str) -> None:
-    """By Amazon, by the endpoint, or at a prefix that the settings name."""
+def test_url_of_a_bucket(bucket: str, access: dict[str, Any], url: str) -> None:
+    """The URL is Amazon's, the endpoint's, or a prefix from the settings."""
     settings = ReadSettings(s3=S3Access(**access), s3_prefixes={"other": "https://cdn/other/"})
     assert bucket_url("s3://x", bucket, settings) == url
     place = in_bucket(f"{url}/a/b%20c", settings)
@@ -93,8 +93,8 @@ def test_where_a_bucket_is_served(bucket: str, access: dict[str, Any], url: str)
         ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL holds a login"),
     ],
 )
-def test_settings_that_cannot_be_used(access: dict[str, Any], reason: str) -> None:
-    """The variable is named before a request is sent, and no secret is shown."""
+def test_invalid_settings(access: dict[str, Any], reason: str) -> None:
+    """The error names the variable before a request is sent, without secrets."""
     with pytest.raises(SourceError, match=reason) as caught:
         snapshots("s3://bucket/cache", "mine", settings=replace(QUICK, s3=S3Access(**access)))
     assert caught.value.location == "s3://bucket/cache"
@@ -102,7 +102,7 @@ def test_settings_that_cannot_be_used(access: dict[str, Any], reason: str) -> No
 
 
 def test_access_from_the_environment() -> None:
-    """The variables are those that a catalog on S3 takes; no secret is shown."""
+    """The variables are those of a catalog on S3; secrets are not shown."""
     environ = {
         "AWS_ENDPOINT_URL": "http://minio/",
         "AWS_ALLOW_HTTP": "true",
@@ -134,10 +134,10 @@ _keys = st.text(st.characters(codec="utf-8", exclude_characters="?#\\", min_code
     region=st.sampled_from(["", "eu-west-1"]),
     endpoint=st.sampled_from(["", "http://127.0.0.1:9000"]),
 )
-def test_signatures_are_those_of_amazons_own_library(
+def test_signatures_equal_those_of_botocore(
     key: str, token: str, region: str, endpoint: str
 ) -> None:
-    """Whatever an object is called, and for lists of objects, too."""
+    """Signatures are equal for any key, and for lists of objects."""
     access = S3Access(**KEY, token=token, region=region, endpoint=endpoint, allows_http=True)
     settings = ReadSettings(s3=access)
     place = InBucket("s3://bucket", key)
@@ -172,10 +172,8 @@ def test_signatures_are_those_of_amazons_own_library(
         ("s3://spack-binaries/a", "/srv/list.json", "https://binaries.spack.io/a"),
     ],
 )
-def test_whose_buckets_credentials_are_used_for(
-    location: str, listed_in: str, expected: str
-) -> None:
-    """For those that the user names; a list from the net leads to no other one with them."""
+def test_credentials_of_buckets(location: str, listed_in: str, expected: str) -> None:
+    """Credentials are used for buckets that the user names, not for those of remote lists."""
     settings = ReadSettings(s3=S3Access(**KEY), s3_prefixes={"open": "https://cdn/open"})
     assert resolve_listed(location, listed_in, settings) == expected
     if listed_in.startswith("/"):
@@ -183,7 +181,7 @@ def test_whose_buckets_credentials_are_used_for(
 
 
 def fill(emulator: Emulator, folder: Path, prefix: str) -> None:
-    """Put the files of a folder into the emulator's bucket."""
+    """Upload the files of a folder to the emulator's bucket."""
     for file in folder.rglob("*"):
         if file.is_file():
             url = f"{emulator.url}/bucket/{prefix}/{file.relative_to(folder).as_posix()}"
@@ -192,29 +190,29 @@ def fill(emulator: Emulator, folder: Path, prefix: str) -> None:
 
 
 @pytest.mark.parametrize("is_signed", [True, False])
-def test_a_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool) -> None:
-    """With an index or without one it says what a folder says, with credentials or without."""
+def test_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool) -> None:
+    """A bucket is read like a folder, with or without an index, and credentials."""
     settings = at(emulator.url, signed=is_signed)
     put_layout_3(tmp_path / "indexed", text(small_database()))
     put_specs(tmp_path / "listed", small_database())
     for name in ("indexed", "listed"):
         prefix = f"{name}-{is_signed}"
         fill(emulator, tmp_path / name, prefix)
-        (there,) = snapshots(f"s3://bucket/{prefix}", "mine", settings=settings)
-        (here,) = snapshots(tmp_path / name, "mine")
-        assert [replace(spec, tarball=None) for spec in there.content.specs()] == [
-            replace(spec, tarball=None) for spec in here.content.specs()
+        (remote,) = snapshots(f"s3://bucket/{prefix}", "mine", settings=settings)
+        (local,) = snapshots(tmp_path / name, "mine")
+        assert [replace(spec, tarball=None) for spec in remote.content.specs()] == [
+            replace(spec, tarball=None) for spec in local.content.specs()
         ]
-        assert there.source.location == f"s3://bucket/{prefix}"
+        assert remote.source.location == f"s3://bucket/{prefix}"
         if name == "listed":
             start = "s3://bucket" if is_signed else f"{emulator.url}/bucket"
-            tarball = by_hash(there)[LIBELF].tarball
+            tarball = by_hash(remote)[LIBELF].tarball
             assert tarball == f"{start}/{prefix}/blobs/sha256/ab/{'ab' * 32}"
 
 
-def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) -> None:
-    """A second run lists, and fetches two documents of each spec that is new or has changed."""
-    settings = replace(at(emulator.url), cache_dir=tmp_path / "kept")
+def test_cached_documents_are_not_fetched_again(emulator: Emulator, tmp_path: Path) -> None:
+    """A second run lists, and fetches two documents of each new or changed spec."""
+    settings = replace(at(emulator.url), cache_dir=tmp_path / "cache")
     index = small_database()
     fetched: list[list[str]] = []
 
@@ -222,9 +220,9 @@ def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) 
         fill(emulator, tmp_path / "served", "growing")
         before = emulator.num_requests()
         (snapshot,) = snapshots("s3://bucket/growing", "mine", settings=settings)
-        asked = emulator.requests()[before:]
+        requests = emulator.requests()[before:]
         start = "GET /bucket/growing/"
-        fetched.append([line.removeprefix(start) for line in asked if line.startswith(start)])
+        fetched.append([line.removeprefix(start) for line in requests if line.startswith(start)])
         return set(by_hash(snapshot))
 
     files = put_specs(tmp_path / "served", index)
@@ -243,18 +241,18 @@ def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) 
 
 
 def listing(*keys: str, following: str | None = None) -> bytes:
-    """Return a part of a list of objects."""
-    found = "".join(f'<Contents><Key>{key}</Key><ETag>"1"</ETag></Contents>' for key in keys)
+    """Return a page of a list of objects."""
+    contents = "".join(f'<Contents><Key>{key}</Key><ETag>"1"</ETag></Contents>' for key in keys)
     more = f"<NextContinuationToken>{following}</NextContinuationToken>" if following else ""
     truncated = "true" if following is not None else "false"
     return (
         f'<ListBucketResult xmlns="{NAMESPACE}"><IsTruncated>{truncated}</IsTruncated>'
-        f"{found}{more}</ListBucketResult>"
+        f"{contents}{more}</ListBucketResult>"
     ).encode()
 
 
 def paged(answer: Callable[[str | None], bytes]) -> Reply:
-    """Reply with what is answered to the token of a request."""
+    """Reply with the page of the request's token."""
 
     def reply(request: Any) -> None:
         query = parse_qs(urlsplit(request.path).query)
@@ -271,14 +269,14 @@ class _Lists(dict[str, Reply]):
 
 
 def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str]:
-    """Return what a list in a bucket leads to."""
+    """Return the locations in a list of a bucket."""
     server.replies = _Lists({"/bucket/": paged(answer)})
     with Transport(at(server.url), Report(), [server.url]) as transport:
-        return [found.location for found in transport.listing("s3://bucket/a")]
+        return [entry.location for entry in transport.listing("s3://bucket/a")]
 
 
 def test_lists_of_several_pages(server: Server) -> None:
-    """All of them are read, in whatever order; what the service adds on its own is left out."""
+    """All pages are read, and sorted; objects outside the prefix are left out."""
     pages = {
         None: listing("a/2", "a/b&amp;c", following="/+="),
         "/+=": listing(following="next"),
@@ -289,8 +287,8 @@ def test_lists_of_several_pages(server: Server) -> None:
         "s3://bucket/a/2",
         "s3://bucket/a/b&c",
     ]
-    assert len(server.asked) == 3
-    assert server.asked[0] == "GET /bucket/?list-type=2&prefix=a%2F"
+    assert len(server.requests) == 3
+    assert server.requests[0] == "GET /bucket/?list-type=2&prefix=a%2F"
 
 
 @pytest.mark.parametrize(
@@ -307,10 +305,10 @@ def test_lists_of_several_pages(server: Server) -> None:
         (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is not a list of objects"),
     ],
 )
-def test_bad_lists(
+def test_invalid_lists(
     server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
-    """What does not end, leads in a circle, or is not a list, is given up with the reason."""
+    """Endless, cyclic and invalid lists are errors with the reason."""
     monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 20)
     monkeypatch.setattr("snapshots.sources.transport._PAGES_MAX", 50)
     with pytest.raises(SourceError, match=reason) as caught:
@@ -319,7 +317,7 @@ def test_bad_lists(
 
 
 def refusal(code: int, name: str, **headers: str) -> Reply:
-    """Reply with an error as S3 does; to HEAD without its reason."""
+    """Reply with an error in the form of S3."""
     body = f"<Error><Code>{name}</Code><Message>No, by {name}</Message></Error>".encode()
     named = {key.replace("_", "-"): value for key, value in headers.items()}
     return lambda request: send(request, code, body, named)
@@ -340,13 +338,13 @@ def refusal(code: int, name: str, **headers: str) -> Reply:
 )
 @pytest.mark.parametrize("path", ["", "/v3/manifests/index/index.manifest.json"])
 def test_refusals(server: Server, is_signed: bool, reply: Reply, reason: str, path: str) -> None:
-    """What is refused is said with what to do: which variable to set, or to look at."""
-    server.replies = dict.fromkeys(_asked("/bucket/cache"), reply)
+    """The error names the variable to set or to check."""
+    server.replies = dict.fromkeys(_paths("/bucket/cache"), reply)
     with pytest.raises(SourceError, match=reason):
         snapshots(f"s3://bucket/cache{path}", "mine", settings=at(server.url, signed=is_signed))
 
 
-def _asked(base: str) -> list[str]:
+def _paths(base: str) -> list[str]:
     paths = (
         "v3/manifests/index/index.manifest.json",
         "build_cache/index.json",
@@ -358,12 +356,12 @@ def _asked(base: str) -> list[str]:
 
 
 def test_signatures_go_to_no_other_host(server: Server) -> None:
-    """A redirect is not followed with credentials, and public prefixes are not sent any."""
+    """Redirects are not followed with credentials, and public prefixes do not receive any."""
     elsewhere = refusal(307, "TemporaryRedirect", Location=server.at("/other"))
     server["/bucket/index.json"] = elsewhere
     with pytest.raises(SourceError, match="lies in another region"):
         snapshots("s3://bucket/index.json", "mine", settings=at(server.url))
-    assert server.asked == ["GET /bucket/index.json"]
+    assert server.requests == ["GET /bucket/index.json"]
     assert "Signature=" in server.headers[0]["Authorization"]
     server["/open/index.json"] = document(small_database())
     settings = at(server.url, s3_prefixes={"open": server.at("/open")})

@@ -1,4 +1,4 @@
-"""Build caches in the registry of the distribution project, which many others are made of."""
+"""Build caches in the registry of the distribution project, on which many others are based."""
 
 import os
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a registry that has a build cache with an index, one without, and other images."""
+    """Return a registry with a build cache with an index, one without, and other images."""
     with distribution(tmp_path_factory.mktemp("registry")) as running:
         push(running, "site/indexed", [index_image(INDEX), *IMAGES])
         push(running, "site/images", IMAGES)
@@ -42,7 +42,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_with_and_without_an_index(host: str) -> None:
-    """Both hold the same, sizes included."""
+    """Both have the same contents, sizes included."""
     (indexed,) = snapshots(f"oci+http://{host}/site/indexed", "mysite", sizes=True)
     (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
     assert len(indexed.content) == len(IMAGES)
@@ -61,27 +61,27 @@ def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(images.content) == len(IMAGES)
 
 
-def test_a_password(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The registry answers nobody without it."""
+def test_password(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The registry refuses access without the password."""
     folder = tmp_path_factory.mktemp("guarded")
     with distribution(folder) as running:
         push(running, "site/cache", [index_image(INDEX)])
     with distribution(folder, auth=with_password(folder)) as running:
         location = f"oci+http://{running}/site/cache"
-        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert len(found.content) == len(IMAGES)
+        (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert len(snapshot.content) == len(IMAGES)
         with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"):
             snapshots(location, "mysite")
 
 
 def test_tokens(tmp_path_factory: pytest.TempPathFactory, server: Server) -> None:
-    """The registry names a realm, whose token opens it."""
+    """The registry names a realm, and accepts its token."""
     folder = tmp_path_factory.mktemp("tokens")
     with distribution(folder) as running:
         push(running, "site/cache", [index_image(INDEX)])
     scope = "scope=repository%3Asite%2Fcache%3Apull&service=tests"
     server[f"/token?{scope}"] = document({"token": "any"})
     with distribution(folder, auth=with_tokens(server.at("/token"))) as running:
-        (found,) = snapshots(f"oci+http://{running}/site/cache", "mysite")
-        assert len(found.content) == len(IMAGES)
-    assert server.asked == [f"GET /token?{scope}"]
+        (snapshot,) = snapshots(f"oci+http://{running}/site/cache", "mysite")
+        assert len(snapshot.content) == len(IMAGES)
+    assert server.requests == [f"GET /token?{scope}"]

@@ -1,4 +1,4 @@
-"""Finding and checking the index of a build cache, in layout 2, layout 3 and without any."""
+"""Indexes of build caches in layout 2, in layout 3 and in neither."""
 
 import gzip
 import json
@@ -51,7 +51,7 @@ def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
 
 
 def test_layout_3_comes_first(tmp_path: Path) -> None:
-    """Of a cache in both layouts, the index of layout 3 is read."""
+    """If a cache has both layouts, the index of layout 3 is read."""
     put_layout_2(tmp_path, b"old")
     put_layout_3(tmp_path)
     assert load(str(tmp_path))[0] == EMPTY_INDEX
@@ -71,13 +71,13 @@ def test_layout_3_comes_first(tmp_path: Path) -> None:
         ("/srv/a/v3/manifests/index/index.manifest.json", BuildCache(3, "/srv/a")),
     ],
 )
-def test_the_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
-    """The path of an index tells the build cache that it belongs to."""
+def test_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
+    """The path of an index determines its build cache."""
     assert cache_of(location) == cache
 
 
-def test_a_plain_index(tmp_path: Path) -> None:
-    """A file belongs to no cache, whatever its name; so does index.json in any folder."""
+def test_plain_index(tmp_path: Path) -> None:
+    """A file of any name, or index.json in a folder, is of no cache."""
     file = put(tmp_path / "index.json", EMPTY_INDEX)
     with Transport(ReadSettings(), Report(), []) as transport:
         assert locate(str(tmp_path), transport) == IndexPlace(str(file), None)
@@ -87,15 +87,15 @@ def test_a_plain_index(tmp_path: Path) -> None:
         assert locate(url, transport) == IndexPlace(url, None)
 
 
-def test_the_version_of_a_plain_index(server: Server) -> None:
-    """It is the ETag, and no checksum is looked for."""
+def test_version_of_a_plain_index(server: Server) -> None:
+    """The version is the ETag, and no checksum is requested."""
     server["/index.json"] = content(EMPTY_INDEX, etag='"abc"')
     assert load(server.at("/index.json"))[1] == '"abc"'
-    assert server.asked == ["GET /index.json"]
+    assert server.requests == ["GET /index.json"]
 
 
-def test_the_checksum_of_layout_2(tmp_path: Path) -> None:
-    """The sha256 beside the index is checked where there is one."""
+def test_checksum_of_layout_2(tmp_path: Path) -> None:
+    """The sha256 next to the index is verified if it exists."""
     put_layout_2(tmp_path, checked=False)
     assert load(str(tmp_path))[0] == EMPTY_INDEX
     put_layout_2(tmp_path).write_bytes(EMPTY_INDEX + b" ")
@@ -107,8 +107,8 @@ def test_the_checksum_of_layout_2(tmp_path: Path) -> None:
         load(str(tmp_path))
 
 
-def test_the_checksum_of_layout_3(tmp_path: Path) -> None:
-    """A blob that is not what its name says is an error that names both."""
+def test_checksum_of_layout_3(tmp_path: Path) -> None:
+    """A blob with another checksum is an error with both checksums."""
     file = put_layout_3(tmp_path)
     entry = json.loads(file.read_bytes())["data"][0]
     damaged = tmp_path / "blobs" / "sha256" / entry["checksum"][:2] / entry["checksum"]
@@ -123,7 +123,7 @@ def test_the_checksum_of_layout_3(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
 def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
-    """A manifest may list several versions: all that can be read are, the newest first."""
+    """All supported versions of a manifest are read, the newest first."""
     entries = []
     for version in (8, 9, 10):
         index = f"version {version}".encode()
@@ -149,8 +149,8 @@ def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
         load(str(tmp_path))
 
 
-def test_a_signed_index(tmp_path: Path) -> None:
-    """A signed manifest is read, and that its signature was not verified is said once."""
+def test_signed_index(tmp_path: Path) -> None:
+    """A signed manifest is read, with one warning that it is not verified."""
     file = put_layout_3(tmp_path)
     file.write_bytes(signed(file.read_text()))
     report = Report()
@@ -164,14 +164,14 @@ def test_a_signed_index(tmp_path: Path) -> None:
         ("{tmp}/none", "does not exist"),
         ("{tmp}", f"holds no build cache: none of {LAYOUT_3_INDEX}"),
         ("{tmp}/index.manifest.json", "does not lie below v3/manifests"),
-        # To Python 3.14 nothing is there.
+        # In Python 3.14 the path does not exist.
         ("/" + "a" * 5000, "cannot be read: File name too long|does not exist"),
         ("a\0b", "."),
     ],
     ids=["missing", "empty", "out of place", "too long", "no path"],
 )
 def test_no_build_cache(tmp_path: Path, location: str, reason: str) -> None:
-    """The error says what is missing, empty, or out of its place; no location is a crash."""
+    """The error says what is missing, empty, or out of place."""
     if "manifest" in location:
         put(tmp_path / "index.manifest.json", text(manifest(blob())))
     with pytest.raises(SourceError, match=reason):
@@ -179,7 +179,7 @@ def test_no_build_cache(tmp_path: Path, location: str, reason: str) -> None:
 
 
 def test_no_build_cache_over_http(server: Server) -> None:
-    """A URL with nothing below it is told from a server that is out of order."""
+    """The error distinguishes a URL without a cache from a server that fails."""
     with pytest.raises(SourceError, match="holds no build cache"):
         load(server.url)
     with pytest.raises(Missing, match="HTTP 404"):
@@ -197,8 +197,8 @@ def test_no_build_cache_over_http(server: Server) -> None:
 
 
 @pytest.mark.parametrize("is_signed", [False, True])
-def test_a_manifest(is_signed: bool) -> None:
-    """A manifest, signed or not, lists blobs, which lie below the cache by their checksum."""
+def test_manifest(is_signed: bool) -> None:
+    """A manifest, signed or not, lists blobs by their checksums."""
     document = json.dumps(manifest(blob()), indent=0)
     parsed = parse_manifest(signed(document) if is_signed else document.encode(), "m.json")
     assert [entry.path for entry in parsed.data] == [f"blobs/sha256/ab/{CHECKSUM}"]
@@ -208,9 +208,9 @@ def test_a_manifest(is_signed: bool) -> None:
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
 def test_cleartext_is_what_was_signed(document: str) -> None:
-    """Signing and reading gives back the text, lines that begin with a dash too.
+    """The cleartext is the signed text, with dash-escaped lines restored.
 
-    Lines may end in either way, and there may be no Hash header.
+    Lines may have either ending, and the Hash header may be missing.
     """
     assert cleartext(signed(document), "m.json") == document.encode()
     bare = b"-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
@@ -228,15 +228,12 @@ def test_cleartext_is_what_was_signed(document: str) -> None:
         (manifest(blob(contentLength=1 << 63)), r"data\[0\].contentLength: expected `int` <= 1"),
         (manifest(blob(), blob(checksum="../" * 20)), r"data\[1\]: '.*' is not a sha256"),
         (manifest(blob(checksum=CHECKSUM.upper())), r"data\[0\]: '.*' is not a sha256"),
-        (
-            manifest(blob(checksumAlgorithm="md5")),
-            "checksumAlgorithm: invalid enum value 'md5'",
-        ),
+        (manifest(blob(checksumAlgorithm="md5")), "checksumAlgorithm: invalid enum value 'md5'"),
         (manifest(blob(compression="zstd")), "compression: invalid enum value 'zstd'"),
     ],
 )
-def test_bad_manifests(value: Any, reason: str) -> None:
-    """A document that is not a manifest, or that names an unreadable blob, is an error."""
+def test_invalid_manifests(value: Any, reason: str) -> None:
+    """A document of another form, or with an unreadable blob, is an error."""
     with pytest.raises(SourceError, match=reason):
         parse_manifest(text(value), "m.json")
 
@@ -254,13 +251,13 @@ def test_bad_manifests(value: Any, reason: str) -> None:
         (signed("{}")[:-80], "breaks off in the middle of its signed text"),
     ],
 )
-def test_documents_that_are_no_manifests(document: bytes, reason: str) -> None:
-    """Text that is not JSON, or that was cut, is an error."""
+def test_malformed_manifests(document: bytes, reason: str) -> None:
+    """Invalid JSON and truncated text are errors."""
     with pytest.raises(SourceError, match=reason):
         parse_manifest(document, "m.json")
 
 
-# -- where a build cache has what belongs to a spec
+# -- locations of packages and manifests
 
 
 DIGEST = hash_of("a")
@@ -288,7 +285,7 @@ WITHOUT = (
 def test_packages_of_layout_2(
     cache: BuildCache, facts: dict[str, Any], tarball: str | None
 ) -> None:
-    """The URL follows from the facts of a spec; the query of the cache, a key say, is left out."""
+    """The URL follows from the facts of a spec, without the query of the cache."""
     assert cache.tarball(a_spec(**facts)) == tarball
 
 
@@ -304,5 +301,5 @@ MANIFEST = f"v3/manifests/spec/hdf5/hdf5-1.14.5-{DIGEST}.spec.manifest.json"
     ],
 )
 def test_manifests_of_layout_3(base: str, manifest: str) -> None:
-    """The location follows from name, version and hash; the query of the cache is kept."""
+    """The location follows from name, version and hash, with the query of the cache."""
     assert BuildCache(3, base).spec_manifest(a_spec()) == manifest

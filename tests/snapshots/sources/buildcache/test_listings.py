@@ -1,4 +1,4 @@
-"""Build caches of layout 3 without an index: what is listed and read, and what is refused."""
+"""Build caches of layout 3 without an index: their specs, and errors."""
 
 import gzip
 import hashlib
@@ -34,7 +34,7 @@ from tests.snapshots.sources.buildcache.readings import by_hash, snapshots
 
 
 def test_specs_are_read_one_by_one(tmp_path: Path) -> None:
-    """They equal those of an index, with sizes; the version changes as specs come and go."""
+    """They equal those of an index, and have sizes; the version changes with the specs."""
     files = put_specs(tmp_path / "listed", small_database())
     put_layout_3(tmp_path / "indexed", text(small_database()))
     listed, again, indexed = (
@@ -55,7 +55,7 @@ def test_specs_are_read_one_by_one(tmp_path: Path) -> None:
 
 
 def test_signed_manifests(tmp_path: Path) -> None:
-    """They are read with one warning, as nothing verifies them; each is a step of progress."""
+    """They are read with one warning that they are not verified; each is a step of progress."""
     for file in put_specs(tmp_path, small_database()).values():
         file.write_bytes(signed(file.read_text()))
     steps: list[tuple[str, int, int | None]] = []
@@ -70,7 +70,7 @@ SPEC = "application/vnd.spack.spec.v5+json"
 
 
 def document(data: bytes) -> dict[str, Any]:
-    """Return the entry of a manifest that names a document by its checksum."""
+    """Return the manifest entry of a document with its checksum."""
     return blob(SPEC, checksum=hashlib.sha256(data).hexdigest())
 
 
@@ -109,7 +109,7 @@ OTHER, BOMB = (
 def test_bad_specs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Any, name: str, reason: str
 ) -> None:
-    """Each is refused by its name; on request it is left out."""
+    """Each is an error that names it, or is skipped."""
     monkeypatch.setattr("snapshots.sources.buildcache.layouts._DOCUMENT_BYTES", 99_999)
     file = put_specs(tmp_path, small_database())[LIBELF]
     file.unlink()
@@ -125,8 +125,8 @@ def test_bad_specs(
     assert len(report.skipped) == 1
 
 
-def test_a_cache_without_anything(tmp_path: Path) -> None:
-    """What has neither an index nor a spec is no empty revision, but a mistake."""
+def test_empty_cache(tmp_path: Path) -> None:
+    """A cache with neither an index nor specs is an error, not an empty revision."""
     put(tmp_path / "v3" / "layout.json", b"{}")
     with pytest.raises(SourceError, match="cannot be read: No such file"):
         snapshots(tmp_path, "mine")

@@ -1,16 +1,9 @@
-"""Locations: what they stand for, which are refused, and what lies below them."""
+"""Locations: their paths or URLs, invalid ones, and paths below them."""
 
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.locations import (
-    join,
-    link,
-    mirror_of,
-    public,
-    resolve,
-    resolve_listed,
-)
+from snapshots.sources.locations import join, link, mirror_of, public, resolve, resolve_listed
 from snapshots.sources.settings import ReadSettings
 
 SETTINGS = ReadSettings(
@@ -35,7 +28,7 @@ SETTINGS = ReadSettings(
     ],
 )
 def test_resolve(location: str, expected: str) -> None:
-    """A location stands for a path or for an http(s) URL; buckets for where they are served."""
+    """A location is a path or an http(s) URL; a bucket is the URL that serves it."""
     assert resolve(location, SETTINGS) == expected
 
 
@@ -57,8 +50,8 @@ def test_resolve(location: str, expected: str) -> None:
         ("https://host/\udcff", "is not a valid URL: 'utf-8' codec can't encode"),
     ],
 )
-def test_resolve_refuses(location: str, reason: str) -> None:
-    """Other URLs and bad ones are refused, and a login is not repeated in the message."""
+def test_refused_locations(location: str, reason: str) -> None:
+    """Other and invalid URLs are refused, without repeating a login."""
     with pytest.raises(SourceError, match=reason) as caught:
         resolve(location, SETTINGS)
     assert "secret" not in str(caught.value)
@@ -83,7 +76,7 @@ LOCAL, NET = "/srv/lists/tags.json", "https://host/lists/tags.json"
     ],
 )
 def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
-    """What a list names can be relative to it; of a list from the net it is always a URL."""
+    """Listed locations may be relative; those of a remote list are always URLs."""
     assert resolve_listed(location, listed_in, SETTINGS) == expected
 
 
@@ -99,15 +92,15 @@ def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
         ("javascript:alert()", "names the local file"),
     ],
 )
-def test_resolve_listed_refuses(location: str, reason: str) -> None:
-    """A list from the net can name no local file, and nothing else that is not a plain URL."""
+def test_refused_listed_locations(location: str, reason: str) -> None:
+    """A remote list cannot name local files, or anything but plain URLs."""
     with pytest.raises(SourceError, match=reason) as caught:
         resolve_listed(location, NET, SETTINGS)
     assert "secret" not in str(caught.value)
 
 
 def test_locations_below_a_cache() -> None:
-    """Paths are put below folders and URLs; a URL keeps its query unless it is published."""
+    """Paths are joined to folders and URLs; a URL keeps its query unless it is published."""
     assert join("https://host/a/", "b/c") == link("https://host/a", "b/c") == "https://host/a/b/c"
     assert join("https://host/a?key=1", "b") == "https://host/a/b?key=1"
     assert link("https://host/a?key=1", "b") == "https://host/a/b"
@@ -125,7 +118,7 @@ def test_locations_below_a_cache() -> None:
     ],
 )
 def test_public(location: str, expected: str) -> None:
-    """What stands behind the path of a URL, a key perhaps, is not for all to read."""
+    """The query of a URL may contain a key, and is not published."""
     assert public(location) == expected
 
 
@@ -167,5 +160,5 @@ BLOB = "https://ghcr.example/v2/a/b/blobs/sha256:0"
     ],
 )
 def test_mirrors(kind: str, location: str, tarball: str | None, mirror: str | None) -> None:
-    """The mirror of a revision has the folders of a build cache; none is guessed."""
+    """The mirror of a revision has the folders of a build cache, or there is none."""
     assert mirror_of(kind, location, tarball) == mirror

@@ -1,4 +1,4 @@
-"""Build caches in registries: what is read, what is fetched again, and what is refused."""
+"""Build caches in OCI registries: contents, cached documents, and errors."""
 
 import json
 import sqlite3
@@ -43,15 +43,15 @@ IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 TAGS = "/v2/site/cache/tags/list?n=1000"
 
 
-def keeping(folder: Path) -> ReadSettings:
-    """Return settings that keep what was read."""
+def caching(folder: Path) -> ReadSettings:
+    """Return settings that cache documents in a folder."""
     return msgspec.structs.replace(QUICK, cache_dir=folder)
 
 
 def manifests(server: Server) -> int:
-    """Return how many manifests of specs were asked for."""
-    asked = [line for line in server.asked if "/manifests/" in line]
-    return len([line for line in asked if not line.endswith("/index.spack")])
+    """Return the number of requested manifests of specs."""
+    paths = [line for line in server.requests if "/manifests/" in line]
+    return len([line for line in paths if not line.endswith("/index.spack")])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def manifests(server: Server) -> int:
     ],
 )
 def test_locations(location: str, url: str) -> None:
-    """A location names the host and the repository, in lower case as Spack has it."""
+    """A location names the host and the repository, in lower case as in Spack."""
     assert recognise(location, QUICK)
     assert repository_at(location, QUICK).url == url
 
@@ -84,29 +84,29 @@ def test_locations(location: str, url: str) -> None:
         ("oci://me:secret@ghcr.io/site", "holds a login"),
     ],
 )
-def test_what_names_no_repository(location: str, reason: str) -> None:
-    """The error says how to write a location, and shows no login."""
+def test_invalid_locations(location: str, reason: str) -> None:
+    """The error says how to write a location, without a login."""
     with pytest.raises(SourceError, match=reason) as error:
         snapshots(location, "mysite")
     assert "secret" not in str(error.value)
 
 
-def test_the_index(server: Server) -> None:
-    """The first layer of index.spack is read as any index."""
+def test_index(server: Server) -> None:
+    """The first layer of index.spack is read like any index."""
     server["/build_cache/index.json"] = document(INDEX)
     (other,) = snapshots(server.at("/build_cache/index.json"), "mysite")
     location = serve(server, "site/cache", [index_image(INDEX)])
-    (found,) = snapshots(location, "mysite")
-    assert (found.tag, by_hash(found).keys()) == ("mysite", by_hash(other).keys())
-    assert list(found.content.outside.specs) == list(other.content.outside.specs)
-    assert (found.source.kind, found.source.location) == ("index", location)
-    assert found.source.version == digest_of(json.dumps(INDEX).encode())
+    (snapshot,) = snapshots(location, "mysite")
+    assert (snapshot.tag, by_hash(snapshot).keys()) == ("mysite", by_hash(other).keys())
+    assert list(snapshot.content.outside.specs) == list(other.content.outside.specs)
+    assert (snapshot.source.kind, snapshot.source.location) == ("index", location)
+    assert snapshot.source.version == digest_of(json.dumps(INDEX).encode())
     accepted = server.headers[-2]["Accept"]
     assert accepted.startswith("application/vnd.oci.image.manifest.v1+json")
 
 
 def test_sizes_of_missing_images(server: Server) -> None:
-    """They are unknown, with one warning; without the option all are."""
+    """Sizes of missing images are unknown, with one warning; without the option all are."""
     location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
     report = Report()
     (snapshot,) = snapshots(location, "mysite", sizes=True, report=report)
@@ -118,34 +118,34 @@ def test_sizes_of_missing_images(server: Server) -> None:
 
 
 @pytest.mark.parametrize("damaged", ["x'00'", "x'8080'", "substr(document, 1, 40)"])
-def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path, damaged: str) -> None:
-    """Bytes that cannot be unpacked are not used, and kept anew."""
+def test_damaged_cached_documents(server: Server, tmp_path: Path, damaged: str) -> None:
+    """Documents that cannot be decompressed are fetched and cached again."""
     location = serve(server, "site/cache", IMAGES)
-    (first,) = snapshots(location, "a", settings=keeping(tmp_path))
+    (first,) = snapshots(location, "a", settings=caching(tmp_path))
     with sqlite3.connect(tmp_path / "documents.sqlite3") as database:
         database.execute(f"UPDATE documents SET document = {damaged}")  # noqa: S608
     database.close()
-    (second,) = snapshots(location, "a", settings=keeping(tmp_path))
+    (second,) = snapshots(location, "a", settings=caching(tmp_path))
     assert manifests(server) == 2 * len(IMAGES)
-    snapshots(location, "a", settings=keeping(tmp_path))
+    snapshots(location, "a", settings=caching(tmp_path))
     assert manifests(server) == 2 * len(IMAGES)
     assert first.content.digest == second.content.digest
 
 
 def test_tags_on_many_pages(server: Server) -> None:
-    """Each page leads to the next one, by a relative or a whole URL."""
+    """Each page links to the next one by a relative or an absolute URL."""
     location = serve(server, "site/cache", IMAGES)
     tags = [image.tag for image in IMAGES]
     last = f"/v2/site/cache/tags/list?last={tags[1]}"
     server[TAGS] = page(tags[:1], "/v2/site/cache/tags/list?last=a")
     server["/v2/site/cache/tags/list?last=a"] = page(tags[:2], server.at(last))
     server[last] = page(tags[2:], None)
-    (found,) = snapshots(location, "mysite")
-    assert len(found.content) == len(IMAGES)
+    (snapshot,) = snapshots(location, "mysite")
+    assert len(snapshot.content) == len(IMAGES)
 
 
 def page(tags: list[str], following: str | None) -> Any:
-    """Reply with a page of tags, and the link to the next one."""
+    """Reply with a page of tags, and a link to the next page."""
     body = json.dumps({"name": "site/cache", "tags": tags}).encode()
     return unmeasured(body, **({"Link": f'<{following}>; rel="next"'} if following else {}))
 
@@ -158,16 +158,16 @@ def page(tags: list[str], following: str | None) -> Any:
         ("http://[", "next page that is not a URL"),
     ],
 )
-def test_bad_links_between_pages(server: Server, link: str, reason: str) -> None:
-    """Pages in a circle come to an end; another host and what is not a URL are not requested."""
+def test_invalid_links_between_pages(server: Server, link: str, reason: str) -> None:
+    """Cyclic links end, and links to other hosts are not followed."""
     location = serve(server, "site/cache", IMAGES)
     server[TAGS] = page([], link)
     with pytest.raises(SourceError, match=reason):
         snapshots(location, "mysite")
 
 
-def test_no_such_repository(server: Server) -> None:
-    """Neither an index nor tags: the error names the host and the repository."""
+def test_missing_repository(server: Server) -> None:
+    """Without index and tags the error names the host and the repository."""
     host = server.url.removeprefix("http://")
     with pytest.raises(SourceError, match=f"{host} has no repository site/nothing"):
         snapshots(f"oci+http://{host}/site/nothing", "mysite")
@@ -177,8 +177,8 @@ def test_no_such_repository(server: Server) -> None:
 
 
 @pytest.mark.parametrize("tags", [[], ["latest"], None])
-def test_a_repository_without_a_build_cache(server: Server, tags: list[str] | None) -> None:
-    """A repository of other images is none; a registry says null where it has no tags."""
+def test_repository_without_a_build_cache(server: Server, tags: list[str] | None) -> None:
+    """A repository with other images, or with null as its tags, has no build cache."""
     location = serve(server, "site/cache", [])
     server[TAGS] = document({"name": "site/cache", "tags": tags})
     with pytest.raises(SourceError, match=r"holds no build cache: neither index\.spack nor a tag"):
@@ -206,21 +206,21 @@ def bad_manifest(value: dict[str, Any]) -> Image:
         ({"manifests": [descriptor(b"a")]}, "names the manifest .*HTTP 404"),
     ],
 )
-def test_bad_manifests(server: Server, manifest: dict[str, Any], reason: str) -> None:
-    """The error names the manifest, and what is wrong in it."""
+def test_invalid_manifests(server: Server, manifest: dict[str, Any], reason: str) -> None:
+    """The error names the manifest and the reason."""
     location = serve(server, "site/cache", [bad_manifest(manifest)])
     with pytest.raises(SourceError, match=rf"/v2/site/cache/manifests/index\.spack.*{reason}"):
         snapshots(location, "mysite")
 
 
-def test_an_image_index_of_one_image(server: Server) -> None:
-    """It leads to that image, whose manifest has to have the checksum."""
+def test_image_index_of_one_image(server: Server) -> None:
+    """An image index leads to its image, whose manifest has to have the checksum."""
     inner = index_image(INDEX)
     location = serve(server, "site/cache", [inner])
     outer = {"manifests": [descriptor(inner.manifest)]}
     server["/v2/site/cache/manifests/index.spack"] = document(outer)
-    (found,) = snapshots(location, "mysite")
-    assert LIBELF in by_hash(found)
+    (snapshot,) = snapshots(location, "mysite")
+    assert LIBELF in by_hash(snapshot)
     path = f"/v2/site/cache/manifests/{digest_of(inner.manifest)}"
     server[path] = content(inner.manifest + b" ")
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):
@@ -232,20 +232,20 @@ def test_an_image_index_of_one_image(server: Server) -> None:
         snapshots(location, "mysite")
 
 
-def test_a_bad_image_is_skipped_on_request(server: Server, tmp_path: Path) -> None:
-    """It ends an import otherwise; its blob is not kept, and read once it is right."""
+def test_skipped_bad_image(server: Server, tmp_path: Path) -> None:
+    """A bad image ends an import or is skipped; its blob is not cached."""
     location = serve(server, "site/cache", IMAGES)
     path = next(f"/v2/site/cache/blobs/{blob}" for blob in IMAGES[0].blobs)
     right, server[path] = server.replies[path], content(b"{}")
-    settings = keeping(tmp_path)
+    settings = caching(tmp_path)
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*\.spack says"):
         snapshots(location, "mysite", settings=settings)
     report = Report(skip_bad=True)
-    (found,) = snapshots(location, "mysite", settings=settings, report=report)
-    assert (len(found.content), len(report.skipped)) == (len(IMAGES) - 1, 1)
+    (snapshot,) = snapshots(location, "mysite", settings=settings, report=report)
+    assert (len(snapshot.content), len(report.skipped)) == (len(IMAGES) - 1, 1)
     server[path] = right
-    (found,) = snapshots(location, "mysite", settings=settings)
-    assert len(found.content) == len(IMAGES)
+    (snapshot,) = snapshots(location, "mysite", settings=settings)
+    assert len(snapshot.content) == len(IMAGES)
 
 
 @pytest.mark.parametrize(
@@ -254,13 +254,10 @@ def test_a_bad_image_is_skipped_on_request(server: Server, tmp_path: Path) -> No
         (json.loads(IMAGES[1].manifest), "is published as that of"),
         ({"layers": [descriptor(b"")]}, "config: names no config that holds the spec"),
         ({"config": descriptor(b"")}, "layers: names no layer that holds the binary"),
-        (
-            {"config": descriptor(b"?"), "layers": [descriptor(b"")]},
-            "names the blob .*: HTTP 404",
-        ),
+        ({"config": descriptor(b"?"), "layers": [descriptor(b"")]}, "names the blob .*: HTTP 404"),
     ],
 )
-def test_bad_images(server: Server, manifest: dict[str, Any], reason: str) -> None:
+def test_invalid_images(server: Server, manifest: dict[str, Any], reason: str) -> None:
     """The error names the image by its tag."""
     tag = IMAGES[0].tag
     location = serve(server, "site/cache", IMAGES)
@@ -270,8 +267,8 @@ def test_bad_images(server: Server, manifest: dict[str, Any], reason: str) -> No
         snapshots(location, "mysite")
 
 
-def test_a_circle_of_dependencies(server: Server) -> None:
-    """It is refused with the names of those in it, or those are skipped."""
+def test_cycle_of_dependencies(server: Server) -> None:
+    """A cycle is an error that names its specs, or they are skipped."""
     one, two, three = ("a" * 32, "b" * 32, "c" * 32)
     edges = {digest: [edge("next", end, ["link"], [])] for digest, end in ((one, two), (two, one))}
     index = database(
@@ -285,8 +282,8 @@ def test_a_circle_of_dependencies(server: Server) -> None:
     with pytest.raises(SourceError, match=r"depends on itself, .*: (one|two)/\w{7} -> .* -> "):
         snapshots(location, "mysite")
     report = Report(skip_bad=True)
-    (found,) = snapshots(location, "mysite", report=report)
-    assert by_hash(found).keys() == {three}
+    (snapshot,) = snapshots(location, "mysite", report=report)
+    assert by_hash(snapshot).keys() == {three}
     assert len(report.skipped) == 1
 
 
@@ -299,5 +296,5 @@ def test_a_circle_of_dependencies(server: Server) -> None:
     ],
 )
 def test_tags_of_specs(name: str, version: str, tag: str) -> None:
-    """Other characters are replaced, and what is too long loses its middle."""
+    """Other characters are replaced, and long tags are shortened in the middle."""
     assert tag_of(name, version, LIBELF) == tag

@@ -1,4 +1,4 @@
-"""Sizes of packages: read from manifests, kept for ever, and unknown where they are missing."""
+"""Sizes of packages: read from manifests, cached, and unknown without a manifest."""
 
 import json
 import sqlite3
@@ -19,13 +19,7 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from tests.snapshots.factories import a_spec
-from tests.snapshots.sources.buildcache.folders import (
-    CHECKSUM,
-    blob,
-    manifest,
-    put,
-    signed,
-)
+from tests.snapshots.sources.buildcache.folders import CHECKSUM, blob, manifest, put, signed
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
@@ -41,7 +35,7 @@ PACKAGE = BinaryPackage(1234, f"blobs/sha256/ab/{CHECKSUM}")
 def packages(
     base: str | Path, specs: list[Spec], folder: Path | None = None, report: Report | None = None
 ) -> dict[str, BinaryPackage]:
-    """Read the packages of specs in one cache of layout 3."""
+    """Read the packages of specs in a cache of layout 3."""
     settings = ReadSettings(cache_dir=folder, attempts=2, backoff=0.001, timeout=5)
     with Transport(settings, report or Report(), [str(base)]) as transport:
         return read_packages({BuildCache(3, str(base)): specs}, transport)
@@ -54,12 +48,12 @@ def serve(server: Server, spec: Spec, reply: Reply | None = None) -> None:
 
 
 def some_specs(labels: str) -> list[Spec]:
-    """Return a spec for each letter."""
+    """Return a spec per letter."""
     return [a_spec(label) for label in labels]
 
 
 def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
-    """What one run read, later runs know, whatever key the URL has; signatures are warned of."""
+    """Later runs use cached sizes, for any key in the URL; signatures are a warning."""
     specs = some_specs("abcdef")
     for spec in specs:
         serve(server, spec, content(signed(json.dumps(manifest(blob())))))
@@ -71,10 +65,10 @@ def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
     assert server.downloads() == 7
 
 
-def test_manifests_that_are_not_there(server: Server) -> None:
-    """The sizes stay unknown, with one warning that counts them and names the first."""
-    heard: list[tuple[str, int, int | None]] = []
-    report = Report(progress=lambda *step: heard.append(step))
+def test_missing_manifests(server: Server) -> None:
+    """Sizes stay unknown, with one warning that counts them and names the first."""
+    steps: list[tuple[str, int, int | None]] = []
+    report = Report(progress=lambda *step: steps.append(step))
     specs = some_specs("abc")
     serve(server, specs[1])
     assert packages(server.url, specs, report=report) == {specs[1].hash: PACKAGE}
@@ -82,11 +76,11 @@ def test_manifests_that_are_not_there(server: Server) -> None:
     (warning,) = report.warnings
     count = "2 of 3 sizes stay unknown, as their manifests are missing"
     assert warning.startswith(f"{count}; the first: {first}: HTTP 404")
-    assert heard == [("reading sizes", done, 3) for done in range(4)]
+    assert steps == [("reading sizes", done, 3) for done in range(4)]
 
 
 def test_caches_without_sizes(tmp_path: Path) -> None:
-    """That other caches than those of layout 3 state no sizes is said, in one warning."""
+    """One warning says that only caches of layout 3 state sizes."""
     report = Report()
     with Transport(ReadSettings(), report, []) as transport:
         specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
@@ -94,8 +88,8 @@ def test_caches_without_sizes(tmp_path: Path) -> None:
     assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
 
 
-def test_an_interrupted_reading_goes_on(server: Server, tmp_path: Path) -> None:
-    """What was read before a failure need not be read again."""
+def test_interrupted_run(server: Server, tmp_path: Path) -> None:
+    """Documents that were read before a failure are not read again."""
     specs = some_specs("abcd")
     for spec in specs[:3]:
         serve(server, spec)
@@ -103,15 +97,15 @@ def test_an_interrupted_reading_goes_on(server: Server, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="HTTP 500"):
         packages(server.url, specs, tmp_path)
     serve(server, specs[3])
-    server.asked.clear()
+    server.requests.clear()
     assert len(packages(server.url, specs, tmp_path)) == 4
     assert server.downloads() == 1
-    with closing(sqlite3.connect(tmp_path / "documents.sqlite3")) as kept:
-        assert kept.execute("SELECT count(*) FROM documents").fetchone() == (4,)
+    with closing(sqlite3.connect(tmp_path / "documents.sqlite3")) as documents:
+        assert documents.execute("SELECT count(*) FROM documents").fetchone() == (4,)
 
 
-def test_bad_manifests_can_be_skipped(server: Server) -> None:
-    """A manifest that names no package is an error, or listed where bad places are skipped."""
+def test_skipped_bad_manifest(server: Server) -> None:
+    """A manifest without a package is an error, or is skipped."""
     serve(server, a_spec(), document(manifest(blob("application/vnd.spack.spec.v5+json"))))
     with pytest.raises(SourceError, match="names no package"):
         packages(server.url, [a_spec()])
@@ -121,8 +115,8 @@ def test_bad_manifests_can_be_skipped(server: Server) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no database", "another table", "a folder", "a file above"])
-def test_kept_documents_that_cannot_be_used(server: Server, tmp_path: Path, damage: str) -> None:
-    """Sizes are read without what is kept, with one warning that names the file."""
+def test_unusable_cache(server: Server, tmp_path: Path, damage: str) -> None:
+    """Sizes are read without the cache, with one warning that names the file."""
     folder = tmp_path / "cache"
     file = folder / "documents.sqlite3"
     match damage:

@@ -1,4 +1,4 @@
-"""The proof of hashes: right ones are proven, changed content is noticed, the rest has a reason."""
+"""The proof of hashes: proven hashes, changed contents, and reasons without a proof."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ PROVING = ReadSettings(cache_dir=None)
 
 @cache
 def real_nodes() -> list[dict[str, Any]]:
-    """Return every node of the real indexes that is in the cache, each hash once."""
+    """Return every cached node of the real indexes, each hash once."""
     nodes: dict[str, dict[str, Any]] = {}
     for file in REAL:
         installs = json.loads(file.read_bytes())["database"]["installs"]
@@ -37,19 +37,19 @@ def real_nodes() -> list[dict[str, Any]]:
 
 
 def hashed(name: str, **more: Any) -> dict[str, Any]:
-    """Return a made-up node with its right hash."""
+    """Return a made-up node with its correct hash."""
     content = node(name, "", **more)
     return content | {"hash": rehashing.dag_hash(content)}
 
 
 def index(*nodes: dict[str, Any], version: str = "8") -> dict[str, Any]:
-    """Return an index of nodes that are all in the cache, under the hashes that they state."""
+    """Return an index of nodes that are all in the cache, under their stated hashes."""
     installs = {node["hash"]: entry(node) for node in nodes}
     return {"database": {"version": version, "installs": installs}}
 
 
 def read(value: Any, report: Report | None = None, indent: int | None = None) -> IndexSpecs:
-    """Decode an index given as a JSON value, with proof."""
+    """Decode an index from a JSON value, with proof."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(value, separators=separators, indent=indent)
     return decode(text.encode(), "index.json", report or Report())
@@ -57,15 +57,15 @@ def read(value: Any, report: Report | None = None, indent: int | None = None) ->
 
 @pytest.mark.parametrize("file", REAL, ids=lambda file: "-".join(file.parts[-3:-1]))
 def test_real_indexes_are_proven(file: Path) -> None:
-    """Each hash that is in the cache of a real index is right."""
+    """Each hash in the cache of a real index is correct."""
     specs = decode(file.read_bytes(), str(file), Report())
     assert specs.in_cache
     assert {specs.unproven[digest] for digest in specs.in_cache} == {None}
 
 
 @pytest.mark.parametrize("file", REAL[:1], ids=lambda file: "-".join(file.parts[-3:-1]))
-def test_white_space_and_the_place_of_the_hash_say_nothing(file: Path) -> None:
-    """An index that a program formatted, with the hash first in a node, is proven as well."""
+def test_formatted_index(file: Path) -> None:
+    """A formatted index, with the hash first in each node, is proven too."""
     value = json.loads(file.read_bytes())
     for install in value["database"]["installs"].values():
         install["spec"] = {"hash": install["spec"]["hash"], **install["spec"]}
@@ -74,7 +74,7 @@ def test_white_space_and_the_place_of_the_hash_say_nothing(file: Path) -> None:
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path to each text in a JSON value that is not empty."""
+    """Yield the path to each non-empty text in a JSON value."""
     if isinstance(value, str) and value:
         yield path
     elif isinstance(value, dict | list):
@@ -83,8 +83,8 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @given(st.data())
-def test_one_other_character_is_noticed(data: st.DataObject) -> None:
-    """Whatever text of a real node is changed in one character, the node is refused by name."""
+def test_single_changed_character(data: st.DataObject) -> None:
+    """A node with one changed character in any text is refused by name."""
     real = data.draw(st.sampled_from(real_nodes()))
     changed = json.loads(json.dumps({key: value for key, value in real.items() if key != "hash"}))
     *parents, last = data.draw(st.sampled_from(list(paths(changed))))
@@ -106,8 +106,8 @@ def test_one_other_character_is_noticed(data: st.DataObject) -> None:
     assert skipped.key.startswith(f"installs.{real['hash']}")
 
 
-def test_a_forged_spec_is_refused_with_its_index() -> None:
-    """The error names the entry, what its content hashes to, and what to do."""
+def test_forged_spec() -> None:
+    """The error names the entry, the hash of its content, and what to do."""
     forged = hashed("zlib") | {"version": "6.6.6"}
     with pytest.raises(SourceError) as caught:
         read(index(hashed("cmake"), forged))
@@ -128,18 +128,16 @@ def test_a_forged_spec_is_refused_with_its_index() -> None:
         ({"annotations": None}, "7", UnprovenReason.FORMAT_UNKNOWN),
     ],
 )
-def test_why_a_hash_cannot_be_computed(
-    more: dict[str, Any], version: str, reason: UnprovenReason
-) -> None:
-    """A node whose hash is that of another text is believed, and counted with the reason."""
+def test_unproven_hashes(more: dict[str, Any], version: str, reason: UnprovenReason) -> None:
+    """A node whose hash covers another text is accepted, and counted with the reason."""
     specs = read(index(node("zlib", "b" * 32, **more), version=version))
     assert specs.unproven == {"b" * 32: reason}
     right = hashed("zlib", **more)
     assert read(index(right, version=version)).unproven == {right["hash"]: None}
 
 
-def test_a_node_of_a_newer_format_is_not_called_forged() -> None:
-    """What its hash covers nobody knows yet: it is refused for its format."""
+def test_newer_format() -> None:
+    """A newer format is unsupported, not forged."""
     newer = node("zlib", "b" * 32, annotations={"original_specfile_version": 7})
     with pytest.raises(SourceError, match="7 is not a format of specs that can be read") as caught:
         read(index(newer, version="9"))
@@ -147,14 +145,14 @@ def test_a_node_of_a_newer_format_is_not_called_forged() -> None:
 
 
 def test_texts_beyond_ascii() -> None:
-    """Spack hashes them as escapes, whichever way a file spells them."""
+    """Spack hashes them as escapes, in either spelling of the file."""
     right = hashed("zlib", parameters={"flavor": "süß"})
     text = json.dumps(right, ensure_ascii=False).encode()
     assert unproven_reason(text, right["hash"], 5, "index.json", "installs") is None
 
 
-def test_bad_text_in_a_key_that_nothing_reads() -> None:
-    """It is no traceback: the entry is named."""
+def test_invalid_text_in_an_unknown_key() -> None:
+    """The error names the entry."""
     text = b'{"installs":{"%s":{"in_buildcache":true,"spec":%s}},"version":"8"}'
     spec = json.dumps(node("zlib", "b" * 32)).encode().replace(b'"zlib"', b'"zlib","odd":"\xff"', 1)
     data = b'{"database":%s}' % (text % (b"b" * 32, spec))
@@ -163,8 +161,8 @@ def test_bad_text_in_a_key_that_nothing_reads() -> None:
     assert caught.value.key == f"installs.{'b' * 32}"
 
 
-def test_a_spec_that_one_index_proves_is_proven(tmp_path: Path) -> None:
-    """Of several stacks with the same spec, one that can be computed anew is enough."""
+def test_proof_by_one_of_several_indexes(tmp_path: Path) -> None:
+    """A spec is proven if its node in one of several stacks is."""
     right = hashed("zlib")
     bare = right | {"annotations": {"original_specfile_version": 5, "compiler": None}}
     listed = {}
@@ -176,8 +174,8 @@ def test_a_spec_that_one_index_proves_is_proven(tmp_path: Path) -> None:
     assert snapshot.proof == ProofCounts(1)
 
 
-def test_what_is_beside_a_bad_entry_is_proven() -> None:
-    """An entry without a spec, and one whose spec is none, are skipped by name alone."""
+def test_proof_next_to_bad_entries() -> None:
+    """Entries without a valid spec are skipped by name alone."""
     right = hashed("zlib")
     value = index(right)
     value["database"]["installs"]["c" * 32] = {"in_buildcache": True}
@@ -189,7 +187,7 @@ def test_what_is_beside_a_bad_entry_is_proven() -> None:
 
 
 def test_without_proof(tmp_path: Path) -> None:
-    """Hashes are believed where that is asked for, and nothing is said of them."""
+    """On request hashes are accepted, without counts."""
     forged = hashed("zlib") | {"version": "6.6.6"}
     (tmp_path / "index.json").write_text(json.dumps(index(forged)))
     settings = ReadSettings(proof=False)

@@ -1,4 +1,4 @@
-"""Decoding an index: which entries are specs, what they say, and what is wrong with bad ones."""
+"""Decoded indexes: entries that are specs, their facts, and errors."""
 
 import json
 from typing import Any
@@ -33,18 +33,18 @@ def _decoded(value: Any, report: Report | None = None) -> IndexSpecs:
 
 
 def read(value: Any, report: Report | None = None) -> dict[str, Spec]:
-    """Decode an index given as a JSON value."""
+    """Decode an index from a JSON value."""
     return dict(_decoded(value, report).in_cache)
 
 
 def only(spec: dict[str, Any], version: str = "8", report: Report | None = None) -> Spec:
-    """Return the one spec of an index that holds it and the compiler."""
+    """Return the only spec of an index with the compiler."""
     value = database(node("gcc", GCC, "10.2.1"), spec, version=version)
     return read(value, report)[spec["hash"]]
 
 
-def test_a_small_index() -> None:
-    """Entries in the cache are specs with all their facts; the others are none."""
+def test_small_index() -> None:
+    """Entries in the cache are specs with all of their facts; others are not."""
     specs = read(small_database())
     assert set(specs) == {LIBELF, WRAPPER, RUNTIME}
     assert specs[LIBELF] == Spec(
@@ -69,8 +69,8 @@ def test_a_small_index() -> None:
     )
 
 
-def test_what_an_index_says_of_specs_outside_the_cache() -> None:
-    """Those that specs in the cache depend on, near or far, are kept with all their facts."""
+def test_specs_outside_the_cache() -> None:
+    """Direct and transitive dependencies outside the cache are read with all facts."""
     value = database(
         node("gcc", GCC, "10.2.1", dependencies=[edge("glibc", GLIBC, ["link"], ["libc"])]),
         node("glibc", GLIBC, "2.36", dependencies=[edge("linux", RUNTIME, ["build"], [])]),
@@ -79,10 +79,10 @@ def test_what_an_index_says_of_specs_outside_the_cache() -> None:
     )
     for digest in (GLIBC, WRAPPER):
         value["database"]["installs"][digest]["in_buildcache"] = False
-    found = _decoded(value)
-    assert set(found.in_cache) == {LIBELF}
-    assert set(found.outside) == {GCC, GLIBC}
-    gcc = found.outside[GCC]
+    specs = _decoded(value)
+    assert set(specs.in_cache) == {LIBELF}
+    assert set(specs.outside) == {GCC, GLIBC}
+    gcc = specs.outside[GCC]
     assert (gcc.version, gcc.target, gcc.variants) == ("10.2.1", "m1", ("build_system=generic",))
     assert (gcc.namespace, gcc.package_hash) == (
         "builtin.mock",
@@ -127,10 +127,7 @@ OLD_EDGES = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link", "build"]}
         ({"external": {}}, {"external_path": None, "external_modules": ()}),
         ({"external": None}, {"external_path": None, "external_modules": None}),
         ({"patches": SUMS}, {"patches": tuple(SUMS)}),
-        (
-            {"build_spec": {"name": "libelf", "hash": RUNTIME}},
-            {"build_spec": f"libelf/{RUNTIME}"},
-        ),
+        ({"build_spec": {"name": "libelf", "hash": RUNTIME}}, {"build_spec": f"libelf/{RUNTIME}"}),
         ({"namespace": "", "package_hash": ""}, {"namespace": None, "package_hash": None}),
         (
             {"dependencies": [edge("gcc", GCC, [], [])]},
@@ -144,13 +141,13 @@ OLD_EDGES = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link", "build"]}
     ],
 )
 def test_facts_of_a_node(more: dict[str, Any], facts: dict[str, Any]) -> None:
-    """Each key has its fact, in the notation of each version; absent and empty keys have none."""
+    """Each key is a fact, in the notation of each version; absent and empty keys are none."""
     spec = only(node("libelf", LIBELF, **more), "9")
     assert {name: getattr(spec, name) for name in facts} == facts
 
 
-def test_bad_entries_can_be_skipped() -> None:
-    """Each is listed, in the cache or outside, and the others are read."""
+def test_skipped_bad_entries() -> None:
+    """Each bad entry is listed, in the cache or outside, and the others are read."""
     value = small_database()
     installs = value["database"]["installs"]
     installs[GCC]["spec"]["version"] = ""
@@ -185,13 +182,13 @@ def test_bad_entries_can_be_skipped() -> None:
     ],
 )
 def test_compilers(more: dict[str, Any], compiler: str | None) -> None:
-    """The compiler is stated (up to version 7), annotated, or provides a language at build time."""
+    """The compiler is stated (up to version 7), annotated, or provides a language for the build."""
     assert only(node("libelf", LIBELF, **more)).compiler == compiler
 
 
 @pytest.mark.parametrize("languages", [("c", "cxx"), ("c", "fortran"), ("cxx", "fortran")])
-def test_the_first_language_names_the_compiler(languages: tuple[str, str]) -> None:
-    """Of several compilers, the one for c comes before that for cxx, and fortran comes last."""
+def test_several_compilers(languages: tuple[str, str]) -> None:
+    """The compiler for c comes before that for cxx, and fortran comes last."""
     first, second = (
         edge(name, digest, ["build"], [language])
         for name, digest, language in zip(("gcc", "llvm"), (GCC, RUNTIME), languages, strict=True)
@@ -204,8 +201,8 @@ def test_the_first_language_names_the_compiler(languages: tuple[str, str]) -> No
     assert read(value)[LIBELF].compiler == "gcc@10.2.1"
 
 
-def test_a_compiler_that_the_index_does_not_hold() -> None:
-    """Specs are read without a compiler, with one warning that names it and counts them."""
+def test_missing_compiler() -> None:
+    """Specs have no compiler then; one warning names it and counts them."""
     report = Report()
     edges = [edge("gcc", RUNTIME, ["build"], ["c"])]
     value = database(*(node("libelf", digest, dependencies=edges) for digest in (LIBELF, WRAPPER)))
@@ -217,16 +214,16 @@ def test_a_compiler_that_the_index_does_not_hold() -> None:
 
 
 @given(st.permutations(["+mpi", "build_system", "patches", "cflags", "cuda_arch"]), st.randoms())
-def test_the_order_of_parameters_says_nothing(names: list[str], draw: Any) -> None:
-    """Keys and the values of a list come in any order and mean the same; flags keep theirs."""
+def test_order_of_parameters(names: list[str], draw: Any) -> None:
+    """The order of keys, and of values in a list, does not matter; flags keep theirs."""
     values: dict[str, list[str]] = {
         "cuda_arch": ["70", "80", "90"],
         "patches": ["26090f418891", "b231fcc4d5cf"],
     }
     for listed in values.values():
         draw.shuffle(listed)
-    known: dict[str, Any] = {"build_system": "cmake", "cflags": ["-g", "-O2"], **values}
-    parameters = {name.lstrip("+"): known.get(name, True) for name in names}
+    all_values: dict[str, Any] = {"build_system": "cmake", "cflags": ["-g", "-O2"], **values}
+    parameters = {name.lstrip("+"): all_values.get(name, True) for name in names}
     assert only(node("libelf", LIBELF, parameters=parameters)).variants == (
         "+mpi",
         "build_system=cmake",
@@ -281,7 +278,7 @@ UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cache
         ("spec.dependencies", [{"name": "gcc", "hash": GCC}], "[0].parameters", "and so is type"),
     ],
 )
-def test_what_is_wrong_is_named(path: str, value: Any, below: str, reason: str) -> None:
+def test_invalid_values(path: str, value: Any, below: str, reason: str) -> None:
     """A missing or mistyped key is an error with the location, the key and the reason."""
     index = small_database()
     *parents, last = path.split(".")
@@ -299,7 +296,7 @@ def test_what_is_wrong_is_named(path: str, value: Any, below: str, reason: str) 
     assert reason in caught.value.reason
 
 
-def test_an_entry_that_is_nowhere() -> None:
+def test_entry_of_no_kind() -> None:
     """An entry has to state whether it is in the cache, or installed."""
     index = small_database()
     del index["database"]["installs"][LIBELF]["in_buildcache"]
@@ -321,15 +318,15 @@ def test_an_entry_that_is_nowhere() -> None:
         (b"{}", "is missing"),
     ],
 )
-def test_what_is_no_index(text: bytes, reason: str) -> None:
-    """Text that is not JSON, or JSON of another form, is an error and no crash."""
+def test_invalid_index(text: bytes, reason: str) -> None:
+    """Text that is not JSON, or JSON of another form, is an error."""
     with pytest.raises(SourceError) as caught:
         decode(text, "index.json", Report(), proof=False)
     assert reason in caught.value.reason
 
 
 def entries(*texts: str) -> bytes:
-    """Return an index whose entries are these texts."""
+    """Return an index with these texts as entries."""
     head = '{"database": {"version": "8", "installs": {'
     return f"{head}{', '.join(texts)}}}}}}}".encode()
 
@@ -351,28 +348,28 @@ INSTALLED = ENTRY.replace('"in_buildcache"', '"explicit": false, "installed"')
         ([INSTALLED.replace("false", 'false, "explicit": true')], "explicit"),
     ],
 )
-def test_a_key_that_stands_there_twice(texts: list[str], key: str) -> None:
-    """Of two entries, or two values of an entry, neither is lost silently."""
+def test_repeated_key(texts: list[str], key: str) -> None:
+    """A repeated entry, or a repeated key of an entry, is an error."""
     with pytest.raises(SourceError) as caught:
         decode(entries(*texts), "index.json", Report(skip_bad=True))
     assert caught.value.reason == f"has the key '{key}' twice in one object"
 
 
 @pytest.mark.parametrize("texts", [[ENTRY, OTHER], [INSTALLED], []])
-def test_usual_indexes_are_read_once(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of caches and of installations need no second reading, which takes long."""
+def test_usual_indexes_are_parsed_once(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Usual indexes need no second pass, which takes long."""
     monkeypatch.setattr("snapshots.sources.buildcache.database.refuse_repeated_keys", None)
     decode(entries(*texts), "index.json", Report(), proof=False)
 
 
 def test_texts_that_look_like_keys() -> None:
-    """They are no reason to refuse an index, whose keys are counted before they are examined."""
+    """Such texts do not count as repeated keys."""
     value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
     assert set(read(value)) == {LIBELF}
 
 
 def test_many_dependencies() -> None:
-    """A spec has a bounded number of them: a million would take minutes and gigabytes."""
+    """A spec has a limited number of dependencies: a million would take minutes and gigabytes."""
     many = [edge("gcc", GCC, ["build"], [])] * 1_001
     with pytest.raises(SourceError, match="there are 1,001 of them, more than 1,000") as caught:
         read(database(node("libelf", LIBELF, dependencies=many)))
@@ -380,11 +377,11 @@ def test_many_dependencies() -> None:
     assert set(read(database(node("libelf", LIBELF, dependencies=many[1:])))) == {LIBELF}
 
 
-# -- versions of the database and the notations that they have
+# -- two versions of the database
 
 
 def joined(newer: Any, older: Any, report: Report | None = None) -> IndexSpecs:
-    """Return what two indexes of one build cache say together."""
+    """Decode two indexes of one build cache together."""
     texts = [json.dumps(document).encode() for document in (newer, older)]
     return decode(texts[0], "index.json", report or Report(), older=texts[1:], proof=False)
 
@@ -399,17 +396,17 @@ def joined(newer: Any, older: Any, report: Report | None = None) -> IndexSpecs:
         ({"version": "2"}, {"version": "1", "patches": ["b231fcc"]}, "1"),
     ],
 )
-def test_the_richer_record_wins(newer: dict[str, Any], older: dict[str, Any], version: str) -> None:
-    """Of two records of a hash the one that tells more counts, and else the newer database's."""
-    found = joined(
+def test_record_with_more_facts(newer: dict[str, Any], older: dict[str, Any], version: str) -> None:
+    """Of two records of a hash the one with more facts counts, else that of the newer database."""
+    specs = joined(
         database(node("libelf", LIBELF, **newer), version="9"),
         database(node("libelf", LIBELF, **older)),
     )
-    assert found.in_cache[LIBELF].version == version
+    assert specs.in_cache[LIBELF].version == version
 
 
-def test_what_one_of_two_databases_has_in_the_cache_is_there() -> None:
-    """Also a record of the other one that tells more, and says that it is not."""
+def test_spec_cached_in_one_database() -> None:
+    """It is in the cache even if the record with more facts says that it is not."""
     newer = database(node("libelf", LIBELF), version="9")
     older = database(node("libelf", LIBELF, package_hash=None))
     for first, second in ((newer, older), (older, newer)):
@@ -420,7 +417,7 @@ def test_what_one_of_two_databases_has_in_the_cache_is_there() -> None:
 
 
 def test_unknown_keys_are_ignored() -> None:
-    """Keys that cachelog does not know change nothing."""
+    """Unknown keys change nothing."""
     value = small_database()
     value["more"] = value["database"]["more"] = {"deep": [1, {}]}
     for install in value["database"]["installs"].values():
@@ -428,7 +425,7 @@ def test_unknown_keys_are_ignored() -> None:
     assert read(value) == read(small_database())
 
 
-# -- specs from documents of their own: what they add up to, and what is refused
+# -- documents of single specs
 
 
 def put_together(documents: dict[str, dict[str, Any]], report: Report | None = None) -> IndexSpecs:
@@ -439,15 +436,15 @@ def put_together(documents: dict[str, dict[str, Any]], report: Report | None = N
     return together.specs()
 
 
-def test_a_node_is_as_its_own_document_has_it() -> None:
-    """Wherever it stands besides, and whichever was read first."""
+def test_own_document_of_a_node() -> None:
+    """The node in its own document counts, in any order of documents."""
     old = node("libelf", LIBELF, "1.0", package_hash=None)
     new = node("libelf", LIBELF, "1.0")
     above = node("gcc-runtime", RUNTIME, dependencies=[edge("libelf", LIBELF, ["link"], [])])
     documents = {LIBELF: spec_document(new), RUNTIME: spec_document(above, old)}
     for order in (list(documents), list(documents)[::-1]):
-        found = put_together({digest: documents[digest] for digest in order})
-        assert found.in_cache[LIBELF].package_hash == new["package_hash"]
+        specs = put_together({digest: documents[digest] for digest in order})
+        assert specs.in_cache[LIBELF].package_hash == new["package_hash"]
     outside = put_together({RUNTIME: documents[RUNTIME]}).outside
     assert outside[LIBELF].package_hash is None
 
@@ -471,8 +468,8 @@ _NO_NAME = node("gcc", GCC) | {"name": 1}
         (database(_GOOD), "spec", "is missing"),
     ],
 )
-def test_what_is_no_document_of_the_spec(document: Any, key: str, reason: str) -> None:
-    """It is refused with its own location, and leaves nothing behind."""
+def test_invalid_documents(document: Any, key: str, reason: str) -> None:
+    """The error has the document's location, and the document adds nothing."""
     together = SpecDocuments("cache", Report(), proof=False)
     with pytest.raises(SourceError, match=reason) as caught:
         together.add(LIBELF, json.dumps(document).encode(), "cache/one.json")
@@ -480,8 +477,8 @@ def test_what_is_no_document_of_the_spec(document: Any, key: str, reason: str) -
     assert together.specs() == IndexSpecs({}, {}, {})
 
 
-def test_a_node_that_cannot_be_read() -> None:
-    """A bad fact is told with the document that has it; the others are read where one may skip."""
+def test_bad_node() -> None:
+    """The error names the document; the others are read if bad specs are skipped."""
     bad = spec_document(node("libelf", LIBELF, version="no version\n"))
     documents = {RUNTIME: spec_document(node("gcc-runtime", RUNTIME)), LIBELF: bad}
     with pytest.raises(SourceError) as caught:
@@ -494,7 +491,7 @@ def test_a_node_that_cannot_be_read() -> None:
 
 
 def test_two_documents_of_one_spec() -> None:
-    """Nothing says which of them counts, so the second is refused with the place of both."""
+    """The second document is refused with both locations."""
     together = SpecDocuments("cache", Report(), proof=False)
     together.add(LIBELF, text(spec_document(_GOOD)), "cache/one")
     with pytest.raises(SourceError, match=f"cache/two: holds the spec {LIBELF}, which cache/one"):

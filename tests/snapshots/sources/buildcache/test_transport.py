@@ -1,4 +1,4 @@
-"""Reading over HTTP: what comes, what is tried again, and what is refused."""
+"""Requests over HTTP: responses, retries, and errors."""
 
 import gzip
 import threading
@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.sources.downloads import StoredBody
 from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
-from tests.snapshots.sources.buildcache.fetching import DATA, QUICK, fetched, keeping, kept, loaded
 from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
@@ -28,20 +29,53 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     unmeasured,
 )
 
+QUICK = ReadSettings(timeout=5, attempts=3, backoff=0.001)
+DATA = b'{"database": {}}' * 100
 
-def test_a_local_file(tmp_path: Path) -> None:
-    """A file is read where it lies, and nothing is kept of it."""
+
+def fetched(location: str, settings: ReadSettings = QUICK, report: Report | None = None) -> bytes:
+    """Return the content of a location."""
+    with Transport(settings, report or Report(), [location]) as transport:
+        return bytes(loaded(transport.fetch(location), settings))
+
+
+def loaded(body: StoredBody, settings: ReadSettings = QUICK) -> bytearray:
+    """Return the unpacked content of a body."""
+    return body.load(limit=settings.max_index_bytes)[0]
+
+
+def caching(folder: Path) -> ReadSettings:
+    """Return settings that cache bodies in a folder."""
+    return msgspec.structs.replace(QUICK, cache_dir=folder)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return all files below a folder."""
+    return [file for file in folder.rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize("name", ["attempts", "workers"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_invalid_settings(name: str, value: int) -> None:
+    """At least one attempt and one worker are required."""
+    with pytest.raises(InvalidArgument, match=f"{name}: must be at least 1, not {value}"):
+        msgspec.structs.replace(ReadSettings(), **{name: value})
+    assert getattr(msgspec.structs.replace(ReadSettings(), **{name: 1}), name) == 1
+
+
+def test_local_file(tmp_path: Path) -> None:
+    """A file is read in place, and not cached."""
     file = str(put(tmp_path / "index.json", DATA))
-    with Transport(keeping(tmp_path / "kept"), Report(), []) as transport:
+    with Transport(caching(tmp_path / "cache"), Report(), []) as transport:
         assert transport.exists(file)
         assert not transport.exists(str(tmp_path))
         assert loaded(transport.fetch(file)) == transport.read(file) == DATA
-    assert kept(tmp_path) == [tmp_path / "index.json"]
+    assert files_in(tmp_path) == [tmp_path / "index.json"]
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_content_over_http(server: Server, packed: bool) -> None:
-    """A body is the same whether the server packs it for the way or not."""
+    """The body is the same with and without a Content-Encoding."""
     server["/index.json"] = content(DATA, packed=packed)
     assert fetched(server.at("/index.json")) == DATA
     with Transport(QUICK, Report(), [server.url]) as transport:
@@ -52,15 +86,15 @@ def test_content_over_http(server: Server, packed: bool) -> None:
 
 
 @pytest.mark.parametrize("measured", [True, False])
-def test_larger_than_the_limit(server: Server, measured: bool) -> None:
-    """A body above the limit is refused, whether the server says how large it is or not."""
+def test_large_body(server: Server, measured: bool) -> None:
+    """A body above the limit is refused, with and without a Content-Length."""
     server["/a.json"] = content(DATA) if measured else unmeasured(DATA)
     with pytest.raises(SourceError, match="holds more than 1,000 bytes"):
         fetched(server.at("/a.json"), msgspec.structs.replace(QUICK, max_index_bytes=1000))
 
 
-def test_a_gzip_bomb(server: Server) -> None:
-    """A small body that unpacks to a huge one is stopped at the limit, however it is packed."""
+def test_gzip_bomb(server: Server) -> None:
+    """Decompression stops at the limit."""
     zeros = bytes(20_000_000)
     settings = msgspec.structs.replace(QUICK, max_index_bytes=2_000_000)
     server["/encoded.json"] = content(zeros, packed=True)
@@ -74,56 +108,54 @@ def test_a_gzip_bomb(server: Server) -> None:
             transport.read(server.at("/encoded.json"))
 
 
-def test_an_encoding_that_was_not_asked_for(server: Server) -> None:
-    """A Content-Encoding other than gzip cannot be read, and is named."""
+def test_unsupported_encoding(server: Server) -> None:
+    """A Content-Encoding other than gzip is an error that names it."""
     server["/a.json"] = unmeasured(DATA, **{"Content-Encoding": "br"})
     with pytest.raises(SourceError, match="Content-Encoding 'br'"):
         fetched(server.at("/a.json"))
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_is_unchanged_is_not_fetched_again(
-    server: Server, tmp_path: Path, packed: bool
-) -> None:
-    """The ETag of what was kept is sent along, and a 304 is answered from the cache."""
+def test_unchanged_body_is_not_fetched_again(server: Server, tmp_path: Path, packed: bool) -> None:
+    """The ETag of a cached body is sent, and a 304 is answered from the cache."""
     url, sent = server.at("/a.json"), '"one"'
     server["/a.json"] = content(DATA, etag=sent, packed=packed)
-    assert fetched(url, keeping(tmp_path)) == fetched(url, keeping(tmp_path)) == DATA
+    assert fetched(url, caching(tmp_path)) == fetched(url, caching(tmp_path)) == DATA
     assert [headers.get("If-None-Match") for headers in server.headers] == [None, sent]
     server["/a.json"] = content(b"changed", etag='"two"')
-    assert fetched(url, keeping(tmp_path)) == b"changed"
-    assert len(kept(tmp_path)) == 1
+    assert fetched(url, caching(tmp_path)) == b"changed"
+    assert len(files_in(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("etag", [None, '"\xe9"', '"\t"'])
-def test_what_does_not_last(server: Server, tmp_path: Path, etag: str | None) -> None:
-    """A body whose ETag is none, or cannot be sent back, is not kept."""
+def test_bodies_that_are_not_cached(server: Server, tmp_path: Path, etag: str | None) -> None:
+    """A body without an ETag that can be sent back is not cached."""
     server["/a.json"] = unmeasured(DATA, **({"ETag": etag} if etag else {}))
     for _ in range(2):
-        assert fetched(server.at("/a.json"), keeping(tmp_path)) == DATA
-    assert kept(tmp_path) == []
+        assert fetched(server.at("/a.json"), caching(tmp_path)) == DATA
+    assert files_in(tmp_path) == []
 
 
-def test_a_cache_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
-    """Reading goes on without a cache, with a warning."""
+def test_unusable_cache_folder(server: Server, tmp_path: Path) -> None:
+    """Reading continues without a cache, with a warning."""
     (tmp_path / "file").write_text("in the way")
     server["/a.json"] = content(DATA)
     report = Report()
-    assert fetched(server.at("/a.json"), keeping(tmp_path / "file"), report) == DATA
+    assert fetched(server.at("/a.json"), caching(tmp_path / "file"), report) == DATA
     assert "cannot store anything" in report.warnings[0]
 
 
-def test_progress_is_told_in_bytes(server: Server) -> None:
-    """The report hears how many bytes came, of how many, up to all of them."""
-    heard: list[tuple[str, int, int | None]] = []
+def test_progress_in_bytes(server: Server) -> None:
+    """The report receives the number of bytes so far, and the total."""
+    steps: list[tuple[str, int, int | None]] = []
     server["/a.json"], server["/b.json"] = content(DATA), unmeasured(DATA)
     for name in ("/a.json", "/b.json"):
-        fetched(server.at(name), report=Report(progress=lambda *what: heard.append(what)))
-        assert heard[-1] == (f"reading {server.at(name)}", len(DATA), len(DATA))
+        fetched(server.at(name), report=Report(progress=lambda *what: steps.append(what)))
+        assert steps[-1] == (f"reading {server.at(name)}", len(DATA), len(DATA))
 
 
-def test_the_report_hears_one_thing_at_a_time() -> None:
-    """Progress comes from several threads, but never from two at once."""
+def test_report_is_called_by_one_thread_at_a_time() -> None:
+    """Progress of several threads is never reported concurrently."""
     inside: list[str] = []
     together: list[int] = []
 
@@ -143,7 +175,7 @@ def test_the_report_hears_one_thing_at_a_time() -> None:
 
 
 def test_working_ahead() -> None:
-    """Results come in the order of the items, and only a few of those are begun ahead."""
+    """Results are in the order of the items, and only a few items are begun ahead."""
     begun: list[int] = []
 
     def work(item: int) -> int:
@@ -162,35 +194,35 @@ def test_working_ahead() -> None:
 
 
 def test_stopping(server: Server) -> None:
-    """Leaving a transport ends the waits between attempts, and begins nothing more."""
+    """Closing a transport ends the waits between attempts, and begins no request."""
     server["/a.json"] = status(500)
     settings = msgspec.structs.replace(QUICK, backoff=60, workers=1)
     start = time.monotonic()
     with Transport(settings, Report(), [server.url]) as transport:
         results = transport.ahead(transport.fetch, [server.at("/a.json")] * 5)
-        waiting = threading.Thread(target=lambda: next(results)[1].exception())
-        waiting.start()
-        while not server.asked:
+        thread = threading.Thread(target=lambda: next(results)[1].exception())
+        thread.start()
+        while not server.requests:
             time.sleep(0.005)
-    waiting.join(timeout=5)
-    assert not waiting.is_alive()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
     assert time.monotonic() - start < 5
     assert server.downloads() == 1
 
 
 def test_bodies_are_closed(server: Server, tmp_path: Path) -> None:
-    """No file that was fetched stays open behind the transport, whether it was read or not."""
+    """No fetched file stays open after the transport, whether it was read or not."""
     server["/a.json"], server["/b.json"] = content(DATA), unmeasured(DATA)
     file = str(put(tmp_path / "index.json", DATA))
     for _ in range(2):
-        with Transport(keeping(tmp_path / "kept"), Report(), [server.url]) as transport:
+        with Transport(caching(tmp_path / "cache"), Report(), [server.url]) as transport:
             urls = [server.at("/a.json"), server.at("/b.json"), file]
             bodies = [transport.fetch(url) for url in urls]
             assert not any(body.file.closed for body in bodies)
         assert all(body.file.closed for body in bodies)
 
 
-# -- requests over HTTP: what is tried again, for how long, and what is refused at once
+# -- requests that fail
 
 
 @pytest.mark.parametrize(
@@ -198,15 +230,15 @@ def test_bodies_are_closed(server: Server, tmp_path: Path) -> None:
     [[status(500), status(503)], [status(429), status(502)], [status(500), cut(DATA)]],
     ids=["500-503", "429-502", "500-cut"],
 )
-def test_trying_again(server: Server, failures: list[Reply]) -> None:
-    """A server that recovers is read, after as many failures as attempts allow."""
+def test_retries(server: Server, failures: list[Reply]) -> None:
+    """A server that recovers within the number of attempts is read."""
     server["/a.json"] = in_turn(*failures, content(DATA))
     assert fetched(server.at("/a.json")) == DATA
     assert server.downloads() == 3
 
 
-def test_the_server_says_when_to_come_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry-After is waited for, as seconds or as a date, however short the backoff is."""
+def test_retry_after(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry-After, in seconds or as a date, is waited for instead of the backoff."""
     waits: list[float] = []
     past, later = "Wed, 21 Oct 2015 07:28:00 GMT", datetime.now(UTC) + timedelta(seconds=50)
     dates = [status(503, Retry_After=when) for when in (past, format_datetime(later), "soon")]
@@ -218,8 +250,8 @@ def test_the_server_says_when_to_come_back(server: Server, monkeypatch: pytest.M
     assert waits[0] == 7
 
 
-def test_the_waits_grow(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each wait is about twice the one before, with some jitter."""
+def test_backoff(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wait is about twice the previous one, with jitter."""
     waits: list[float] = []
     server["/a.json"] = status(500)
     settings = msgspec.structs.replace(QUICK, attempts=4, backoff=8)
@@ -243,7 +275,7 @@ def test_the_waits_grow(server: Server, monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_statuses(server: Server, code: int, reason: str) -> None:
-    """An error names the URL, the status and what to do."""
+    """The error has the URL, the status and what to do."""
     server["/a.json"] = status(code)
     with pytest.raises(SourceError, match=reason) as caught:
         fetched(server.at("/a.json"))
@@ -251,16 +283,16 @@ def test_statuses(server: Server, code: int, reason: str) -> None:
     assert isinstance(caught.value, Missing) == (code in (403, 404))
 
 
-def test_a_long_wait_is_not_waited_for(server: Server) -> None:
-    """A server that asks for minutes of patience ends the reading at once."""
+def test_long_retry_after(server: Server) -> None:
+    """A server that requests minutes of waiting ends the run at once."""
     server["/a.json"] = status(429, Retry_After="600")
     with pytest.raises(SourceError, match=r"HTTP 429 .*; try again in 600 s"):
         fetched(server.at("/a.json"))
     assert server.downloads() == 1
 
 
-def test_a_silent_server(server: Server) -> None:
-    """A server that does not answer is given up on after its time, so many times."""
+def test_silent_server(server: Server) -> None:
+    """Each attempt ends after the timeout."""
     server["/a.json"] = silence(server)
     settings = msgspec.structs.replace(QUICK, timeout=0.1, attempts=2)
     with pytest.raises(SourceError, match=r"no answer within 0.1 s \(tried 2 times\)"):
@@ -268,28 +300,28 @@ def test_a_silent_server(server: Server) -> None:
 
 
 def test_no_server() -> None:
-    """A port that nobody listens on is a broken connection."""
+    """A port without a server is a failed connection."""
     with serving() as server:
         url = server.at("/a.json")
     with pytest.raises(SourceError, match=r"the connection failed: .*refused"):
         fetched(url)
 
 
-def test_a_body_that_is_always_cut(server: Server, tmp_path: Path) -> None:
-    """What never comes whole is an error, and nothing of it stays on disk."""
+def test_truncated_body(server: Server, tmp_path: Path) -> None:
+    """A body that is never complete is an error, and no file remains."""
     server["/a.json"] = cut(DATA)
     with pytest.raises(SourceError, match=r"the connection failed: .*without sending complete"):
-        fetched(server.at("/a.json"), keeping(tmp_path))
-    assert kept(tmp_path) == []
+        fetched(server.at("/a.json"), caching(tmp_path))
+    assert files_in(tmp_path) == []
 
 
 def test_redirects(server: Server) -> None:
-    """A redirect is followed; a circle of them is an error that is not tried again."""
+    """A redirect is followed; a cycle is an error without retries."""
     server["/old.json"] = status(302, Location="/a.json")
     server["/a.json"] = content(DATA)
     assert fetched(server.at("/old.json")) == DATA
     server["/circle.json"] = status(302, Location="/circle.json")
-    server.asked.clear()
+    server.requests.clear()
     with pytest.raises(SourceError, match="redirects more than 10 times, perhaps in a circle"):
         fetched(server.at("/circle.json"))
     assert server.downloads() == 11

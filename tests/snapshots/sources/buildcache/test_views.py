@@ -1,4 +1,4 @@
-"""Views: the smaller indexes that a build cache has beside the whole one."""
+"""Views: the smaller indexes of a build cache, next to the complete one."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.snapshots.sources.readings import read_locations
 
 
 def put_view(folder: Path, view: str) -> None:
-    """Write a build cache whose view holds one of its specs."""
+    """Write a build cache whose view has one of its specs."""
     manifest = put_layout_3(folder, text(database(node("compiler-wrapper", WRAPPER))))
     put(manifest.parent / view / manifest.name, manifest.read_bytes())
     put_layout_3(folder, text(small_database()))
@@ -32,8 +32,8 @@ def of_view(view: str, *locations: Any) -> list[Snapshot]:
     return list(read_locations(texts, tags=["mine"], settings=settings, report=Report()))
 
 
-def test_a_view_of_a_build_cache(server: Server, tmp_path: Path) -> None:
-    """It is read instead of the whole index; the revision says which it is of."""
+def test_view(server: Server, tmp_path: Path) -> None:
+    """The view is read instead of the complete index; the revision's source names it."""
     put_view(tmp_path, "tools")
     server.serve_folder(tmp_path)
     for location in (str(tmp_path), server.url, f"{server.url}/"):
@@ -44,8 +44,8 @@ def test_a_view_of_a_build_cache(server: Server, tmp_path: Path) -> None:
         assert mirror_of("index", snapshot.source.location, None) == base
 
 
-def test_a_view_that_is_not_there(server: Server, tmp_path: Path) -> None:
-    """The error names those there are, or says where to look where HTTP lists none."""
+def test_missing_view(server: Server, tmp_path: Path) -> None:
+    """The error lists the views, or says where to look if HTTP lists none."""
     put_view(tmp_path / "cache", "tools")
     with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
         of_view("tool", tmp_path / "cache")
@@ -60,8 +60,8 @@ def test_a_view_that_is_not_there(server: Server, tmp_path: Path) -> None:
         of_view("tool", server.url)
 
 
-def test_what_has_no_views(tmp_path: Path) -> None:
-    """A file and pages have none, and not everything names one."""
+def test_locations_without_views(tmp_path: Path) -> None:
+    """Files, pages and registries have no views, and names of views are validated."""
     file = put(tmp_path / "index.json", text(small_database()))
     with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
         of_view("tools", file)

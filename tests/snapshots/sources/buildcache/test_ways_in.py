@@ -1,4 +1,4 @@
-"""Real indexes say the same through every way in."""
+"""Real indexes have the same contents through every kind of location."""
 
 import json
 from collections.abc import Callable
@@ -37,7 +37,7 @@ READ = (
 )
 """Real indexes, and the versions of the database that they are read in."""
 
-PROVING = ReadSettings(cache_dir=None, workers=2)
+SETTINGS = ReadSettings(cache_dir=None, workers=2)
 """Server and client share a process, whose threads wait for each other: few do more."""
 
 Index = dict[str, Any]
@@ -96,17 +96,17 @@ def as_stack(index: Index, folder: Path, server: Server) -> str:
 
 
 def in_registry(index: Index, _: Path, server: Server) -> str:
-    """Serve a repository of a registry that has an index."""
+    """Serve a repository of a registry with an index."""
     return serve(server, "site/cache", [index_image(index)])
 
 
 def in_registry_by_tags(index: Index, _: Path, server: Server) -> str:
-    """Serve a repository of a registry that has an image a spec."""
+    """Serve a repository of a registry with an image per spec."""
     return serve(server, "site/cache", map(spec_image, documents_of(index).values()))
 
 
 def as_installation(index: Index, folder: Path, _: Server) -> str:
-    """Write the install tree of a Spack that has installed what is in the cache."""
+    """Write the install tree of a Spack that has installed the cached specs."""
     installs = {
         digest: {
             "spec": install["spec"],
@@ -135,18 +135,18 @@ WAYS = (
 
 
 def read_one(location: str) -> Snapshot:
-    """Return the one snapshot at a location, its hashes computed anew."""
+    """Return the only snapshot at a location, with proven hashes."""
     report = Report()
-    (snapshot,) = read_locations([location], tags=["develop"], settings=PROVING, report=report)
+    (snapshot,) = read_locations([location], tags=["develop"], settings=SETTINGS, report=report)
     assert report.warnings == []
     return snapshot
 
 
-def of_every_way(snapshot: Snapshot) -> dict[str, Spec]:
-    """Return all specs with the facts that every way in tells, by their hashes."""
-    told_by_some = {"tarball": None, "size": None, "explicit": None, "installed_at": None}
+def common_facts(snapshot: Snapshot) -> dict[str, Spec]:
+    """Return all specs with the facts of every kind of location, by their hashes."""
+    optional = {"tarball": None, "size": None, "explicit": None, "installed_at": None}
     specs = all_specs(snapshot)
-    return {digest: replace(spec, stacks=(), **told_by_some) for digest, spec in specs.items()}
+    return {digest: replace(spec, stacks=(), **optional) for digest, spec in specs.items()}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def read_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], 
 
 @pytest.mark.parametrize(("name", "version"), READ)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_every_way_in_says_the_same(
+def test_every_kind_of_location(
     way: Way,
     name: str,
     version: int,
@@ -171,10 +171,10 @@ def test_every_way_in_says_the_same(
     tmp_path: Path,
     server: Server,
 ) -> None:
-    """All facts of all specs are those of the file, outside of the cache too, and so is proof."""
+    """All facts of all specs, outside of the cache too, and the proof are those of the file."""
     expected = read_file(name, version)
     snapshot = read_one(way(index_of(name, version), tmp_path, server))
-    assert of_every_way(snapshot) == of_every_way(expected)
+    assert common_facts(snapshot) == common_facts(expected)
     assert set(by_hash(snapshot)) == set(by_hash(expected))
     assert snapshot.proof == expected.proof
     assert expected.proof is not None

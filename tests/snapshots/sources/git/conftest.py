@@ -1,4 +1,4 @@
-"""Fixtures for readers of histories."""
+"""Fixtures of tests that read histories."""
 
 from pathlib import Path
 
@@ -7,20 +7,18 @@ import pytest
 from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.pages import cache_page
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.git.repositories import (
-    Repository,
-)
+from tests.snapshots.sources.git.repositories import Repository
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """Make an empty repository."""
+    """Return an empty repository."""
     return Repository(tmp_path / "repository")
 
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Collect the locations of all pages that are parsed."""
+    """Return a list of the locations of all parsed pages."""
     locations: list[str] = []
 
     def parse_page(data: bytes, location: str, report: Report) -> cache_page.CachePage:

@@ -1,4 +1,4 @@
-"""Small git repositories of cache pages, and what is read from them."""
+"""Small git repositories of cache pages, and the snapshots read from them."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def page(name: str, *labels: str, tag: str | None = "develop") -> bytes:
 
 
 class Repository:
-    """A small repository, with one commit a day unless told otherwise."""
+    """A small repository, by default with one commit per day."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class Repository:
         return done.stdout.decode().strip()
 
     def commit(self, changes: Mapping[str, bytes | None], moment: datetime | None = None) -> str:
-        """Write files, or remove those of None, commit, and return the commit's hash."""
+        """Write files, or remove those with None, commit, and return the commit's hash."""
         self.moment = moment or FIRST + timedelta(days=len(self.hashes))
         for path, data in changes.items():
             file = self.folder / path
@@ -78,19 +78,19 @@ class Repository:
         return self.hashes[-1]
 
     def read(self, history: History | None = None, **options: Any) -> list[Snapshot]:
-        """Read all snapshots that the history has not."""
+        """Read all snapshots that the history does not have."""
         options = {"report": Report(), "settings": ReadSettings(), **options}
         return list(read(str(self.folder), history=history or History(), **options))
 
 
 def read_at(location: str, cache_dir: Path | None = None) -> Iterator[Snapshot]:
-    """Read all snapshots of a repository, whose clone is kept in a folder."""
+    """Read all snapshots of a repository, whose clone is stored in a folder."""
     settings = ReadSettings(cache_dir=cache_dir)
     return read(location, history=History(), settings=settings, report=Report())
 
 
 def history_of(snapshots: Iterable[Snapshot]) -> History:
-    """Return the history of a catalog that published just these snapshots."""
+    """Return the history of a catalog that published these snapshots."""
     lines = []
     for number, snapshot in enumerate(snapshots):
         assert snapshot.taken_at is not None
@@ -116,7 +116,7 @@ def labels(snapshot: Snapshot) -> set[str]:
 
 
 def specs(**packages: Sequence[str] | str) -> set[str]:
-    """Return what ``labels`` returns of pages with these labels."""
+    """Return the result of ``labels`` for pages with these labels."""
     return {
         f"{name} {hash_of(label)}"
         for name, of_name in packages.items()
@@ -125,5 +125,5 @@ def specs(**packages: Sequence[str] | str) -> set[str]:
 
 
 def key(snapshot: Snapshot) -> tuple[str, str | None, str]:
-    """Return what tells snapshots apart."""
+    """Return what identifies a snapshot: tag, commit and digest."""
     return snapshot.tag, snapshot.source.version, snapshot.content.digest

@@ -1,4 +1,4 @@
-"""Of a history in git some commits, tags and folders can be chosen."""
+"""Selected commits, tags and folders of a history in git."""
 
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ from tests.snapshots.sources.git.repositories import (
     ],
 )
 def test_every(repository: Repository, every: str, days: list[str]) -> None:
-    """Of each day or ISO week in UTC the last state of a tag counts, dated by its own commit."""
+    """The last state of a tag in a day or ISO week (UTC) counts, with the time of its commit."""
     moments = (
         "2025-03-03T06:00:00+00:00",
         "2025-03-03T18:00:00+00:00",
@@ -39,53 +39,53 @@ def test_every(repository: Repository, every: str, days: list[str]) -> None:
         repository.commit({ZLIB: page("zlib", str(number))}, moment)
     other = {"_cache/v1.0/zlib/specs.md": page("zlib", "b", tag="v1.0")}
     repository.commit(other, moment + timedelta(hours=1))
-    *found, last = repository.read(every=every)
-    assert [f"{snapshot.taken_at:%d %H}" for snapshot in found] == days
-    assert labels(found[-1]) == specs(zlib="4")
+    *states, last = repository.read(every=every)
+    assert [f"{snapshot.taken_at:%d %H}" for snapshot in states] == days
+    assert labels(states[-1]) == specs(zlib="4")
     assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
 
 
-def test_pages_between_the_chosen_commits_are_not_parsed(
+def test_pages_between_selected_commits_are_not_parsed(
     repository: Repository, parsed: list[str]
 ) -> None:
-    """With one state a week, pages that no such state has are not parsed, be they good or bad."""
+    """Pages of other states are not parsed, whether they are good or bad."""
     for number in range(6):
         repository.commit({ZLIB: page("zlib", str(number)) if number in (0, 5) else b"bad"})
-    (found,) = repository.read(every="week")
-    assert labels(found) == specs(zlib="5")
+    (state,) = repository.read(every="week")
+    assert labels(state) == specs(zlib="5")
     assert len(parsed) == 2  # the first page tells the tag
 
 
 def test_since(repository: Repository, parsed: list[str]) -> None:
-    """Commits before the date are left out, but what they made is in the states after it."""
+    """Commits before the date are left out; their pages are part of later states."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     repository.commit({"_cache/v1.0/zlib/specs.md": page("zlib", "c", tag="v1.0")})
     repository.commit({ZLIB: page("zlib", "d")})
-    (found,) = repository.read(since=FIRST + timedelta(days=2))
-    assert found.tag == "develop"
-    assert labels(found) == specs(zlib="d", hdf5="b")
+    (state,) = repository.read(since=FIRST + timedelta(days=2))
+    assert state.tag == "develop"
+    assert labels(state) == specs(zlib="d", hdf5="b")
     assert "_cache/v1.0" not in " ".join(parsed[2:])
     assert repository.read(since=FIRST + timedelta(days=3)) == []
 
 
-def test_tags_choose(repository: Repository, parsed: list[str]) -> None:
-    """Only tags that a name or glob fits are read; of another tag's folder only one page is."""
+def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
+    """Only matching tags are read; of other folders a single page is parsed."""
     for tag in ("develop", "develop-2025-03-02", "v1.0"):
         for name in "abc":
             path = f"_cache/{tag}/{name}/specs.md"
             repository.commit({path: page(name, f"{tag} {name}", tag=tag)})
-    found = repository.read(tags=["develop-*", "v?.0"])
-    assert [snapshot.tag for snapshot in found] == ["develop-2025-03-02"] * 3 + ["v1.0"] * 3
+    states = repository.read(tags=["develop-*", "v?.0"])
+    assert [snapshot.tag for snapshot in states] == ["develop-2025-03-02"] * 3 + ["v1.0"] * 3
     assert [place.partition(":")[2] for place in parsed if "develop/" in place] == [
         "_cache/develop/a/specs.md"
     ]
 
 
-def test_a_tag_can_be_given_to_pages_that_state_none(repository: Repository) -> None:
-    """A single name is the tag of pages that state none; without it they are an error."""
+def test_tag_for_pages_without_tag(repository: Repository) -> None:
+    """A single name is the tag of pages without one; without it they are an error."""
     commit = repository.commit({"_cache/zlib.md": page("zlib", "a", tag=None)})
-    (found,) = repository.read(tags=["develop"])
-    assert found.tag == "develop"
+    (state,) = repository.read(tags=["develop"])
+    assert state.tag == "develop"
     with pytest.raises(TagNeeded) as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:_cache/zlib.md"
@@ -101,43 +101,43 @@ def test_a_tag_can_be_given_to_pages_that_state_none(repository: Repository) -> 
         ("site/cache", "site/cache/develop/zlib/specs.md"),
     ],
 )
-def test_the_folder_of_pages(repository: Repository, path: str, file: str) -> None:
-    """The pages may lie below any folder; its path belongs to the tags that paths state."""
+def test_folder_of_pages(repository: Repository, path: str, file: str) -> None:
+    """Pages may be below any folder; tags in paths are relative to it."""
     repository.commit({file: page("zlib", "a", tag=None)})
     repository.commit({file: page("zlib", "b", tag=None)})
-    found = repository.read(path=path)
-    assert [(snapshot.tag, labels(snapshot)) for snapshot in found] == [
+    states = repository.read(path=path)
+    assert [(snapshot.tag, labels(snapshot)) for snapshot in states] == [
         ("develop", specs(zlib="a")),
         ("develop", specs(zlib="b")),
     ]
-    assert repository.read(history_of(found), path=path) == []
+    assert repository.read(history_of(states), path=path) == []
 
 
-def test_a_tag_spread_over_folders_is_one(repository: Repository) -> None:
-    """Pages of one tag in several folders, even of one package, make one state."""
+def test_tag_in_several_folders(repository: Repository) -> None:
+    """Pages of one tag in several folders, even of one package, are one state."""
     repository.commit({"_cache/x86/zlib/specs.md": page("zlib", "a")})
     repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "b")})
     repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "c")})
-    found = repository.read()
-    assert list(map(labels, found)) == [
+    states = repository.read()
+    assert list(map(labels, states)) == [
         specs(zlib="a"),
         specs(zlib=["a", "b"]),
         specs(zlib=["a", "c"]),
     ]
-    assert list(map(key, repository.read(history_of(found[:2])))) == [key(found[2])]
+    assert list(map(key, repository.read(history_of(states[:2])))) == [key(states[2])]
 
 
-def test_a_folder_may_hold_another_tag_later(repository: Repository) -> None:
-    """Where a folder is not named for its tag, each page counts for the tag that it states."""
+def test_folder_with_another_tag_later(repository: Repository) -> None:
+    """In a folder not named by its tag, each page counts for the tag that it states."""
     for tag in ("develop-1", "develop-2"):
         repository.commit({"_cache/latest/zlib/specs.md": page("zlib", tag, tag=tag)})
-    (found,) = repository.read(tags=["develop-2"])
-    assert (found.tag, labels(found)) == ("develop-2", specs(zlib="develop-2"))
+    (state,) = repository.read(tags=["develop-2"])
+    assert (state.tag, labels(state)) == ("develop-2", specs(zlib="develop-2"))
 
 
 @pytest.mark.parametrize("changed", ["develop/zlib", "more/hdf5"])
-def test_pages_of_a_tag_are_found_in_other_folders(repository: Repository, changed: str) -> None:
-    """A state that begins late has the pages of all folders, whichever of them changed."""
+def test_late_state_has_pages_of_all_folders(repository: Repository, changed: str) -> None:
+    """The first selected state has the pages of all folders, whichever of them changed."""
     repository.commit(
         {
             "_cache/develop/zlib/specs.md": page("zlib", "a"),
@@ -147,6 +147,6 @@ def test_pages_of_a_tag_are_found_in_other_folders(repository: Repository, chang
     )
     name = changed.partition("/")[2]
     repository.commit({f"_cache/{changed}/specs.md": page(name, "new")})
-    (found,) = repository.read(since=FIRST + timedelta(days=1))
-    assert found.tag == "develop"
-    assert labels(found) == specs(**{"zlib": "a", "hdf5": "c", name: "new"})
+    (state,) = repository.read(since=FIRST + timedelta(days=1))
+    assert state.tag == "develop"
+    assert labels(state) == specs(**{"zlib": "a", "hdf5": "c", name: "new"})

@@ -1,4 +1,4 @@
-"""Git's own program, which may be missing, hang, end too early or say nothing."""
+"""The git program may be missing, slow, or fail."""
 
 import os
 import socket
@@ -24,15 +24,15 @@ BLOB = "a" * 40
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Repository:
-    """Return where a command runs."""
+def location(tmp_path: Path) -> Repository:
+    """Return the repository in which commands run."""
     folder = tmp_path / "own"
     folder.mkdir()
     return Repository(folder, "pages")
 
 
 def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: int = 0o755) -> None:
-    """Let a script stand in for git."""
+    """Replace git by a script."""
     script = folder / "bin" / "git"
     script.parent.mkdir()
     script.write_text("\n".join(("#!/bin/sh", *lines, "")))
@@ -40,30 +40,28 @@ def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: in
     monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
 
 
-def test_git_that_takes_too_long(
-    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is ended, and the error says how long it was waited for."""
+def test_slow_git(location: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is killed, and the error states the timeout."""
     program(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid", "exec sleep 60")
     with pytest.raises(SourceError, match=r"git took longer than 0\.2 s"):
-        run(place, "fetch", network=Network(("https",), 0.2))
+        run(location, "fetch", network=Network(("https",), 0.2))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_git_that_cannot_be_started(
-    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_git_cannot_be_started(
+    location: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system's reason is told, be it run to its end or read from."""
+    """The system's reason is in the error, for commands and for streams."""
     program(tmp_path, monkeypatch, "exit 0", mode=0o644)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(SourceError, match="pages: git cannot be started: Permission denied"):
-        run(place, "version")
-    with pytest.raises(SourceError, match="Permission denied"), Stream(place, "version"):
+        run(location, "version")
+    with pytest.raises(SourceError, match="Permission denied"), Stream(location, "version"):
         pass
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SourceError, match="git is needed to read it, and is not installed"):
-        Blobs(place)
+        Blobs(location)
 
 
 @pytest.mark.parametrize(
@@ -77,18 +75,18 @@ def test_git_that_cannot_be_started(
         ),
     ],
 )
-def test_git_that_fails(
-    place: Repository,
+def test_git_fails(
+    location: Repository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     lines: tuple[str, ...],
     reason: str,
 ) -> None:
-    """The gravest of its words are the reason."""
+    """The most severe message of git is the reason."""
     program(tmp_path, monkeypatch, *lines)
     with pytest.raises(SourceError, match=reason):
-        run(place, "rev-list")
-    with Stream(place, "diff-tree", data=b"") as stream:
+        run(location, "rev-list")
+    with Stream(location, "diff-tree", data=b"") as stream:
         assert stream.output.read() == b""
         with pytest.raises(SourceError, match=reason):
             stream.check()
@@ -104,20 +102,20 @@ def test_git_that_fails(
     ],
     ids=["nothing", "half a blob", "a blob without its end", "another line"],
 )
-def test_blobs_that_end_too_early(
-    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+def test_truncated_blobs(
+    location: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
-    """No half page is read; what git says is the reason, also for whoever asks after that."""
+    """No partial page is read; git's message is the reason, for later reads too."""
     program(tmp_path, monkeypatch, answer)
-    with closing(Blobs(place)) as blobs:
+    with closing(Blobs(location)) as blobs:
         for _ in range(3):
             with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
                 blobs.read(BLOB, "page.md")
             assert not isinstance(caught.value, BadBlob)
 
 
-def test_a_commit_without_a_usable_date(repository: Made) -> None:
-    """A year that no calendar here has is named, with the commit."""
+def test_invalid_date_of_a_commit(repository: Made) -> None:
+    """A year that no calendar supports is an error that names the commit."""
     repository.commit({ZLIB: page("zlib", "a")})
     tree = repository.git("rev-parse", "HEAD^{tree}")
     who = "a <a@b.org> 99999999999999 +0000"
@@ -129,11 +127,11 @@ def test_a_commit_without_a_usable_date(repository: Made) -> None:
         repository.read()
 
 
-# -- repositories are looked through for pipes and devices, wherever git would open a file
+# -- pipes and devices
 
 
-def test_sockets_and_links_pass(tmp_path: Path) -> None:
-    """To open a socket fails at once, a link back does not loop, and one may lead nowhere."""
+def test_sockets_and_links(tmp_path: Path) -> None:
+    """Sockets fail at once, cyclic links do not loop, and broken links are ignored."""
     (tmp_path / "objects").mkdir()
     (tmp_path / "back").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "packed-refs").symlink_to("nowhere")

@@ -1,4 +1,4 @@
-"""A repository is read without running what it names, and without growing beyond bounds."""
+"""A repository is read without running commands that it names, and within limits."""
 
 import subprocess
 import zlib
@@ -92,7 +92,7 @@ SETTINGS: dict[str, Mapping[str, str]] = {
 
 
 class Trap:
-    """A repository that names a command wherever it can; the command leaves a marker."""
+    """A repository that names a command in its settings; the command creates a marker."""
 
     def __init__(self, folder: Path, template: Path) -> None:
         self.folder = folder / "trap"
@@ -110,7 +110,7 @@ class Trap:
         (self.folder / ".git/config.worktree").write_text(self.included.read_text())
 
     def set(self, settings: Mapping[str, str]) -> None:
-        """Write settings into the repository's own configuration."""
+        """Write settings into the configuration of the repository."""
         places = {
             "command": self.command,
             "hooks": self.hooks,
@@ -127,19 +127,19 @@ class Trap:
         (self.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
     def is_sprung(self) -> bool:
-        """Tell whether the command ran."""
+        """Return whether the command ran."""
         return self.marker.exists()
 
 
 def git(folder: Path, *command: str) -> str:
-    """Run git in a folder as its users do, and return what it prints, whether it fails or not."""
+    """Run git in a folder as users do, and return its output, even if it fails."""
     done = subprocess.run(["git", *command], cwd=folder, capture_output=True, check=False)
     return done.stdout.decode()
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a repository of two pages, with attributes that name filters."""
+    """Return a repository of two pages, with attributes that name filters."""
     repository = Repository(tmp_path_factory.mktemp("template") / "repository")
     repository.commit({ZLIB: page("zlib", "a"), ".gitattributes": ATTRIBUTES})
     repository.commit({HDF5: page("hdf5", "b")})
@@ -148,7 +148,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trap(tmp_path: Path, template: Path) -> Trap:
-    """Make a repository without a trap in it yet."""
+    """Return a repository without a trap yet."""
     return Trap(tmp_path, template)
 
 
@@ -156,29 +156,27 @@ def trap(tmp_path: Path, template: Path) -> Trap:
 @pytest.mark.parametrize(
     "way", [way for way, named in SETTINGS.items() if PROMISOR.items() <= named.items()]
 )
-def test_nothing_that_a_repository_names_is_run(
+def test_no_command_of_a_repository_runs(
     trap: Trap, tmp_path: Path, way: str, is_url: bool
 ) -> None:
-    """Wherever its configuration says that missing objects come from, no command runs."""
+    """No command runs, wherever the configuration has missing objects fetched from."""
     trap.set(SETTINGS[way])
     trap.lose(HDF5)
     location = trap.folder.as_uri() if is_url else str(trap.folder)
-    found = read_at(location, tmp_path)
+    states = read_at(location, tmp_path)
     with pytest.raises(CachelogError):
-        list(found)
+        list(states)
     assert not trap.is_sprung()
 
 
 @pytest.mark.parametrize("is_url", [False, True], ids=["folder", "url"])
-def test_settings_of_a_repository_do_not_keep_it_from_being_read(
-    trap: Trap, tmp_path: Path, is_url: bool
-) -> None:
-    """With all traps at once, a repository that lacks nothing is read, and no command runs."""
+def test_repository_with_all_traps(trap: Trap, tmp_path: Path, is_url: bool) -> None:
+    """A repository without missing objects is read, and no command runs."""
     for settings in SETTINGS.values():
         if not (is_url and PROMISOR.items() <= settings.items()):
             trap.set(settings)
-    found = list(read_at(trap.folder.as_uri() if is_url else str(trap.folder), tmp_path))
-    assert [labels(made) for made in found] == [specs(zlib="a"), specs(zlib="a", hdf5="b")]
+    states = list(read_at(trap.folder.as_uri() if is_url else str(trap.folder), tmp_path))
+    assert [labels(made) for made in states] == [specs(zlib="a"), specs(zlib="a", hdf5="b")]
     assert not trap.is_sprung()
 
 
@@ -192,8 +190,8 @@ def test_settings_of_a_repository_do_not_keep_it_from_being_read(
         ("filters", ("checkout", "HEAD", "--", ".")),
     ],
 )
-def test_the_traps_work(trap: Trap, way: str, command: tuple[str, ...]) -> None:
-    """Git itself, run in such a repository, runs the command: the tests above can fail."""
+def test_traps_work(trap: Trap, way: str, command: tuple[str, ...]) -> None:
+    """Git itself runs the command in such a repository, so the tests above can fail."""
     trap.set(SETTINGS[way])
     (trap.folder / ZLIB).unlink()
     if "cat-file" in command:
@@ -215,17 +213,17 @@ def test_the_traps_work(trap: Trap, way: str, command: tuple[str, ...]) -> None:
         "--upload-pack={command}",
     ],
 )
-def test_urls_that_name_commands(trap: Trap, tmp_path: Path, url: str) -> None:
-    """A URL that git or ssh would take for a command is refused."""
+def test_urls_with_commands(trap: Trap, tmp_path: Path, url: str) -> None:
+    """URLs that git or ssh would interpret as commands are refused."""
     location = url.format(command=trap.command)
-    found = read_at(location, tmp_path)
+    states = read_at(location, tmp_path)
     with pytest.raises(CachelogError):
-        list(found)
+        list(states)
     assert not trap.is_sprung()
 
 
-def test_worktrees_and_shallow_clones_are_read(repository: Repository, tmp_path: Path) -> None:
-    """What belongs to a repository in other places is found: objects, and where history ends."""
+def test_worktrees_and_shallow_clones(repository: Repository, tmp_path: Path) -> None:
+    """Objects in other folders, and the end of a shallow history, are found."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b")})
     repository.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "HEAD~1")
@@ -234,29 +232,25 @@ def test_worktrees_and_shallow_clones_are_read(repository: Repository, tmp_path:
     )
     for folder, expected in ("tree", specs(zlib="a")), ("shallow", specs(zlib="b")):
         location = str(tmp_path / folder)
-        (found,) = read_at(location)
-        assert labels(found) == expected
+        (state,) = read_at(location)
+        assert labels(state) == expected
 
 
-def test_a_large_page_is_refused_by_its_size(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A page is asked how large it is before it is read; --skip-bad leaves it out."""
+def test_large_page(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of a page is checked before it is read; --skip-bad leaves it out."""
     monkeypatch.setattr(commands, "MAX_PAGE_BYTES", 1000)
     commit = repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b") + b"\n" * 1000})
     with pytest.raises(SourceError, match="holds more than 1,000 bytes") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:{HDF5}"
     report = Report(skip_bad=True)
-    (found,) = repository.read(report=report)
-    assert labels(found) == specs(zlib="a")
+    (state,) = repository.read(report=report)
+    assert labels(state) == specs(zlib="a")
     assert [error.location for error in report.skipped] == [caught.value.location]
 
 
-def test_a_bomb_of_trees_is_refused(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten trees that each hold the next ten times name ten thousand million paths."""
+def test_bomb_of_trees(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten levels of trees with ten entries each have ten thousand million paths."""
     monkeypatch.setattr(commands, "MAX_MEMORY", 64 << 20)
     repository.commit({ZLIB: page("zlib", "a")})
     inner = repository.git("rev-parse", f"HEAD:{ZLIB}")
@@ -271,10 +265,8 @@ def test_a_bomb_of_trees_is_refused(
         repository.read()
 
 
-def test_commits_that_change_too_many_paths(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What git itself can still hold is bounded as well, in one commit and in all."""
+def test_many_changed_paths(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changed paths are limited per commit and in total."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b"), HDF5: page("hdf5", "b")})
     monkeypatch.setattr(commands, "MAX_CHANGES_IN_ALL", 2)
@@ -301,16 +293,16 @@ def _written_commit(repository: Repository, entries: bytes) -> None:
 
 
 def lend(repository: Repository, *folders: Path | str) -> None:
-    """Let a repository borrow objects from other folders."""
+    """Let a repository use objects of other folders."""
     lines = "".join(f"{folder}\n" for folder in folders)
     (repository.folder / ".git/objects/info").mkdir(exist_ok=True)
     (repository.folder / ".git/objects/info/alternates").write_text(f"# a remark\n{lines}")
 
 
-def test_folders_that_objects_are_borrowed_from(
+def test_alternates(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They may hold anything but objects, and their number is bounded."""
+    """They may contain other files, and their number is limited."""
     monkeypatch.setattr(commands, "_MAX_ALTERNATES", 4)
     repository.commit({ZLIB: page("zlib", "a")})
     (tmp_path / "lender0").mkdir()
@@ -333,8 +325,8 @@ def test_folders_that_objects_are_borrowed_from(
         ("../in quotes\n/ab/cdef", "pipe"),
     ],
 )
-def test_pipes_and_devices_do_not_stop_git(repository: Repository, path: str, kind: str) -> None:
-    """Nothing is opened that nobody writes to, or that never ends; the error names it."""
+def test_pipes_and_devices(repository: Repository, path: str, kind: str) -> None:
+    """Pipes and devices are not opened, and the error names them."""
     repository.commit({ZLIB: page("zlib", "a")})
     in_quotes = f'"{repository.folder}/../in\\040quotes\\n"'
     lend(repository, repository.folder / "../other", "/nowhere", in_quotes, "a\0b", "../objects")
@@ -351,10 +343,10 @@ def test_pipes_and_devices_do_not_stop_git(repository: Repository, path: str, ki
         list(read_at(str(repository.folder)))
 
 
-def test_settings_that_never_end(
+def test_pipe_in_settings(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipe may stand anywhere that settings include; git is not waited for then."""
+    """Settings may include a pipe anywhere; git has a timeout."""
     repository.commit({ZLIB: page("zlib", "a")})
     mkfifo(tmp_path / "pipe")
     repository.git("config", "include.path", str(tmp_path / "pipe"))

@@ -1,4 +1,4 @@
-"""A repository at a URL is read where the URL leads, as far as an import may go there."""
+"""A repository at a URL is read at the end of its redirects, within the limits of an import."""
 
 import os
 import socket
@@ -25,14 +25,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.git.repositories import (
-    ZLIB,
-    Repository,
-    labels,
-    page,
-    read_at,
-    specs,
-)
+from tests.snapshots.sources.git.repositories import ZLIB, Repository, labels, page, read_at, specs
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
@@ -53,7 +46,7 @@ def served(server: Server, repository: Repository, tmp_path: Path) -> str:
 
 @pytest.fixture
 def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the server's own address count as public."""
+    """Treat the server's own address as public."""
     special = kind_of
     monkeypatch.setattr(
         boundary, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
@@ -62,43 +55,43 @@ def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("as_if_public")
 @pytest.mark.parametrize("host", ["127.0.0.2", "169.254.169.254", "10.0.0.1", "[::1]"])
-def test_a_redirect_to_a_special_address(
+def test_redirect_to_a_special_address(
     server: Server, served: str, tmp_path: Path, host: str
 ) -> None:
-    """It is refused before anything is asked there, by cachelog and by git."""
+    """It is refused by cachelog and by git before a request is sent."""
     assert served
     server[f"/old{REFS}"] = status(302, Location=f"http://{host}:{urlsplit(server.url).port}{REFS}")
     with pytest.raises(SourceError, match="only an import that begins there") as caught:
         list(read_at(server.at("/old"), tmp_path))
     assert caught.value.location == server.at("/old")
-    assert server.asked == [f"GET /old{REFS}"]
+    assert server.requests == [f"GET /old{REFS}"]
 
 
 @pytest.mark.parametrize("path", ["/HEAD", "/objects"])
 def test_git_follows_no_redirect(server: Server, served: str, tmp_path: Path, path: str) -> None:
-    """Once it is there: a server may lead it elsewhere with any later answer as well."""
+    """A server could redirect any later request as well."""
     with serving() as elsewhere:
-        for asked in list(server.replies):
-            if asked.startswith(f"/pages.git{path}"):
-                server[asked] = status(302, Location=elsewhere.at(asked))
+        for url in list(server.replies):
+            if url.startswith(f"/pages.git{path}"):
+                server[url] = status(302, Location=elsewhere.at(url))
         with pytest.raises(SourceError, match="git says: "):
             list(read_at(served, tmp_path))
-        assert elsewhere.asked == []
+        assert elsewhere.requests == []
 
 
 def test_no_objects_are_fetched_from_alternates(
     server: Server, served: str, tmp_path: Path
 ) -> None:
-    """A repository of files can name others that have its objects; git asks none of them."""
+    """A repository can name others that have its objects; git does not request them."""
     with serving() as elsewhere:
-        for asked in list(server.replies):
-            if "/objects/" in asked:
-                elsewhere[asked] = server.replies.pop(asked)
+        for path in list(server.replies):
+            if "/objects/" in path:
+                elsewhere[path] = server.replies.pop(path)
         alternates = content(f"{elsewhere.at('/pages.git/objects')}\n".encode())
         server["/pages.git/objects/info/http-alternates"] = alternates
         with pytest.raises(SourceError, match="git says: "):
             list(read_at(served, tmp_path))
-        assert elsewhere.asked == []
+        assert elsewhere.requests == []
 
 
 @pytest.mark.parametrize(
@@ -108,18 +101,18 @@ def test_no_objects_are_fetched_from_alternates(
         ("/login?to=old", "redirects to .*/login, which is not a rep"),
     ],
 )
-def test_a_redirect_to_no_repository(
+def test_redirect_to_no_repository(
     server: Server, tmp_path: Path, target: str, reason: str
 ) -> None:
-    """A circle and a page to log in on are named."""
+    """Cyclic redirects and login pages are named in the error."""
     server[f"/old{REFS}"] = status(302, Location=server.at(target))
     server["/login?to=old"] = content(b"<html>")
     with pytest.raises(SourceError, match=reason):
         list(read_at(server.at("/old"), tmp_path))
 
 
-def test_an_answer_has_a_deadline(server: Server, tmp_path: Path) -> None:
-    """A server that says nothing does not keep an import waiting."""
+def test_deadline(server: Server, tmp_path: Path) -> None:
+    """A silent server does not block an import."""
     server[f"/old{REFS}"] = silence(server)
     settings = ReadSettings(cache_dir=tmp_path, deadline=0.3)
     opened = open_repository(server.at("/old"), settings)
@@ -127,30 +120,30 @@ def test_an_answer_has_a_deadline(server: Server, tmp_path: Path) -> None:
         pass
 
 
-def test_git_connects_to_the_address_that_was_checked(
+def test_git_connects_to_the_checked_address(
     server: Server, served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not ask again where a name leads, which may be another place by then."""
+    """Git does not resolve the name again, which could lead to another address."""
     port = urlsplit(server.url).port
     resolve = socket.getaddrinfo
 
     def getaddrinfo(host: str, *options: object, **more: object) -> object:
-        known = "127.0.0.1" if host == "pages.example" else host
-        return resolve(known, *options, **more)  # type: ignore[arg-type]
+        address = "127.0.0.1" if host == "pages.example" else host
+        return resolve(address, *options, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     assert served
-    (found,) = read_at(f"http://pages.example:{port}/pages.git", tmp_path)
-    assert labels(found) == specs(zlib="a")
+    (state,) = read_at(f"http://pages.example:{port}/pages.git", tmp_path)
+    assert labels(state) == specs(zlib="a")
 
 
-def _found(*found: str) -> list[tuple[object, ...]]:
-    """Return addresses as the system's resolver does."""
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in found]
+def _resolved(*addresses: str) -> list[tuple[object, ...]]:
+    """Return addresses in the form of the system's resolver."""
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in addresses]
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    """Let every request be redirected to a URL, and nothing go over the net."""
+def redirect_requests(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """Redirect every request to a URL, without network access."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         is_there = str(request.url) == end
@@ -163,9 +156,9 @@ def answering(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
 
 
 def test_no_redirect_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused: everybody on the way could change the answer."""
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34"))
-    answering(monkeypatch, f"http://a.example/x{REFS}")
+    """Plain HTTP could be changed by others, so the redirect is refused."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: _resolved("93.184.216.34"))
+    redirect_requests(monkeypatch, f"http://a.example/x{REFS}")
     with pytest.raises(SourceError, match="which everybody on the way can change"):
         destination("https://a.example/x", "https://a.example/x", ReadSettings())
 
@@ -177,14 +170,14 @@ def test_no_redirect_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None
         ("https://b.example/new", "https://b.example/new"),
     ],
 )
-def test_a_login_goes_to_its_own_host_alone(
+def test_login_is_sent_to_its_host_only(
     monkeypatch: pytest.MonkeyPatch, end: str, expected: str
 ) -> None:
-    """Where a redirect leads to another, git is not given it; no setting holds it."""
+    """After a redirect to another host, git does not get the login; no setting contains it."""
     monkeypatch.setattr(
-        socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34", "2606:2800:220::1")
+        socket, "getaddrinfo", lambda *_, **__: _resolved("93.184.216.34", "2606:2800:220::1")
     )
-    answering(monkeypatch, f"{end}{REFS}")
+    redirect_requests(monkeypatch, f"{end}{REFS}")
     url, config = destination(
         "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
     )
@@ -197,18 +190,18 @@ def test_a_login_goes_to_its_own_host_alone(
     }
 
 
-# -- a repository is fetched over git's own protocol on HTTP, and from nowhere else
+# -- git's own protocol over HTTP
 
 
 class Repositories(dict[str, Reply]):
-    """Replies for the repositories in a folder, by git's own program for servers."""
+    """Replies for the repositories in a folder, from git's own CGI program."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder
 
     def get(self, path: str, _: Any = None) -> Reply:
-        """Return the reply for a path, whose query does not count."""
+        """Return the reply for a path, without its query."""
         return super().get(path.partition("?")[0], self._answer)
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -245,25 +238,25 @@ def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
 
 
 @pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
-def test_a_repository_is_fetched(backend: Server, tmp_path: Path, path: str) -> None:
-    """Where it is, and where it has moved to; the next time only what is new."""
+def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
+    """A repository is fetched from its URL or after a redirect; later only new objects are."""
     place = backend.at("/pages.git/info/refs?service=git-upload-pack")
     backend["/old/info/refs"] = status(307, Location=place)
-    found = list(read_at(backend.at(path), tmp_path / "cache"))
-    assert [labels(state) for state in found] == [specs(zlib="a"), specs(zlib="b")]
-    assert {state.source.location for state in found} == {backend.at(path)}
-    assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.asked)
-    assert sum(line.startswith("GET /old") for line in backend.asked) == (path == "/old")
+    states = list(read_at(backend.at(path), tmp_path / "cache"))
+    assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
+    assert {state.source.location for state in states} == {backend.at(path)}
+    assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.requests)
+    assert sum(line.startswith("GET /old") for line in backend.requests) == (path == "/old")
     again = list(read_at(backend.at(path), tmp_path / "cache"))
-    assert [state.content.digest for state in again] == [state.content.digest for state in found]
+    assert [state.content.digest for state in again] == [state.content.digest for state in states]
 
 
-def test_git_itself_is_led_nowhere(backend: Server, tmp_path: Path) -> None:
-    """A redirect of a later request is followed by nobody."""
+def test_later_redirects_are_not_followed(backend: Server, tmp_path: Path) -> None:
+    """A redirect of a later request is not followed."""
     path = "/pages.git/git-upload-pack"
     with serving() as elsewhere:
         backend[path] = status(307, Location=elsewhere.at(path))
         with pytest.raises(SourceError, match="git says: "):
             list(read_at(backend.at("/pages.git"), tmp_path / "cache"))
-        assert elsewhere.asked == []
-    assert f"POST {path}" in backend.asked
+        assert elsewhere.requests == []
+    assert f"POST {path}" in backend.requests

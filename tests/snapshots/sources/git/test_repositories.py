@@ -1,4 +1,4 @@
-"""Repositories are found, cloned and read whatever their form; what is none is refused."""
+"""Repositories of every form are found, cloned and read; other locations are refused."""
 
 import subprocess
 from pathlib import Path
@@ -20,10 +20,8 @@ from tests.snapshots.sources.git.repositories import (
 )
 
 
-def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
-    repository: Repository, tmp_path: Path
-) -> None:
-    """The first run clones HEAD, the next fetches what is new, even after a rewrite."""
+def test_clones_are_updated(repository: Repository, tmp_path: Path) -> None:
+    """The first run clones HEAD, the next one fetches new commits, even after a rewrite."""
     repository.commit({ZLIB: page("zlib", "a")})
     url = repository.folder.as_uri()
     (first,) = repository.read()
@@ -31,16 +29,16 @@ def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
     assert (key(cloned), cloned.source.location) == (key(first), url)
     repository.git("commit", "--quiet", "--amend", "--message", "Other words")
     repository.commit({ZLIB: page("zlib", "b")})
-    found = read_at(url, tmp_path)
-    assert list(map(labels, found)) == [specs(zlib="a"), specs(zlib="b")]
+    states = read_at(url, tmp_path)
+    assert list(map(labels, states)) == [specs(zlib="a"), specs(zlib="b")]
     assert len(list((tmp_path / "clones").iterdir())) == 1
 
 
 @pytest.mark.parametrize("form", ["own", "bare", "worktree"])
-def test_a_repository_of_another_user(
+def test_repository_of_another_user(
     repository: Repository, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is mounted, say: git itself takes it for unsafe, and no user's settings say else."""
+    """Git itself treats it as unsafe; no setting of the user changes that."""
     repository.commit({ZLIB: page("zlib", "a")})
     folder = repository.folder if form == "own" else tmp_path / form
     if form == "bare":
@@ -51,25 +49,25 @@ def test_a_repository_of_another_user(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     refused = ["git", "-C", str(folder), "rev-parse", "HEAD"]
     assert b"dubious ownership" in subprocess.run(refused, capture_output=True).stderr
-    (found,) = read_at(str(folder))
-    assert labels(found) == specs(zlib="a")
+    (state,) = read_at(str(folder))
+    assert labels(state) == specs(zlib="a")
 
 
 def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
-    """A bare repository, and one that names objects by sha256, are read like any other."""
+    """Bare repositories, and those with sha256 object names, are read like others."""
     repository = Repository(tmp_path / "long", "--object-format=sha256")
     repository.commit({ZLIB: page("zlib", "a")})
     bare = tmp_path / "bare.git"
     repository.git("clone", "--quiet", "--bare", ".", str(bare))
-    (found,) = read_at(str(bare))
-    assert found.source.version == repository.hashes[0]
-    assert labels(found) == specs(zlib="a")
+    (state,) = read_at(str(bare))
+    assert state.source.version == repository.hashes[0]
+    assert labels(state) == specs(zlib="a")
 
 
-def test_the_variables_of_a_hook_do_not_lead_astray(
+def test_variables_of_a_hook_are_ignored(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run from a hook of one repository, another one can be read."""
+    """In a hook of one repository, another one can be read."""
     repository.commit({ZLIB: page("zlib", "a")})
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", "index")
@@ -85,10 +83,10 @@ def test_the_variables_of_a_hook_do_not_lead_astray(
     ],
     ids=["missing page", "damaged page", "missing tree"],
 )
-def test_a_damaged_repository(
+def test_damaged_repository(
     repository: Repository, name: str, is_missing: bool, reason: str
 ) -> None:
-    """No half state is read; a missing page is named with its commit, else git's words are."""
+    """A missing page is named with its commit; for other damage git's message is shown."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b")})
     oid = repository.git("rev-parse", name)
@@ -114,10 +112,10 @@ def test_a_damaged_repository(
         ({"every": "hour"}, InvalidArgument, "'hour' is not one of commit, day, week"),
     ],
 )
-def test_options_that_cannot_be_used(
+def test_invalid_options(
     repository: Repository, options: dict[str, Any], kind: type[CachelogError], reason: str
 ) -> None:
-    """An option that fits nothing in the repository is refused with the reason."""
+    """An option without a match in the repository is refused with the reason."""
     repository.commit({ZLIB: page("zlib", "a"), "texts/a.txt": b"a"})
     with pytest.raises(kind, match=reason):
         repository.read(**options)
@@ -145,10 +143,10 @@ def test_options_that_cannot_be_used(
         ("~nobody-of-that-name/pages", SourceError, "cannot be read"),
     ],
 )
-def test_what_is_no_repository(
+def test_invalid_locations(
     tmp_path: Path, location: str, kind: type[CachelogError], reason: str
 ) -> None:
-    """A location without a repository that can be read is an error that says why."""
+    """A location without a readable repository is an error with the reason."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     Repository(tmp_path / "empty")
@@ -167,10 +165,10 @@ def test_what_is_no_repository(
         ("git://me:secret@host.example/pages", "git://host.example/pages"),
     ],
 )
-def test_what_is_shown_of_urls(
+def test_shown_urls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, shown: str
 ) -> None:
-    """The user of ssh is part of the place, a password never is."""
+    """The user of ssh is part of the location, a password is not."""
     monkeypatch.setenv("GIT_SSH_COMMAND", "echo secret >&2; false")
     monkeypatch.setenv("GIT_PROXY_COMMAND", "false")
     opened = open_repository(location, ReadSettings(cache_dir=tmp_path))
@@ -188,8 +186,8 @@ def test_what_is_shown_of_urls(
         (True, r"clones: .*/clones.*: (File exists|Not a dir)"),
     ],
 )
-def test_where_clones_cannot_be_kept(tmp_path: Path, has_folder: bool, reason: str) -> None:
-    """A URL needs a folder for its clone; nothing is fetched without one."""
+def test_folder_of_clones(tmp_path: Path, has_folder: bool, reason: str) -> None:
+    """A URL needs a folder for its clone; without one nothing is fetched."""
     (tmp_path / "clones").write_bytes(b"")
     settings = ReadSettings(cache_dir=tmp_path if has_folder else None)
     opened = open_repository("https://example.org/pages.git", settings)

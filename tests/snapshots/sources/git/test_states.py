@@ -1,10 +1,11 @@
-"""Histories of cache pages are read from git, commit by commit."""
+"""Histories of cache pages in git, commit by commit."""
 
 import os
 import random
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from weakref import WeakSet, ref
 
@@ -33,9 +34,9 @@ from tests.snapshots.sources.readings import read_pages
 
 
 def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) -> None:
-    """A snapshot has the whole state after its commit, the committer's time and the commit.
+    """A snapshot has the entire state of its commit, the committer's time and the commit.
 
-    A page with the same specs in another order changes nothing.
+    A page with the same specs in another order is no change.
     """
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({HDF5: page("hdf5", "b", "c"), "README.md": b"# Pages"})
@@ -44,52 +45,52 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
     repository.commit({HDF5: page("hdf5", "c", "b")})
     steps: list[tuple[int, int | None]] = []
     report = Report(progress=lambda _task, done, total: steps.append((done, total)))
-    found = repository.read(report=report)
+    states = repository.read(report=report)
     assert steps == [(done, 4) for done in range(5)]
-    assert [labels(snapshot) for snapshot in found] == [
+    assert [labels(snapshot) for snapshot in states] == [
         specs(zlib="a"),
         specs(zlib="a", hdf5=["b", "c"]),
         specs(zlib="d", hdf5=["b", "c"]),
     ]
-    assert [snapshot.tag for snapshot in found] == ["develop"] * 3
-    assert [snapshot.source.version for snapshot in found] == [
+    assert [snapshot.tag for snapshot in states] == ["develop"] * 3
+    assert [snapshot.source.version for snapshot in states] == [
         repository.hashes[number] for number in (0, 1, 3)
     ]
-    assert [snapshot.taken_at for snapshot in found] == [
+    assert [snapshot.taken_at for snapshot in states] == [
         FIRST + timedelta(days=number) for number in (0, 1, 3)
     ]
-    source = found[0].source
+    source = states[0].source
     assert (source.kind, source.location) == ("git", str(repository.folder))
     assert source.importer.startswith("cachelog ")
 
 
 @pytest.mark.parametrize("max_bytes", [git_pages.MAX_PAGE_BYTES, 0])
-def test_every_state_is_what_the_pages_of_the_commit_say(
+def test_states_equal_the_pages_of_their_commits(
     repository: Repository, max_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However pages come, change and go, each state is that of reading all pages of the commit.
+    """Each state is that of reading all pages of its commit.
 
-    Also where the records of one tag alone stay in memory.
+    This includes runs that cache the records of a single tag only.
     """
     monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", max_bytes)
     draw = random.Random(1)
     cache = repository.folder / "_cache"
-    standing: dict[str, str] = {}
+    current: dict[str, str] = {}
     expected = []
     for _ in range(15):
         commit = repository.commit(dict(_edits(cache, draw)))
-        read_whole = read_pages([cache], report=Report()) if any(cache.rglob("*.md")) else ()
-        states = {made.tag: made.content.digest for made in read_whole if len(made.content)}
+        read = read_pages([cache], report=Report()) if any(cache.rglob("*.md")) else ()
+        states = {made.tag: made.content.digest for made in read if len(made.content)}
         for tag, digest in sorted(states.items()):
-            if standing.get(tag) != digest:
+            if current.get(tag) != digest:
                 expected.append((tag, commit, digest))
-        standing = states
+        current = states
     assert len(expected) > 15
     assert list(map(key, repository.read())) == expected
 
 
-class Shelf:
-    """Blobs by name, and how often each was read."""
+class Blobs:
+    """Blobs by name, with the number of reads of each."""
 
     def __init__(self, **blobs: bytes) -> None:
         self.blobs = blobs
@@ -101,32 +102,28 @@ class Shelf:
         return self.blobs[name]
 
 
-def test_pages_of_tags_that_were_not_used_lately_are_read_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Their records leave the memory, within bytes; the tag used last keeps its own."""
+def test_least_recently_used_tags_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are cached up to a number of bytes; the tag used last stays cached."""
     monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", 1)
-    shelf, report = Shelf(a=page("zlib", "a"), b=page("zlib", "b", "c")), Report()
-    reader = git_pages.PageReader(shelf, report)  # type: ignore[arg-type]
-    standing = git_pages.TaggedPages(reader, report)
+    blobs, report = Blobs(a=page("zlib", "a"), b=page("zlib", "b", "c")), Report()
+    reader = git_pages.PageReader(blobs, report)  # type: ignore[arg-type]
+    pages = git_pages.TaggedPages(reader, report)
     records = {}
     for tag in ("a", "b"):
         blob = reader.read(tag, f"at:{tag}.md")
         assert blob is not None
         records[tag] = ref(blob)
-        standing.put(f"{tag}.md", tag, tag, f"at:{tag}.md")
+        pages.put(f"{tag}.md", tag, tag, f"at:{tag}.md")
         del blob
     assert [tag for tag, record in records.items() if record() is not None] == ["b"]
-    assert [len(standing.content(tag, "c")) for tag in "aab"] == [1, 1, 2]
-    assert shelf.reads == {"a": 2, "b": 2}
-    assert standing.remove("b.md") == "b"
-    assert len(standing.content("b", "c")) == 0
+    assert [len(pages.content(tag, "c")) for tag in "aab"] == [1, 1, 2]
+    assert blobs.reads == {"a": 2, "b": 2}
+    assert pages.remove("b.md") == "b"
+    assert len(pages.content("b", "c")) == 0
 
 
-def test_pages_of_tags_that_are_not_selected_leave_the_memory(
-    repository: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many are read to learn their tags, only those of the selected ones stay."""
+def test_other_tags_are_not_cached(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that were parsed for their tags stay cached only for selected tags."""
     pages: WeakSet[git_pages.BlobPage] = WeakSet()
 
     class Tracked(git_pages.BlobPage):
@@ -148,9 +145,8 @@ def test_pages_of_tags_that_are_not_selected_leave_the_memory(
 
 
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
-    """Yield pages to write or to remove; some have no spec, some do not state their tag."""
-    for place in draw.sample([(tag, name) for tag in ("develop", "v1.0") for name in "abcd"], 3):
-        tag, name = place
+    """Yield pages to write or to remove; some have no specs, some no tag."""
+    for tag, name in draw.sample([*product(("develop", "v1.0"), "abcd")], 3):
         path = cache / tag / name / "specs.md"
         if path.exists() and draw.random() < 0.5:
             yield str(path.relative_to(cache.parent)), None
@@ -160,8 +156,8 @@ def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None
         yield str(path.relative_to(cache.parent)), page(name, *texts, tag=stated)
 
 
-def test_only_the_first_parents_count(repository: Repository) -> None:
-    """A merge is one step with all that it brought; the commits of the branch are none."""
+def test_first_parents(repository: Repository) -> None:
+    """A merge is one step with all of its changes; the commits of the branch are none."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.git("switch", "--quiet", "--create", "side")
     repository.commit({HDF5: page("hdf5", "b")})
@@ -169,26 +165,30 @@ def test_only_the_first_parents_count(repository: Repository) -> None:
     repository.git("switch", "--quiet", "main")
     repository.moment = FIRST + timedelta(days=9)
     repository.git("merge", "--quiet", "--no-ff", "--message", "Merge", "side")
-    found = repository.read()
-    assert [labels(snapshot) for snapshot in found] == [specs(zlib="a"), specs(zlib="a", hdf5="c")]
-    assert found[1].source.version == repository.git("rev-parse", "HEAD")
-    assert found[1].taken_at == FIRST + timedelta(days=9)
+    states = repository.read()
+    assert [labels(snapshot) for snapshot in states] == [specs(zlib="a"), specs(zlib="a", hdf5="c")]
+    assert states[1].source.version == repository.git("rev-parse", "HEAD")
+    assert states[1].taken_at == FIRST + timedelta(days=9)
 
 
 def test_removed_pages_and_tags(repository: Repository) -> None:
-    """Without its page a package is gone; a tag without pages is noted, but not published."""
+    """A package without its page is removed; a tag without pages is a warning."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     repository.commit({HDF5: None})
-    gone = repository.commit({ZLIB: None})
+    removal = repository.commit({ZLIB: None})
     repository.commit({ZLIB: page("zlib", "a")})
     report = Report()
-    found = repository.read(report=report)
-    assert list(map(labels, found)) == [specs(zlib="a", hdf5="b"), specs(zlib="a"), specs(zlib="a")]
-    assert report.warnings == [f"develop: commit {gone[:12]} leaves no spec; nothing published"]
+    states = repository.read(report=report)
+    assert list(map(labels, states)) == [
+        specs(zlib="a", hdf5="b"),
+        specs(zlib="a"),
+        specs(zlib="a"),
+    ]
+    assert report.warnings == [f"develop: commit {removal[:12]} leaves no spec; nothing published"]
 
 
-def test_a_page_may_become_something_else(repository: Repository) -> None:
-    """Links, submodules and folders are not pages, even where a page stood before."""
+def test_pages_replaced_by_links(repository: Repository) -> None:
+    """Links, submodules and folders are not pages, even at the path of a page."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     (repository.folder / ZLIB).unlink()
     (repository.folder / ZLIB).symlink_to("../hdf5/specs.md")
@@ -199,8 +199,8 @@ def test_a_page_may_become_something_else(repository: Repository) -> None:
     assert labels(repository.read()[-1]) == specs(hdf5="b")
 
 
-def test_other_files_are_left_alone(repository: Repository) -> None:
-    """What is not a page by its name is not read."""
+def test_other_files_are_ignored(repository: Repository) -> None:
+    """Files without a page's name are not read."""
     names = ("README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "a.json")
     repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{name}": b"no page" for name in names}})
     repository.commit({f"_cache/{name}": b"still no page" for name in names})
@@ -208,15 +208,15 @@ def test_other_files_are_left_alone(repository: Repository) -> None:
 
 
 def test_paths_may_have_any_characters(repository: Repository) -> None:
-    """A path is taken as it is, whatever it holds."""
+    """Paths are used verbatim."""
     names = ["a b.md", "zl\nib.md", "zl\tib\\.md", "\u00fc.md", ":1.md"]
     repository.commit({f"_cache/{name}": page("zlib", name) for name in names})
     repository.commit({**{f"_cache/{name}": None for name in names}, ZLIB: page("zlib", "b")})
     assert list(map(labels, repository.read())) == [specs(zlib=names), specs(zlib="b")]
 
 
-def test_a_path_need_not_be_text(repository: Repository) -> None:
-    """A path that is not UTF-8 is written with escapes in an error."""
+def test_paths_beyond_utf_8(repository: Repository) -> None:
+    """A path that is not UTF-8 is escaped in an error."""
     (repository.folder / "_cache").mkdir()
     Path(os.fsdecode(os.fsencode(repository.folder) + b"/_cache/\xff.md")).write_bytes(b"bad")
     commit = repository.commit({})
@@ -225,24 +225,24 @@ def test_a_path_need_not_be_text(repository: Repository) -> None:
     assert caught.value.location == rf"{commit[:12]}:_cache/\xff.md"
 
 
-def test_commits_out_of_order_are_told(repository: Repository) -> None:
-    """Commits keep their dates; one that is dated before the one it follows is warned of."""
+def test_commits_out_of_order(repository: Repository) -> None:
+    """Commits keep their dates; one dated before its parent is a warning."""
     repository.commit({ZLIB: page("zlib", "a")}, FIRST)
     early = repository.commit({ZLIB: page("zlib", "b")}, FIRST - timedelta(days=1))
     report = Report()
-    found = repository.read(report=report)
-    assert [snapshot.taken_at for snapshot in found] == [FIRST, FIRST - timedelta(days=1)]
+    states = repository.read(report=report)
+    assert [snapshot.taken_at for snapshot in states] == [FIRST, FIRST - timedelta(days=1)]
     assert len(report.warnings) == 1
     assert early[:12] in report.warnings[0]
 
 
-# -- pages of a history that cannot be read are named, or skipped and listed once
+# -- bad pages
 
 
-def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
-    """A skipped page takes the package out, and is listed once however often its blob comes.
+def test_skipped_bad_page(repository: Repository) -> None:
+    """A skipped page removes the package, and is listed once, however often its blob occurs.
 
-    Otherwise the states before it are yielded; then an error names commit and path.
+    Otherwise the states before it are yielded, and the error names commit and path.
     """
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     commit = repository.commit({ZLIB: b"bad"})
@@ -250,8 +250,8 @@ def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
     repository.commit({ZLIB: page("zlib", "d")})
     repository.commit({ZLIB: b"bad", "_cache/v1.0/zlib/specs.md": b"bad"})
     report = Report(skip_bad=True)
-    found = repository.read(report=report)
-    assert [(made.tag, labels(made)) for made in found] == [
+    skipped = repository.read(report=report)
+    assert [(state.tag, labels(state)) for state in skipped] == [
         ("develop", specs(zlib="a", hdf5="b")),
         ("develop", specs(hdf5="b")),
         ("develop", specs(hdf5="c")),
@@ -266,18 +266,18 @@ def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
 
 
-def test_a_bad_spec_is_listed_once(repository: Repository) -> None:
-    """What is wrong inside a page is listed once, even where its blob leaves and comes back."""
+def test_skipped_bad_spec(repository: Repository) -> None:
+    """An error within a page is listed once, even if its blob is removed and added again."""
     broken = page("zlib", "a", "b").replace(hash_of("a").encode(), b"short")
     for data in (broken, page("zlib", "c"), broken):
         repository.commit({ZLIB: data})
     report = Report(skip_bad=True)
-    found = repository.read(report=report)
-    assert list(map(labels, found)) == [specs(zlib="b"), specs(zlib="c"), specs(zlib="b")]
+    states = repository.read(report=report)
+    assert list(map(labels, states)) == [specs(zlib="b"), specs(zlib="c"), specs(zlib="b")]
     assert len(report.skipped) == 1
 
 
-def test_pages_of_2022_are_listed_once(repository: Repository) -> None:
+def test_skipped_pages_of_2022(repository: Repository) -> None:
     """Thousands of pages of the layout without hashes are one line and a number."""
     for number in range(5):
         files = {
@@ -286,8 +286,8 @@ def test_pages_of_2022_are_listed_once(repository: Repository) -> None:
         repository.commit(files)
     repository.commit({ZLIB: page("zlib", "a")})
     report = Report(skip_bad=True)
-    (found,) = repository.read(report=report)
-    assert labels(found) == specs(zlib="a")
+    (state,) = repository.read(report=report)
+    assert labels(state) == specs(zlib="a")
     (skipped,) = report.skipped
     assert "layout of 2022" in skipped.reason
     assert report.warnings == ["4 more pages of the layout of 2022 were skipped"]
@@ -296,14 +296,14 @@ def test_pages_of_2022_are_listed_once(repository: Repository) -> None:
     assert caught.value.location.startswith(f"{repository.hashes[0][:12]}:_cache/develop/")
 
 
-def test_a_hash_stands_once_in_a_tag(repository: Repository) -> None:
-    """A hash in two pages, or twice in one, is bad; skipped, its first place by path counts."""
+def test_repeated_hash_in_a_tag(repository: Repository) -> None:
+    """A repeated hash is bad; if skipped, the first path counts."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b", "b")})
     commit = repository.commit({HDF5: page("hdf5", "b", "a")})
     repository.commit({"_cache/develop/gmake/specs.md": page("gmake", "c")})
     report = Report(skip_bad=True)
-    found = repository.read(report=report)
-    assert list(map(labels, found)) == [
+    states = repository.read(report=report)
+    assert list(map(labels, states)) == [
         specs(zlib="a", hdf5="b"),
         specs(hdf5=["a", "b"]),
         specs(hdf5=["a", "b"], gmake="c"),
@@ -317,16 +317,16 @@ def test_a_hash_stands_once_in_a_tag(repository: Repository) -> None:
         repository.read()
 
 
-def test_a_folder_that_cannot_be_a_tag(repository: Repository) -> None:
-    """A tag that a path states is checked like any other, and the error names the page."""
+def test_invalid_tag_in_a_path(repository: Repository) -> None:
+    """A tag in a path is validated like others, and the error names the page."""
     commit = repository.commit({"_cache/no tag/zlib/specs.md": page("zlib", "a", tag=None)})
     with pytest.raises(SourceError, match="'no tag' is not a tag") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:_cache/no tag/zlib/specs.md"
 
 
-def test_made_up_data_are_marked(repository: Repository) -> None:
-    """A state with a page that says it is made up is marked so; one without is not."""
+def test_synthetic_data_is_marked(repository: Repository) -> None:
+    """A state with a synthetic page is marked; a later one without is not."""
     made_up = page("zlib", "a").replace(b"title:", b"synthetic: true\ntitle:")
     repository.commit({ZLIB: made_up})
     repository.commit({ZLIB: page("zlib", "b")})

@@ -13,7 +13,7 @@ HDF5, ZLIB, GCC, GLIBC = (hash_of(name) for name in ("hdf5", "zlib", "gcc", "gli
 def environment(
     specs: Iterable[Mapping[str, Any]], roots: Iterable[str], **more: Any
 ) -> dict[str, Any]:
-    """Return the part of a lock file that an environment is."""
+    """Return the environment part of a lock file."""
     return {
         "roots": [{"hash": digest, "spec": "any"} for digest in roots],
         "concrete_specs": {spec["hash"]: spec for spec in specs},
@@ -24,13 +24,13 @@ def environment(
 def lock_file(
     specs: Iterable[Mapping[str, Any]], roots: Iterable[str], version: Any = 6, **more: Any
 ) -> dict[str, Any]:
-    """Return a whole lock file."""
+    """Return a complete lock file."""
     meta = {"file-type": "spack-lockfile", "lockfile-version": version, "specfile-version": 5}
     return {"_meta": meta, "spack": {"version": "1.1.0"}, **environment(specs, roots, **more)}
 
 
 def small_lock_file(version: int = 6, **more: Any) -> dict[str, Any]:
-    """Return a lock file of hdf5 over zlib, as the version has it; its compiler is external.
+    """Return a lock file of hdf5 and zlib in a version; its compiler is external.
 
     Up to version 5 the compiler is not a spec, and up to version 4 edges have no parameters.
     """
@@ -52,7 +52,7 @@ def small_lock_file(version: int = 6, **more: Any) -> dict[str, Any]:
 
 
 def printed(*specs: Mapping[str, Any], version: Any = 5) -> dict[str, Any]:
-    """Return what ``spack spec --json`` prints of a spec, the first, and those below it."""
+    """Return the output of ``spack spec --json`` for the first spec and its dependencies."""
     return {"spec": {"_meta": {"version": version}, "nodes": list(specs)}}
 
 

@@ -1,4 +1,4 @@
-"""Reading what somebody wants: lock files of several versions, and specs as Spack prints them."""
+"""Requested specs: lock files of several versions, and specs as Spack prints them."""
 
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,18 @@ from tests.snapshots.sources.lockfiles.locks import (
 
 
 def parse(value: Any) -> LockFile:
-    """Read a document given as a JSON value."""
+    """Parse a document from a JSON value."""
     return lock_files.parse(as_bytes(value), "spack.lock")
 
 
-def roots_of(found: LockFile) -> dict[str, bool]:
-    """Return the hashes that are wanted, each with whether it is a root."""
-    return {spec.hash: spec.is_root for spec in found.specs}
+def roots_of(lock: LockFile) -> dict[str, bool]:
+    """Return the requested hashes, each with whether it is a root."""
+    return {spec.hash: spec.is_root for spec in lock.specs}
 
 
 @pytest.mark.parametrize("version", [4, 5, 6, 7, 8])
-def test_each_version_says_the_same(version: int) -> None:
-    """The facts of each spec are told, its compiler too, and which specs are roots."""
+def test_versions(version: int) -> None:
+    """Each version has the facts of each spec, its compiler, and which specs are roots."""
     hdf5, zlib = parse(small_lock_file(version)).specs
     assert hdf5 == ConcreteSpec(
         hash=HDF5,
@@ -64,12 +64,12 @@ def test_each_version_says_the_same(version: int) -> None:
 
 
 def test_external_and_development_specs_are_left_out() -> None:
-    """They are in no build cache; they are told apart, roots too."""
+    """No build cache has them; they are listed separately, roots too."""
     developed = node("mine", HDF5, parameters={"dev_path": "/home/me", "mpi": True})
     specs = [developed, node("old", ZLIB, dev_path="/home/me"), node("gcc", GCC, external={})]
-    found = parse(lock_file([*specs, node("kept", GLIBC, external=None)], [HDF5, GLIBC]))
-    assert roots_of(found) == {GLIBC: True}
-    assert found.left_out == tuple(
+    lock = parse(lock_file([*specs, node("glibc", GLIBC, external=None)], [HDF5, GLIBC]))
+    assert roots_of(lock) == {GLIBC: True}
+    assert lock.left_out == tuple(
         LeftOut(hash=digest, name=name, version="1.0", why=why, is_root=is_root)
         for digest, name, why, is_root in (
             (HDF5, "mine", WhyLeftOut.DEVELOPMENT, True),
@@ -79,8 +79,8 @@ def test_external_and_development_specs_are_left_out() -> None:
     )
 
 
-def test_environments_that_are_included() -> None:
-    """Their specs are wanted as well, however deep; a root anywhere is a root, and counts once."""
+def test_included_environments() -> None:
+    """Specs of nested environments are requested too; a root anywhere is a root, once."""
     inner = environment([node("zlib", ZLIB)], [ZLIB])
     outer = environment([node("glibc", GLIBC)], [GLIBC], include_concrete={"/inner": inner})
     lock = small_lock_file(include_concrete={"/outer": outer})
@@ -88,7 +88,7 @@ def test_environments_that_are_included() -> None:
 
 
 def test_groups_of_roots() -> None:
-    """Those of the environment itself, each with its roots; a root may be in several."""
+    """The environment's own groups have their roots; a root may be in several."""
     inner = environment([node("glibc", GLIBC)], [])
     inner["roots"] = [{"hash": GLIBC, "spec": "any", "group": "inner"}]
     lock = small_lock_file(8, include_concrete={"/inner": inner})
@@ -106,7 +106,7 @@ def test_groups_of_roots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "writer", "text"),
+    ("section", "writer", "text"),
     [
         ({"version": "1.1.0"}, Writer("1.1.0"), "Spack 1.1.0"),
         (
@@ -117,13 +117,13 @@ def test_groups_of_roots() -> None:
         ({"version": "1\x1b", "more": 1}, Writer("1\\x1b"), "Spack 1\\x1b"),
     ],
 )
-def test_who_wrote_it(told: dict[str, Any], writer: Writer, text: str) -> None:
-    """The Spack that wrote a lock file is told, as it may be shown; by the first of several."""
+def test_writer(section: dict[str, Any], writer: Writer, text: str) -> None:
+    """The version of Spack that wrote a lock file is available; the first of several counts."""
     first, second = (
-        as_bytes(small_lock_file(spack=section)) for section in (told, {"version": "9"})
+        as_bytes(small_lock_file(spack=spack)) for spack in (section, {"version": "9"})
     )
-    found = lock_files.parse(first + second, "-").writer
-    assert (found, str(found)) == (writer, text)
+    lock = lock_files.parse(first + second, "-").writer
+    assert (lock, str(lock)) == (writer, text)
     assert parse([]).writer is None
     old = {key: value for key, value in small_lock_file().items() if key != "spack"}
     assert parse(old).writer is None
@@ -149,12 +149,12 @@ OF_BOTH = {HDF5: True, ZLIB: False, GLIBC: True}
     ids=["spec", "specs", "joined", "lines", "blanks", "find", "nothing"],
 )
 def test_specs_as_spack_prints_them(data: bytes, roots: dict[str, bool]) -> None:
-    """Of each document the first spec is the root, of a list those that none depends on."""
+    """The first spec of a document is the root; in a list, those without dependents are."""
     assert roots_of(lock_files.parse(data, "-")) == roots
 
 
-def test_a_compiler_that_is_missing() -> None:
-    """A list without dependencies has no compilers."""
+def test_missing_compiler() -> None:
+    """The spec of a list without its dependencies has no compiler."""
     (spec,) = parse([node("zlib", ZLIB, dependencies=[edge("gcc", GCC, ["build"], ["c"])])]).specs
     assert spec.compiler is None
 
@@ -209,8 +209,8 @@ def test_a_compiler_that_is_missing() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(value: Any, error: str) -> None:
-    """With the file, the key, and what is wrong there."""
+def test_invalid_values(value: Any, error: str) -> None:
+    """The error has the file, the key and the reason."""
     with pytest.raises(SourceError, match=f"^spack.lock.*{error}"):
         parse(value)
 
@@ -234,14 +234,14 @@ def test_what_is_wrong_is_named(value: Any, error: str) -> None:
         ),
     ],
 )
-def test_bad_documents(data: bytes, error: str) -> None:
-    """The error names the line; values are counted before they are made."""
+def test_invalid_documents(data: bytes, error: str) -> None:
+    """The error has the line; values are counted before they are created."""
     with pytest.raises(SourceError, match=error):
         lock_files.parse(data, "-")
 
 
-def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The specs of a file are counted, and so is the depth of included environments."""
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of specs, and the depth of included environments, are limited."""
     monkeypatch.setattr("snapshots.sources.lock_files.MAX_SPECS", 3)
     specs = [node("zlib", hash_of(f"{number}")) for number in range(4)]
     with pytest.raises(SourceError, match="more than 3 concrete specs"):
@@ -253,8 +253,8 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(lock_file([], [], include_concrete={"a": value}))
 
 
-def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
-    """An environment is named by its folder, as Spack does."""
+def test_folder_of_an_environment(tmp_path: Path) -> None:
+    """An environment is named by its folder, as in Spack."""
     (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
     assert lock_files.read(str(tmp_path)) == lock_files.read(str(tmp_path / "spack.lock"))
     with pytest.raises(SourceError, match="does not exist"):
@@ -262,17 +262,17 @@ def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
 
 
 def test_real_lock_files() -> None:
-    """Each spec of a real lock file is an entry of the index made from it, with equal facts."""
+    """Each spec of a real lock file is in the index created from it, with equal facts."""
     files = sorted(real_data.folder().glob("spack-history/*/*/spack.lock"))
     assert files
     for file in files:
-        found = lock_files.read(str(file))
+        lock = lock_files.read(str(file))
         installs = msgspec.json.decode((file.parent / "index.json").read_bytes())["database"]
         index = installs["installs"]
-        assert {spec.hash for spec in found.specs} == {
+        assert {spec.hash for spec in lock.specs} == {
             digest for digest, install in index.items() if install["in_buildcache"]
         }
-        for spec in found.specs:
+        for spec in lock.specs:
             of_index = index[spec.hash]["spec"]
             assert (spec.name, spec.version) == (of_index["name"], of_index["version"])
             assert spec.package_hash == of_index["package_hash"]
