@@ -224,7 +224,7 @@ class EmptyCatalog(CachelogError):
         self.location = location
         super().__init__(
             f"the catalog at {location} is empty; fill it with 'cachelog import PATH', "
-            f"or with made-up data by 'cachelog demo'"
+            f"or with synthetic data by 'cachelog demo'"
         )
 
 
@@ -243,8 +243,8 @@ class NoCatalog(CatalogError):
     def __init__(self, location: str) -> None:
         super().__init__(location, "does not exist")
         self.args = (
-            f"there is no catalog at {location}; make one with 'cachelog import PATH', "
-            f"or with made-up data by 'cachelog demo'",
+            f"there is no catalog at {location}; create one with 'cachelog import PATH', "
+            f"or with synthetic data by 'cachelog demo'",
         )
 
 

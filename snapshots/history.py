@@ -302,8 +302,8 @@ class History:
             base = legible(whole, _LONGEST_BASE)
             reason = f"{base} is the first of its series"
             if place:
-                before = f"{place} revisions stand" if place > 1 else "1 revision stands"
-                reason = f"only {before} before {base} in its series"
+                before = f"{place} revisions precede" if place > 1 else "1 revision precedes"
+                reason = f"only {before} {base} in its series"
             nearest = f"{base}~{place}" if place else base
             raise RevisionNotFound(text, reason, [nearest] if base == whole else ())
         return family[place - steps]

@@ -33,7 +33,7 @@ def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> No
     if not history.revisions and not console.prints_json():
         console.note(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
-            "or with made-up data by 'cachelog demo'."
+            "or with synthetic data by 'cachelog demo'."
         )
         return
     console.say_result(

@@ -215,7 +215,7 @@ def test_missing_catalog(arguments: tuple[str, ...], location_format: str, tmp_p
     location = location_format.format(tmp_path / "nowhere")
     result = cachelog(*arguments, "--catalog", location)
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"cachelog: there is no catalog at {location}; make one with ")
+    assert result.err.startswith(f"cachelog: there is no catalog at {location}; create one with ")
     assert result.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
     without_catalog = cachelog(*arguments, catalog=tmp_path)

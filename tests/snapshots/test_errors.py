@@ -27,13 +27,13 @@ TEXTS = {
     "a catalog": (CatalogError("here", "is away"), "catalog here: is away"),
     "no catalog": (
         NoCatalog("here"),
-        "there is no catalog at here; make one with 'cachelog import PATH', or with made-up data "
-        "by 'cachelog demo'",
+        "there is no catalog at here; create one with 'cachelog import PATH', or with synthetic "
+        "data by 'cachelog demo'",
     ),
     "an empty catalog": (
         EmptyCatalog("here"),
-        "the catalog at here is empty; fill it with 'cachelog import PATH', or with made-up data "
-        "by 'cachelog demo'",
+        "the catalog at here is empty; fill it with 'cachelog import PATH', or with synthetic "
+        "data by 'cachelog demo'",
     ),
     "nothing": (NothingToPublish(), "nothing could be read, so nothing was published"),
     "a file": (OutputError("a.md", "No space"), "a.md: cannot be written: No space"),

@@ -191,12 +191,12 @@ def test_tags_take_precedence_over_digests() -> None:
         ),
         (
             "develop~3",
-            "no revision 'develop~3': only 2 revisions stand before develop in its series; "
+            "no revision 'develop~3': only 2 revisions precede develop in its series; "
             "nearest: develop~2",
         ),
         (
             "develop-2025-01-12~5",
-            "no revision 'develop-2025-01-12~5': only 1 revision stands before "
+            "no revision 'develop-2025-01-12~5': only 1 revision precedes "
             "develop-2025-01-12 in its series; nearest: develop-2025-01-12~1",
         ),
         (
