@@ -308,9 +308,9 @@ def _repository(random: Random, folder: Path) -> None:
     """Damage one file of a repository."""
     template = folder.parent / "template"
     if not template.exists():
-        made = Repository(template)
-        made.commit({ZLIB: page("zlib", "a")})
-        made.commit({HDF5: page("hdf5", "b"), ZLIB: None})
+        repository = Repository(template)
+        repository.commit({ZLIB: page("zlib", "a")})
+        repository.commit({HDF5: page("hdf5", "b"), ZLIB: None})
     copy = folder / "repository"
     copytree(template, copy)
     file = random.choice(sorted(path for path in (copy / ".git").rglob("*") if path.is_file()))

@@ -46,5 +46,5 @@ def pairs(draw: st.DrawFn) -> tuple[list[Spec], list[Spec]]:
 
 
 def state_stacks(states: Sequence[Sequence[Spec]]) -> bool:
-    """Tell whether each state has a stack beside root, or no specs."""
+    """Return whether each state without stacks other than root has no specs."""
     return all(not specs or any({*spec.stacks} - {"root"} for spec in specs) for specs in states)

@@ -75,8 +75,8 @@ def test_joint_causes_are_truncated() -> None:
     names = [f"p{number:03}" for number in range(3 * MAX_TOGETHER)]
     below = [[node(f"{name}:{side}", version=side) for name in names] for side in "12"]
     base, head = (
-        side_of([node(f"a:{side}", *(f"{name}:{side}" for name in names))], below[place])
-        for place, side in enumerate("12")
+        side_of([node(f"a:{side}", *(f"{name}:{side}" for name in names))], below[index])
+        for index, side in enumerate("12")
     )
     causes = causes_of(base, head)
     assert [record.num_together for record in records(causes)] == [len(names) - 1] * len(names)

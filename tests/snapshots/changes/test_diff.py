@@ -91,9 +91,9 @@ def build(text: str) -> list[Spec]:
     """Return a spec per word: ``+rebuilt`` gives it another hash, ``+moved`` another stack."""
     specs = [a_spec("other", name="other")]
     for word in text.split():
-        version, _, what = word.partition("+")
-        label = word if what == "rebuilt" else version
-        stacks = ("hep", "root") if what == "moved" else ("e4s", "root")
+        version, _, suffix = word.partition("+")
+        label = word if suffix == "rebuilt" else version
+        stacks = ("hep", "root") if suffix == "moved" else ("e4s", "root")
         specs.append(a_spec(label, version=version, stacks=stacks))
     return specs
 
@@ -234,7 +234,7 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     ]
     changes = list(comparison.specs)
     assert [(change.name, change.hash, change.kind) for change in changes] == sorted(expected)
-    assert comparison.num_unchanged == sum(not its for its in facts.values())
+    assert comparison.num_unchanged == sum(not changed for changed in facts.values())
     for change, fields in zip(changes, fields_of(comparison), strict=True):
         assert hash_at(comparison.base, change.before) == (
             change.hash if change.hash in base else None
@@ -253,7 +253,7 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for digest, changed in facts.items():
         counts[head[digest].name].update(fact["path"] for fact in changed)
-    assert comparison.changed_facts() == {name: its for name, its in counts.items() if its}
+    assert comparison.changed_facts() == {name: count for name, count in counts.items() if count}
 
 
 def hash_at(frame: Frame, row: int | None) -> str | None:

@@ -132,11 +132,11 @@ def test_size() -> None:
     before, after = side_of(base), side_of(head)
     comparison = Comparison(before.frame, after.frame)
 
-    def use(made: Explanation) -> None:
+    def use(result: Explanation) -> None:
         changes = comparison.specs
-        _ = made.reasons(changes), made.main_causes(changes), made.involved(changes)
-        _ = records(made.causes)
-        made.causes.path(int(made.counterparts.head_rows[-1]))
+        _ = result.reasons(changes), result.main_causes(changes), result.involved(changes)
+        _ = records(result.causes)
+        result.causes.path(int(result.counterparts.head_rows[-1]))
 
     explanation, size = measured(lambda: explain(comparison, before.graph, after.graph), use)
     counted = explanation.num_bytes - comparison.num_bytes

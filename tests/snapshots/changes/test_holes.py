@@ -25,8 +25,8 @@ def affected_by(state: State) -> dict[str, set[str]]:
     holes = Holes(graph)
     texts = frame.hashes.texts
     affected = {
-        hole.hash: {texts[row] for row in holes.affected(graph, place).tolist()}
-        for place, hole in enumerate(holes)
+        hole.hash: {texts[row] for row in holes.affected(graph, index).tolist()}
+        for index, hole in enumerate(holes)
     }
     assert [hole.num_affected for hole in holes] == list(map(len, affected.values()))
     assert holes.num_affected == len(set().union(*affected.values()))
@@ -39,8 +39,8 @@ def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
     needs = [(), *[(Need(number, types),) for number in range(len(places) - 1)]]
     return state_of(
         [
-            Build(name=f"p{number}", place=place, needs=of_build)
-            for number, (place, of_build) in enumerate(zip(places, needs, strict=True))
+            Build(name=f"p{number}", place=index, needs=of_build)
+            for number, (index, of_build) in enumerate(zip(places, needs, strict=True))
         ]
     )
 
@@ -102,8 +102,8 @@ def test_some_rows(pair: tuple[State, State]) -> None:
         digest: len(affected) for digest, affected in expected.items()
     }
     assert holes.num_affected == len(set().union(*expected.values()))
-    for place, hole in enumerate(holes):
-        rows = holes.affected(graph, place).tolist()
+    for index, hole in enumerate(holes):
+        rows = holes.affected(graph, index).tolist()
         assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
 
 

@@ -76,10 +76,10 @@ def test_items_below_each_spec(is_cached: bool, drawn: Drawn) -> None:
         assert involvement.num_involved(some).tolist() == [
             len(specs_of[item].intersection(some.tolist())) for item in numbers
         ]
-        places, causes = involvement.items_of(some)
-        assert list(zip(places.tolist(), causes.tolist(), strict=True)) == [
-            (place, number)
-            for place, spec in enumerate(some.tolist())
+        indices, causes = involvement.items_of(some)
+        assert list(zip(indices.tolist(), causes.tolist(), strict=True)) == [
+            (index, number)
+            for index, spec in enumerate(some.tolist())
             for number, item in enumerate(numbers)
             if item in expected[spec]
         ]

@@ -20,23 +20,23 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     """Assert that numbers and shares of all rows of two contents are those of the model's sets."""
     sides = side_of(base), side_of(head)
     rows = [np.arange(len(side.frame), dtype=np.int32) for side in sides]
-    made = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
+    below = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
     sets = [
         [state.below(state.specs[digest]) for digest in side.frame.hashes.texts]
         for state, side in zip(map(State, (base, head)), sides, strict=True)
     ]
-    numbers = [*made.base_numbers.tolist(), *made.head_numbers.tolist()]
+    numbers = [*below.base_numbers.tolist(), *below.head_numbers.tolist()]
     by_number = dict(zip(numbers, [*sets[0], *sets[1]], strict=True))
     assert [by_number[number] for number in numbers] == [*sets[0], *sets[1]]
     assert len({*by_number.values()}) == len(by_number)
-    ours = np.repeat(made.base_numbers, len(head))
-    theirs = np.tile(made.head_numbers, len(base))
+    ours = np.repeat(below.base_numbers, len(head))
+    theirs = np.tile(below.head_numbers, len(base))
     expected = [
         len(one & other) / len(one | other) if one | other else 1.0
         for one in sets[0]
         for other in sets[1]
     ]
-    assert made.shares(ours, theirs).tolist() == expected
+    assert below.shares(ours, theirs).tolist() == expected
 
 
 @FEWER_EXAMPLES

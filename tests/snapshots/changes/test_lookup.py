@@ -50,7 +50,7 @@ def test_roots_and_dependencies() -> None:
     assert (len(lookup.requested), lookup.requested.num_roots) == (4, 2)
     assert (lookup.num_found, lookup.num_roots_found) == (2, 1)
     assert [lookup.frame.hashes.at(row) for row in lookup.found] == [hash_of("a"), hash_of("b")]
-    missing = [lookup.requested.specs[place] for place in lookup.missing]
+    missing = [lookup.requested.specs[index] for index in lookup.missing]
     assert [(spec.hash, spec.is_root) for spec in missing] == [
         (hash_of("d"), True),
         (hash_of("c"), False),
@@ -137,20 +137,20 @@ def _nearest_by_definition(request: ConcreteSpec, specs: Sequence[Spec]) -> str 
 
     def key(spec: Spec) -> tuple[Any, ...]:
         versions = {spec.version for spec in specs if spec.name == request.name} | {request.version}
-        apart, share = 0, 1.0
+        distance, share = 0, 1.0
         if request.version is not None:
             in_order = sorted(
                 (version for version in versions if version),
                 key=lambda version: (version_key(version), version),
             )
-            apart = abs(in_order.index(request.version) - in_order.index(spec.version))
+            distance = abs(in_order.index(request.version) - in_order.index(spec.version))
         if request.variants is not None:
             ours, theirs = set(request.variants), set(spec.variants)
             share = len(ours & theirs) / len(ours | theirs) if ours | theirs else 1.0
         name = (request.compiler or "").partition("@")[0]
         return (
             *(is_alike(fact, spec) for fact in ("platform", "operating_system", "target")),
-            -apart,
+            -distance,
             share,
             is_alike("compiler", spec),
             bool(name) and name == (spec.compiler or "").partition("@")[0],

@@ -79,20 +79,20 @@ def test_against_raw_documents(
     before: str, after: str, base: Sequence[str], planned: Sequence[str]
 ) -> None:
     """Specs of any stack that exist, that have to be built, and that are external."""
-    made = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
+    plan = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
     published = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
     nodes: dict[str, Any] = {}
     for stack in planned:
         nodes |= raw_lock(after, stack)
     external = {digest for digest, node in nodes.items() if "external" in node}
     to_build = nodes.keys() - external - published
-    texts = made.head.frame.hashes.texts
-    assert {texts[row] for row in made.to_build.tolist()} == to_build
-    assert made.num_specs == len(nodes) - len(external)
-    assert made.num_reused == made.num_specs - len(to_build)
-    assert made.num_external == len(external)
-    assert made.unknown_stacks() == [stack for stack in planned if stack not in base]
-    for of_stack in made.of_stacks(None):
+    texts = plan.head.frame.hashes.texts
+    assert {texts[row] for row in plan.to_build.tolist()} == to_build
+    assert plan.num_specs == len(nodes) - len(external)
+    assert plan.num_reused == plan.num_specs - len(to_build)
+    assert plan.num_external == len(external)
+    assert plan.unknown_stacks() == [stack for stack in planned if stack not in base]
+    for of_stack in plan.of_stacks(None):
         own = {
             digest
             for digest, node in raw_lock(after, of_stack.stack).items()
@@ -110,18 +110,18 @@ def test_against_raw_documents(
 
 def test_plan_of_a_published_week() -> None:
     """A plan of all stacks equals the comparison of the two revisions."""
-    made = Plan("", revision(BEFORE, STACKS), [lock_of(AFTER, stack) for stack in STACKS])
+    plan = Plan("", revision(BEFORE, STACKS), [lock_of(AFTER, stack) for stack in STACKS])
     base, head = (State(*records(date, STACKS)) for date in (BEFORE, AFTER))
     published = Explained(base, head)
-    assert reasons_of(made) == published.reasons(SpecChangeKind.ADDED)
-    assert [change.name for change in made.downgrades] == ["intel-tbb"]
-    assert made.size_label == "101-500"
+    assert reasons_of(plan) == published.reasons(SpecChangeKind.ADDED)
+    assert [change.name for change in plan.downgrades] == ["intel-tbb"]
+    assert plan.size_label == "101-500"
 
 
-def reasons_of(made: Plan) -> dict[str, str]:
+def reasons_of(plan: Plan) -> dict[str, str]:
     """Return the reason to build each spec."""
-    texts, codes = made.head.frame.hashes.texts, made.explanation.reasoning.of_head
-    return {texts[row]: REASONS[codes[row]].value for row in made.to_build.tolist()}
+    texts, codes = plan.head.frame.hashes.texts, plan.explanation.reasoning.of_head
+    return {texts[row]: REASONS[codes[row]].value for row in plan.to_build.tolist()}
 
 
 # -- generated ones
@@ -150,12 +150,12 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
     locks = [
         StackLock(
             stack,
-            [spec for place, spec in enumerate(head.specs.values()) if (place + number) % 3],
+            [spec for index, spec in enumerate(head.specs.values()) if (index + number) % 3],
             outside,
         )
         for number, stack in enumerate(stacks)
     ]
-    made = Plan(
+    plan = Plan(
         "",
         Content.of(
             base.specs.values(),
@@ -168,12 +168,12 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
         for spec in lock.specs:
             own = planned.get(spec.hash, replace(spec, stacks=()))
             planned[spec.hash] = replace(own, stacks=tuple(sorted((*own.stacks, lock.stack))))
-    assert made.num_specs == len(planned)
-    assert {*reasons_of(made)} == planned.keys() - base.specs.keys()
+    assert plan.num_specs == len(planned)
+    assert {*reasons_of(plan)} == planned.keys() - base.specs.keys()
     expected = Explained(
         narrowed(base, {*stacks}, {*planned}), State(planned.values(), outside)
     ).reasons(SpecChangeKind.ADDED)
-    assert reasons_of(made) == expected
+    assert reasons_of(plan) == expected
 
 
 # -- by example
@@ -183,12 +183,12 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     """A hash of another stack counts for the new one; that stack is not compared."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
     rows = Content.of([zlib, hdf5]).table()
-    made = Plan("", rows, [StackLock("e4s", [replace(zlib, stacks=())])])
-    (of_stack,) = made.of_stacks(None)
+    plan = Plan("", rows, [StackLock("e4s", [replace(zlib, stacks=())])])
+    (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_reused, of_stack.num_to_build, of_stack.num_gone) == (1, 0, 0)
-    assert len(made.comparison.pairing.removed) == 0
-    assert made.unknown_stacks() == ["e4s"]
-    assert made.size_label == "0"
+    assert len(plan.comparison.pairing.removed) == 0
+    assert plan.unknown_stacks() == ["e4s"]
+    assert plan.size_label == "0"
 
 
 def test_digests_of_plans() -> None:
@@ -201,8 +201,8 @@ def test_digests_of_plans() -> None:
         Plan("a", rows, [StackLock("hep", png)]),
         Plan("a", rows, [StackLock("e4s", [a_spec("3")])]),
     ]
-    assert len({made.base.frame.digest for made in plans}) == len(plans)
-    assert len({made.head.frame.digest for made in plans}) == 3
+    assert len({plan.base.frame.digest for plan in plans}) == len(plans)
+    assert len({plan.head.frame.digest for plan in plans}) == 3
     again = Plan("a", rows, [StackLock("e4s", png)])
     assert again.base.frame.digest == plans[0].base.frame.digest
 
@@ -211,29 +211,29 @@ def test_specs_removed_from_a_stack() -> None:
     """Removed specs lose coverage, and new ones gain it."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
     new = a_spec("3", name="png")
-    made = Plan("", Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
-    (of_stack,) = made.of_stacks(None)
+    plan = Plan("", Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
+    (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
     assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
-    assert made.unknown_stacks() == []
+    assert plan.unknown_stacks() == []
 
 
 def test_revision_without_stacks() -> None:
     """All of the revision is compared, without coverage of stacks."""
     rows = Content.of([a_spec("1", name="zlib", stacks=())]).table()
-    made = Plan("", rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
-    (of_stack,) = made.of_stacks(None)
+    plan = Plan("", rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
+    (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
-    assert made.unknown_stacks() == []
-    assert made.known_stacks == frozenset()
+    assert plan.unknown_stacks() == []
+    assert plan.known_stacks == frozenset()
 
 
 def test_costs_of_built_specs() -> None:
     """Reused specs cost nothing."""
     zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
-    made = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
+    plan = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
     costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
-    (of_stack,) = made.of_stacks(costs.of(made.head.frame))
+    (of_stack,) = plan.of_stacks(costs.of(plan.head.frame))
     assert of_stack.build_cost is not None
     assert of_stack.build_cost.seconds == 7.0
-    assert np.array_equal(made.to_build, made.comparison.pairing.added)
+    assert np.array_equal(plan.to_build, plan.comparison.pairing.added)

@@ -121,21 +121,6 @@ def test_architecture_as_a_cause() -> None:
     assert sorted(reasons.values()) == ["rebuilt", "rebuilt", "rebuilt", "replaces"]
 
 
-def test_generic_package() -> None:
-    """A generic package pairs with itself, other packages with those of the other machine."""
-    machine = {"target": "zen4", "operating_system": "ubuntu22.04", "platform": "linux"}
-    tool = node("cmake", **machine | {"target": "x86_64"})
-    lost = node("lost", **machine | {"target": "x86_64"})
-    zlib, app = node("zlib", **machine), node("app", edge("zlib"), **machine)
-    base, head = State([tool, zlib, app, lost]), moved(State([tool, zlib, app]), ["cmake"])
-    explained = Explained(base, head)
-    assert sorted(explained.counterparts(SpecChangeKind.ADDED).values()) == sorted(
-        spec.hash for spec in (tool, zlib, app)
-    )
-    assert explained.num_specs == {ARCHITECTURE: 2, Cause(Kind.UNKNOWN, "cmake"): 1}
-    assert [*explained.reasons(SpecChangeKind.REMOVED).values()].count("package_gone") == 1
-
-
 def test_real_stacks() -> None:
     """Each stack is built for one machine; common packages have counterparts."""
     base, head = (State(*real_records(dates()[-1], [stack])) for stack in STACKS[1:])

@@ -194,8 +194,8 @@ def check_document(pair: SpecPair) -> None:
         for change in pair.nested_changes
     }
     assert changes == expected
-    whole = DeepDiff(base, head, verbose_level=2, threshold_to_diff_deeper=0)
-    assert pair.difference == json.loads(whole.to_json())
+    difference = DeepDiff(base, head, verbose_level=2, threshold_to_diff_deeper=0)
+    assert pair.difference == json.loads(difference.to_json())
     phrases = [
         difference_phrase(path, change)
         for _, inside in changes_below(pair.nested_changes)
@@ -282,11 +282,11 @@ def test_all_differences() -> None:
         change.name: [step.name for step in change.path] for change in pair.dependencies
     }
     assert dependencies == {"aec": [], "cmake": ["cmake", "ssl"], "zlib": []}
-    ways = {
+    paths = {
         pair.explanation.causes.name_of(number).package: [step.name for step in path]
         for number, path in enumerate(pair.paths)
     }
-    assert ways == {"app": ["app"], "ssl": ["app", "cmake", "ssl"]}
+    assert paths == {"app": ["app"], "ssl": ["app", "cmake", "ssl"]}
     assert len(pair.below.shared) == 1
     below = {
         name: [difference_phrase(path, change) for path, change in inside]

@@ -69,18 +69,18 @@ def test_table_as_a_sequence(
         (comparison.packages, PackageChangeKind, "name"),
         (comparison.stacks, (), "name"),
     ]
-    for whole, kinds, name in tables:
+    for full_table, kinds, name in tables:
         chosen = [kind_ for kind_ in kinds if kind_.value == kind]
-        table = whole.select(chosen) if chosen else whole
+        table = full_table.select(chosen) if chosen else full_table
         records = list(table)
         assert len(table) == len(records)
         assert list(table[rows]) == records[rows]
-        assert [table[-1 - place] for place in range(len(records))] == records[::-1]
+        assert [table[-1 - index] for index in range(len(records))] == records[::-1]
         numbers = Counter(record.kind for record in records)
         assert [table.count(kind_) for kind_ in kinds] == [numbers[kind_] for kind_ in kinds]
-        places = {getattr(record, name): place for place, record in enumerate(records)}
-        for key in {"nope", *(getattr(record, name) for record in whole)}:
-            assert table.find(key) == places.get(key)
+        indices = {getattr(record, name): index for index, record in enumerate(records)}
+        for key in {"nope", *(getattr(record, name) for record in full_table)}:
+            assert table.find(key) == indices.get(key)
 
 
 @pytest.mark.untraced
@@ -106,9 +106,9 @@ def test_common_names(base: list[str], head: list[str]) -> None:
     expected = sorted({*base, *head} - {"root"}, key=lambda name: (natural_key(name), name))
     assert common.names == expected
     sides = ((base, common.from_base, common.in_base), (head, common.from_head, common.in_head))
-    for names, places, inverse in sides:
-        assert [expected[place] if place >= 0 else "root" for place in places.tolist()] == names
-        assert [names[place] if place >= 0 else None for place in inverse.tolist()] == [
+    for names, indices, inverse in sides:
+        assert [expected[index] if index >= 0 else "root" for index in indices.tolist()] == names
+        assert [names[index] if index >= 0 else None for index in inverse.tolist()] == [
             name if name in names else None for name in expected
         ]
     assert common.by_text().tolist() == [sorted(expected).index(name) for name in expected]

@@ -113,12 +113,12 @@ def test_membership(members: list[str], texts: list[str], num_chunks: int) -> No
     assert hash_set.having(hashes_of(texts)).tolist() == [text in members for text in texts]
 
 
-@pytest.mark.parametrize("place", [0, 7, 12, 31])
-def test_each_character_counts(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 7, 12, 31])
+def test_each_character_counts(index: int) -> None:
     """Hashes that differ in one or two characters are not mistaken for each other."""
     letters = "abcdefghijklmnopqrstuvwxyz234567"
     texts = [
-        "".join({place: one, (place + 8) % 32: other}.get(at, "a") for at in range(32))
+        "".join({index: one, (index + 8) % 32: other}.get(at, "a") for at in range(32))
         for one in letters
         for other in letters
     ]

@@ -79,8 +79,8 @@ def states(number: int, size: int, *, churn: float = 0.05) -> list[list[Spec]]:
     past = []
     for _ in range(number):
         past.append([_spec(label) for label in labels])
-        for place in random.sample(range(size), int(churn * size)):
-            labels[place] = max(labels) + 1
+        for index in random.sample(range(size), int(churn * size)):
+            labels[index] = max(labels) + 1
     return past
 
 

@@ -92,23 +92,3 @@ def test_short_forms(answers: Answers, states_outside: bool) -> None:
     frame = revision.frame
     for row in range(0, len(frame), 10 if IS_QUICK else 1):
         assert frame.hashes.at(row) in revision.find(frame.spec(row).short)
-
-
-@pytest.mark.parametrize(
-    ("query", "equivalent"),
-    [
-        ("arch=*", "*"),
-        ("arch=icelake", "target=icelake"),
-        ("hdf5 arch=linux-*-*", "hdf5 platform=linux"),
-        ('cflags="-O3"+shared', "cflags=-O3 +shared"),
-    ],
-)
-def test_equivalent_queries(revision: Revision, query: str, equivalent: str) -> None:
-    """Spack parses these as the same query."""
-    assert revision.find(query) == revision.find(equivalent)
-
-
-@pytest.mark.parametrize("query", ["py-numpy ^meson", "py-numpy ^ninja", "HDF5", "cflags=*"])
-def test_query_without_matches(revision: Revision, query: str) -> None:
-    """Names of no package, and a flag named ``*``, match nothing, as in Spack."""
-    assert revision.find(query) == set()

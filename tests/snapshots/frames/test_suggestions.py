@@ -87,13 +87,13 @@ def test_limits_of_kinds_and_number() -> None:
 
 
 @given(st.text("abc", min_size=4, max_size=8), st.integers(0, 7), st.sampled_from("abcx"))
-def test_typos(name: str, place: int, char: str) -> None:
+def test_typos(name: str, index: int, char: str) -> None:
     """A name is suggested for every text that is one typo away, and for no farther one."""
-    place %= len(name)
+    index %= len(name)
     names = Suggestions([Suggestion(PACKAGE, name, 1)])
-    start, end = name[:place], name[place + 1 :]
-    replaced, inserted, deleted = start + char + end, start + char + name[place:], start + end
-    swapped = start + end[:1] + name[place] + end[1:]
+    start, end = name[:index], name[index + 1 :]
+    replaced, inserted, deleted = start + char + end, start + char + name[index:], start + end
+    swapped = start + end[:1] + name[index] + end[1:]
     for text in (replaced, inserted, deleted, swapped):
         if len(text) >= 4:
             assert [match.value for _, match in names.like(text, [PACKAGE], 1)] == [name]

@@ -7,7 +7,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.sections import ChangedPackage, Section
+from snapshots.notes.sections import FEW, ChangedPackage, Section
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import state_stacks
@@ -137,3 +137,83 @@ def test_reasons_of_packages() -> None:
     assert {name for of_one in reasons.values() for name in of_one} <= {
         reason.value for reason in SpecChangeReason
     }
+
+
+# -- what is no longer available
+
+
+@FEWER_EXAMPLES
+@given(SPECS, SPECS)
+def test_lost_packages_versions_and_cells(base: list[Spec], head: list[Spec]) -> None:
+    """Losses follow from sets of records; those of a lost package or stack are not repeated."""
+    lost = log_between(base, head).no_longer_available
+    names, remaining = {spec.name for spec in base}, {spec.name for spec in head}
+    assert {change.name for change in lost.packages} == names - remaining
+    before, after = ({(spec.name, spec.version) for spec in specs} for specs in (base, head))
+    assert {(change.package, change.version) for change in lost.versions} == {
+        row for row in before - after if row[0] in remaining
+    }
+    stacks = [{stack for spec in specs for stack in spec.stacks} for specs in (base, head)]
+    has_stacks = all(stack - {"root"} for stack in stacks)
+    cells = [
+        {
+            (spec.name, (stack, spec.target))
+            for spec in specs
+            for stack in spec.stacks
+            if stack != "root"
+        }
+        for specs in (base, head)
+    ]
+    if has_stacks:
+        assert {(change.package, change.values) for change in lost.coverage} == {
+            (name, (stack, target))
+            for name, (stack, target) in cells[0] - cells[1]
+            if name in remaining and stack in stacks[1]
+        }
+    for package in lost.packages:
+        assert sum(package.reasons.values()) == package.num_specs
+    for version in lost.versions:
+        assert sum(version.reasons.values()) == version.num_specs
+        assert set(version.replaced_by) <= {
+            spec.version for spec in head if spec.name == version.package
+        }
+
+
+def test_package_removed_with_its_stacks() -> None:
+    """A package names its stacks if all of them were removed."""
+    old = [
+        a_spec("1", name="a", stacks=("gone", "root")),
+        a_spec("2", name="b", stacks=("gone", "hep", "root")),
+        a_spec("3", name="c", stacks=("hep", "root")),
+    ]
+    lost = log_between(old, old[2:]).no_longer_available
+    assert [(package.name, package.with_stacks) for package in lost.packages] == [
+        ("a", ["gone"]),
+        ("b", []),
+    ]
+
+
+def test_replacements_of_a_version() -> None:
+    """Newest first; marked as older only if all of them are."""
+    old = [a_spec("1", version="1.5"), a_spec("2", version="1.5", target="m1")]
+    new = [a_spec("3", version="1.4"), a_spec("4", version="1.6", target="m1")]
+    (both,) = log_between(old, new).no_longer_available.versions
+    assert (both.replaced_by, both.is_older, both.reasons) == (
+        ["1.6", "1.4"],
+        False,
+        {"replaced": 2},
+    )
+    (older,) = log_between(old[:1], new[:1]).no_longer_available.versions
+    assert (older.replaced_by, older.is_older) == (["1.4"], True)
+    other = a_spec("5", version="1.3", target="m1")
+    (none,) = log_between([*old[:1], other], [other]).no_longer_available.versions
+    assert (none.replaced_by, none.is_older, none.reasons) == ([], False, {"version_gone": 1})
+
+
+def test_nearest_specs_of_few_lost_cells() -> None:
+    """A stack that moved to another target does not list hundreds of nearest specs."""
+    for count in (FEW, FEW + 1):
+        old = [a_spec(f"o{n}", name=f"p{n}", target="m1") for n in range(count)]
+        new = [a_spec(f"n{n}", name=f"p{n}", target="m2") for n in range(count)]
+        lost = log_between(old, new).no_longer_available.coverage
+        assert [len(cell.nearest) for cell in lost] == [int(count == FEW)] * count

@@ -1,5 +1,6 @@
 """The commits of the recipes in release notes: references, effects, and JSON."""
 
+import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -81,13 +82,14 @@ def test_example_templates(name: str) -> None:
 
 
 def test_own_template(tmp_path: Path) -> None:
-    """The process of a template has the commits, their links, and a filter for their sentences."""
+    """A template has the commits, their links, and a filter for their sentences, once pickled."""
     template = tmp_path / "own.md"
     template.write_text(
         "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
     )
-    text = own_templates.render_own(log_of(a_commit()), template)
-    assert text == (f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2")
+    log = pickle.loads(pickle.dumps(log_of(a_commit())))  # noqa: S301 - as for its process
+    text = own_templates._rendered(log, template, 1_000)
+    assert text == f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class NotesReader:
         """Return the rows of the tables of causes: rebuilt, what, reached."""
         body = self.sections.get("What caused the rebuilds", "")
         rows = re.findall(r"^\| ([0-9,]+) \| (.*) \| ([0-9,]+) \|", body, re.M)
-        return [(number(a), what, number(b)) for a, what, b in rows]
+        return [(number(a), cause, number(b)) for a, cause, b in rows]
 
 
 def assert_numbers_agree(log: Changelog) -> None:
@@ -121,19 +121,19 @@ def assert_causes_agree(notes: NotesReader) -> None:
     rows = notes.causes()
     body = notes.sections.get("What caused the rebuilds", "")
     unknown = sum(number(n) for n in re.findall(r"^\| ([0-9,]+) \| not known", body, re.M))
-    whole = re.search(r"^\| \*\*([0-9,]+)\*\*", body, re.M)
-    if whole is not None:
-        assert sum(rebuilt for rebuilt, _, _ in rows) + unknown == number(whole[1])
-    numbers = {what: (rebuilt, reached) for rebuilt, what, reached in rows}
+    total = re.search(r"^\| \*\*([0-9,]+)\*\*", body, re.M)
+    if total is not None:
+        assert sum(rebuilt for rebuilt, _, _ in rows) + unknown == number(total[1])
+    numbers = {cause: (rebuilt, reached) for rebuilt, cause, reached in rows}
     assert all(rebuilt <= reached for rebuilt, reached in numbers.values())
     sentences = re.findall(
         r"; (?!what )([^;]*?) rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?(?=[;.])",
         notes.highlights,
     )
-    for what, rebuilt, reached in sentences:
-        if what in numbers:
+    for cause, rebuilt, reached in sentences:
+        if cause in numbers:
             both = [number(text) for text in (rebuilt, reached or rebuilt)]
-            assert (*both,) == numbers[what]
+            assert (*both,) == numbers[cause]
     first = re.search(
         r"which rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?[;,.]", notes.highlights
     )
@@ -159,27 +159,27 @@ def assert_losses_agree(notes: NotesReader, removed: int) -> None:
     assert bool(everywhere) == bool(cells)
     steps = {
         tuple(match)
-        for _, what, _ in notes.causes()
-        for match in re.findall(r"`([^`]+)` (\S+) → ", what)
+        for _, cause, _ in notes.causes()
+        for match in re.findall(r"`([^`]+)` (\S+) → ", cause)
     }
-    gone = {tuple(re.findall(r"^`([^`]+)` (\S+) ", line)[0]) for line in versions}
-    assert not steps & gone
+    removed_versions = {tuple(re.findall(r"^`([^`]+)` (\S+) ", line)[0]) for line in versions}
+    assert not steps & removed_versions
 
 
 @pytest.mark.parametrize("dates", [*permutations(real.dates(), 2)])
 def test_numbers_of_real_weeks(dates: Sequence[str]) -> None:
     """Numbers are consistent in both directions."""
-    (old, outside), (new, beside) = (real.records(date, real.STACKS) for date in dates)
-    outside_specs = {spec.hash: spec for spec in (*outside, *beside)}
+    (old, outside), (new, other_outside) = (real.records(date, real.STACKS) for date in dates)
+    outside_specs = {spec.hash: spec for spec in (*outside, *other_outside)}
     assert_numbers_agree(log_between(old, new, outside_specs.values()))
 
 
 def test_numbers_of_added_and_removed_stacks() -> None:
     """Versions of removed stacks are not downgraded, those of added stacks not upgraded."""
-    (every, outside), (some, beside) = (
+    (every, outside), (some, other_outside) = (
         real.records(real.dates()[-1], stacks) for stacks in (real.STACKS, real.STACKS[:1])
     )
-    outside_specs = {spec.hash: spec for spec in (*outside, *beside)}
+    outside_specs = {spec.hash: spec for spec in (*outside, *other_outside)}
     for sides in ((every, some), (some, every)):
         assert_numbers_agree(log_between(*sides, outside_specs.values()))
     assert "downgraded" not in log_between(every, some, outside_specs.values()).packages

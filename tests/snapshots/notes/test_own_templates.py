@@ -87,7 +87,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes("grün".encode("latin-1"))
     (tmp_path / "part.md").write_text("\n\n{{ nothing }}")
     (tmp_path / "whole.md").write_text("{% include 'part.md' %}")
-    for name, place, reason in (
+    for name, expected, reason in (
         ("nothing", ("nothing", None), "No such file or directory"),
         ("", ("", None), "Is a directory"),
         ("latin", ("latin", None), "is not UTF-8 at byte 3"),
@@ -95,7 +95,10 @@ def test_unreadable_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(SourceError, match=reason) as caught:
             own_templates._rendered(LOG, tmp_path / name, 1_000)
-        assert (caught.value.location, caught.value.line) == (str(tmp_path / place[0]), place[1])
+        assert (caught.value.location, caught.value.line) == (
+            str(tmp_path / expected[0]),
+            expected[1],
+        )
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:

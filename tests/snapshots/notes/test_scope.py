@@ -18,8 +18,8 @@ def test_scope_of_everything(base: list[Spec], head: list[Spec]) -> None:
     explanation = explained(base, head)
     sides = explanation.base.frame, explanation.head.frame
     lines = revision("v1", 0, base), revision("v2", 1, head)
-    whole = changelog(*lines, explanation)
-    assert changelog(*lines, explanation, scope_of(Only(), sides, None)) == whole
+    unscoped = changelog(*lines, explanation)
+    assert changelog(*lines, explanation, scope_of(Only(), sides, None)) == unscoped
 
 
 @FEWER_EXAMPLES
@@ -28,15 +28,15 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
     """The notes have all entries of the package, and no others."""
     of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
-    whole, alone = log_between(base, head), log_between(base, head, only=Only(package="hdf5"))
+    unscoped, scoped = log_between(base, head), log_between(base, head, only=Only(package="hdf5"))
     expected = {
         section: [entry for entry in entries if entry.name == "hdf5"]
-        for section, entries in whole.packages.items()
+        for section, entries in unscoped.packages.items()
     }
-    assert alone.packages == {section: entries for section, entries in expected.items() if entries}
-    assert alone.before.num_specs == sum(spec.name == "hdf5" for spec in base)
-    lost = whole.no_longer_available.versions
-    assert alone.no_longer_available.versions == [
+    assert scoped.packages == {section: entries for section, entries in expected.items() if entries}
+    assert scoped.before.num_specs == sum(spec.name == "hdf5" for spec in base)
+    lost = unscoped.no_longer_available.versions
+    assert scoped.no_longer_available.versions == [
         version for version in lost if version.package == "hdf5"
     ]
 
@@ -59,14 +59,14 @@ def test_scope_of_a_query() -> None:
     """Rows in scope match the query and are of the package."""
     explanation = explained(BASE, HEAD)
     sides = explanation.base.frame, explanation.head.frame
-    whole = scope_of(Only(), sides, None)
-    nothing = whole.in_base & False, whole.in_head & False
+    unscoped = scope_of(Only(), sides, None)
+    nothing = unscoped.in_base & False, unscoped.in_head & False
     none = scope_of(Only(), sides, nothing)
     assert [none.in_base.any(), none.in_head.any()] == [False, False]
-    hdf5, everything = Only(package="hdf5"), (whole.in_base, whole.in_head)
-    with_all, alone = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
-    assert list(with_all.in_base) == list(alone.in_base)
-    assert list(with_all.in_head) == list(alone.in_head)
+    hdf5, everything = Only(package="hdf5"), (unscoped.in_base, unscoped.in_head)
+    with_all, scoped = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
+    assert list(with_all.in_base) == list(scoped.in_base)
+    assert list(with_all.in_head) == list(scoped.in_head)
 
 
 def test_spec_removed_from_the_stack() -> None:
@@ -100,11 +100,11 @@ def test_causes_outside_the_scope() -> None:
         node("hdf5:2", edge("zlib:2")),
         node("tau:2", edge("zlib:2")),
     ]
-    whole, alone = log_between(old, new), log_between(old, new, only=Only(package="hdf5"))
-    assert [(cause.key, cause.num_specs, cause.packages) for cause in whole.causes] == [
+    unscoped, scoped = log_between(old, new), log_between(old, new, only=Only(package="hdf5"))
+    assert [(cause.key, cause.num_specs, cause.packages) for cause in unscoped.causes] == [
         ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
     ]
-    assert [(cause.key, cause.num_specs, cause.packages) for cause in alone.causes] == [
+    assert [(cause.key, cause.num_specs, cause.packages) for cause in scoped.causes] == [
         ("version|zlib|1|2", 1, ["hdf5"])
     ]
-    assert (alone.summary.specs_rebuilt, alone.summary.specs_replaced) == (1, 0)
+    assert (scoped.summary.specs_rebuilt, scoped.summary.specs_replaced) == (1, 0)

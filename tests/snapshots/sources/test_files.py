@@ -158,9 +158,9 @@ def test_deleted_working_directory(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the working directory was deleted, the error names the location."""
-    gone = tmp_path_factory.mktemp("gone")
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    deleted = tmp_path_factory.mktemp("gone")
+    monkeypatch.chdir(deleted)
+    deleted.rmdir()
     for location in (".", "develop", "index.json", "../develop"):
         with pytest.raises(CachelogError):
             read(location)

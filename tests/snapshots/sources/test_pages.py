@@ -131,8 +131,8 @@ def test_json_and_yaml_pages_are_equal(details: list[dict[str, Any]]) -> None:
     """Texts that look like numbers are texts in both styles."""
     values = {"title": "hdf5", "categories": ["package", "develop"], "spec_details": details}
     # What is drawn twice is one list in memory, which YAML would write with anchors.
-    apart = orjson.loads(orjson.dumps(values))
-    text = yaml.safe_dump(apart, default_flow_style=False, allow_unicode=True)
+    copied = orjson.loads(orjson.dumps(values))
+    text = yaml.safe_dump(copied, default_flow_style=False, allow_unicode=True)
     assert parse(f"---\n{text}---\n".encode()) == parse(page(*details))
 
 
@@ -226,10 +226,10 @@ FACTS = st.dictionaries(st.sampled_from([*detail(), "tarball", "more"]), VALUES 
 @given(st.lists(st.builds(lambda facts: detail(**facts), FACTS), max_size=2))
 def test_page_with_a_bad_spec(details: list[dict[str, Any]]) -> None:
     """The other specs of a page with a bad spec, decoded without types, are the same."""
-    alone, beside = Report(skip_bad=True), Report(skip_bad=True)
+    alone, with_bad = Report(skip_bad=True), Report(skip_bad=True)
     specs = parse(page(*details), alone).specs
-    assert parse(page(*details, {}), beside).specs == specs
-    assert list(map(str, beside.skipped[:-1])) == list(map(str, alone.skipped))
+    assert parse(page(*details, {}), with_bad).specs == specs
+    assert list(map(str, with_bad.skipped[:-1])) == list(map(str, alone.skipped))
 
 
 @pytest.mark.parametrize("categories", [None, [], ["package"]])

@@ -50,9 +50,9 @@ def _loaded(specs: Sequence[Spec]) -> Searched:
     return Searched(frame, lambda: DependencyGraph(table, frame.hashes))
 
 
-def forbid(what: Forbidden, dimensions: Sequence[CoverageDimension] = ()) -> Forbid:
+def forbid(change: Forbidden, dimensions: Sequence[CoverageDimension] = ()) -> Forbid:
     """Return a rule that forbids a kind of change."""
-    return Forbid(name="a rule", forbid=what, for_each=_dimensions(dimensions))
+    return Forbid(name="a rule", forbid=change, for_each=_dimensions(dimensions))
 
 
 def require(query: str, dimensions: Sequence[CoverageDimension] = ()) -> Require:

@@ -64,28 +64,28 @@ def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
 HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
 
 
-@given(what=st.sampled_from(HAPPENED), pair=PAIRS, only=ONLY)
-def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
+@given(change=st.sampled_from(HAPPENED), pair=PAIRS, only=ONLY)
+def test_forbid(change: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
     """Breaches follow from the records in scope; each has its rows of base."""
     base, head = pair
     if not has_stack(only.stack, base, head):
         with pytest.raises(RuleUnusable, match="stack"):
-            judge_one(forbid(what), base, head, only)
+            judge_one(forbid(change), base, head, only)
         return
-    if one_lists_no_stacks(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
+    if one_lists_no_stacks(base, head) and (only.stack or change is Forbidden.STACK_REMOVED):
         with pytest.raises(RuleUnusable, match="does not list stacks, so nothing can be judged"):
-            judge_one(forbid(what), base, head, only)
+            judge_one(forbid(change), base, head, only)
         return
-    dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else ()
+    dimensions = STACK_TARGET if change is Forbidden.COVERAGE_LOST else ()
     if dimensions and not all(cells.states_all(names(dimensions), side) for side in pair):
         with pytest.raises(RuleUnusable, match="does not list it, so nothing can be judged"):
-            judge_one(forbid(what, dimensions), base, head, only)
+            judge_one(forbid(change, dimensions), base, head, only)
         return
-    result = judge_one(forbid(what, dimensions), base, head, only)
+    result = judge_one(forbid(change, dimensions), base, head, only)
     before, after = (
         cells.in_scope(side, only, lambda spec: matches(only.matching, spec)) for side in pair
     )
-    expected = cells.forbidden(what, before, after, only.stack)
+    expected = cells.forbidden(change, before, after, only.stack)
     assert len(result.breaches) == len(expected)
     assert result.passed is not bool(expected)
     scope = {spec.hash: spec for spec in before}
@@ -224,10 +224,10 @@ def test_unlisted_stacks(only: RuleSubject) -> None:
         limit("coverage-lost", 9),
     ]
     rules = [*about_stacks, forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
-    for sides, who in (((stated, unstated), "head"), ((unstated, stated), "base")):
+    for sides, side in (((stated, unstated), "head"), ((unstated, stated), "base")):
         for rule in rules:
             with pytest.raises(
-                RuleUnusable, match=f"{who} does not list .*so nothing can be judged"
+                RuleUnusable, match=f"{side} does not list .*so nothing can be judged"
             ):
                 judge_one(rule, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed
@@ -467,7 +467,7 @@ def test_amounts_are_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "after", "message", "removed"),
+    ("change", "after", "message", "removed"),
     [
         (Forbidden.PACKAGE_REMOVED, ["1.13"], "zlib is gone: base has 1 spec of 1.3", ["z"]),
         (Forbidden.PACKAGE_DOWNGRADED, ["1.12"], "hdf5 fell from 1.14 to 1.12", ["h"]),
@@ -476,7 +476,7 @@ def test_amounts_are_exact() -> None:
     ],
 )
 def test_messages_of_breaches(
-    what: Forbidden, after: list[str], message: str, removed: list[str]
+    change: Forbidden, after: list[str], message: str, removed: list[str]
 ) -> None:
     """A breach names the removed item, and has its specs of base."""
     base = [
@@ -485,5 +485,5 @@ def test_messages_of_breaches(
         a_spec("z", name="zlib", version="1.3", stacks=("hep",)),
     ]
     head = [a_spec(version, version=version) for version in after]
-    breaches = {breach.message: breach for breach in judge_one(forbid(what), base, head).breaches}
+    breaches = {breach.message: breach for breach in judge_one(forbid(change), base, head).breaches}
     assert breaches[message].hashes() == [hash_of(label) for label in removed]

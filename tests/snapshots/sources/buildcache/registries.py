@@ -20,8 +20,11 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
+import msgspec
 
 from snapshots.sources.buildcache.oci import tag_of
+from snapshots.sources.settings import Login
+from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
@@ -29,6 +32,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     send,
     status,
 )
+from tests.snapshots.sources.buildcache.readings import QUICK
 
 DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
 """The registry of the distribution project, if it is installed."""
@@ -163,6 +167,11 @@ class Tokens:
             return reply(request)
 
         return answer
+
+
+INDEX = small_database()
+IMAGES = [spec_image(document) for document in documents_of(INDEX).values()]
+WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 
 @contextmanager

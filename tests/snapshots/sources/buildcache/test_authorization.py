@@ -13,7 +13,6 @@ from snapshots.errors import SourceError
 from snapshots.sources.buildcache.oci import challenges, credentials_for
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
-from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
@@ -24,20 +23,19 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
 )
 from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
 from tests.snapshots.sources.buildcache.registries import (
+    IMAGES,
+    INDEX,
     PASSWORD,
     USER,
+    WITH_LOGIN,
     Tokens,
     basic,
     digest_of,
     index_image,
     serve,
-    spec_image,
 )
 
-INDEX = small_database()
-IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 BASIC = basic(USER, PASSWORD)
-WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 
 def docker_config(folder: Path, value: object) -> ReadSettings:

@@ -29,6 +29,7 @@ from snapshots.sources.locations import resolve, resolve_listed
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings, S3Access
 from snapshots.sources.transport import Transport
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.sources.buildcache.folders import put_layout_3, put_specs, text
 from tests.snapshots.sources.buildcache.indexes import (
@@ -68,8 +69,8 @@ def test_url_of_a_bucket(bucket: str, access: dict[str, Any], url: str) -> None:
     """The URL is Amazon's, the endpoint's, or a prefix from the settings."""
     settings = ReadSettings(s3=S3Access(**access), s3_prefixes={"other": "https://cdn/other/"})
     assert bucket_url("s3://x", bucket, settings) == url
-    place = in_bucket(f"{url}/a/b%20c", settings)
-    assert place == InBucket(url, "a/b c")
+    stored_object = in_bucket(f"{url}/a/b%20c", settings)
+    assert stored_object == InBucket(url, "a/b c")
     assert is_asked(f"{url}/a", settings) == (bucket in ("mine", "my.own"))
     for location in (
         "https://host/a",
@@ -128,6 +129,7 @@ def test_access_from_the_environment() -> None:
 _keys = st.text(st.characters(codec="utf-8", exclude_characters="?#\\", min_codepoint=32))
 
 
+@FEWER_EXAMPLES
 @given(
     key=_keys,
     token=st.sampled_from(["", "token"]),
@@ -140,8 +142,12 @@ def test_signatures_equal_those_of_botocore(
     """Signatures are equal for any key, and for lists of objects."""
     access = S3Access(**KEY, token=token, region=region, endpoint=endpoint, allows_http=True)
     settings = ReadSettings(s3=access)
-    place = InBucket("s3://bucket", key)
-    for location in (f"s3://bucket/{key}", list_location(place, None), list_location(place, "/+=")):
+    stored_object = InBucket("s3://bucket", key)
+    for location in (
+        f"s3://bucket/{key}",
+        list_location(stored_object, None),
+        list_location(stored_object, "/+="),
+    ):
         url = object_url(location, settings)
         mine = signed_headers("GET", url, access, datetime.now(UTC))
         request = AWSRequest("GET", url)

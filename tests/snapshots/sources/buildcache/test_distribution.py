@@ -7,18 +7,16 @@ import msgspec
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.settings import Login
-from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document
-from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
+from tests.snapshots.sources.buildcache.readings import snapshots
 from tests.snapshots.sources.buildcache.registries import (
     DISTRIBUTION,
-    PASSWORD,
-    USER,
+    IMAGES,
+    INDEX,
+    WITH_LOGIN,
     distribution,
     index_image,
     push,
-    spec_image,
     with_password,
     with_tokens,
 )
@@ -26,10 +24,6 @@ from tests.snapshots.sources.buildcache.registries import (
 pytestmark = pytest.mark.skipif(
     DISTRIBUTION is None and not os.environ.get("CI"), reason="docker-registry is not installed"
 )
-
-INDEX = small_database()
-IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
-WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from tests.snapshots.sources.buildcache.indexes import (
     documents_of,
     edge,
     node,
-    small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
@@ -30,6 +29,8 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
 )
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
 from tests.snapshots.sources.buildcache.registries import (
+    IMAGES,
+    INDEX,
     Image,
     descriptor,
     digest_of,
@@ -38,8 +39,6 @@ from tests.snapshots.sources.buildcache.registries import (
     spec_image,
 )
 
-INDEX = small_database()
-IMAGES = [spec_image(value) for value in documents_of(INDEX).values()]
 TAGS = "/v2/site/cache/tags/list?n=1000"
 
 

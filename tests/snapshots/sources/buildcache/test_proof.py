@@ -92,11 +92,11 @@ def test_single_changed_character(data: st.DataObject) -> None:
     for key in parents:
         holder = holder[key]
     text = holder[last]
-    place = data.draw(st.integers(0, len(text) - 1))
+    position = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(
-        st.sampled_from("abcdefgh01").filter(lambda character: character != text[place])
+        st.sampled_from("abcdefgh01").filter(lambda character: character != text[position])
     )
-    holder[last] = text[:place] + other + text[place + 1 :]
+    holder[last] = text[:position] + other + text[position + 1 :]
     changed["hash"] = real["hash"]
     report = Report(skip_bad=True)
     specs = read(index(changed), report)

@@ -16,6 +16,7 @@ from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNee
 from snapshots.program import importer_name
 from snapshots.sources.buildcache.layouts import UNVERIFIED, BuildCache
 from snapshots.sources.buildcache.reader import StackIndex, labelled, recognise
+from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.folders import (
@@ -256,10 +257,10 @@ def test_two_installations(tmp_path: Path) -> None:
         "a": {"explicit": True, "installation_time": 1_743_336_000.0},
         "b": {"explicit": False, "installation_time": 1_700_000_000.0},
     }
-    for place, of_libelf in facts.items():
-        put_installation(tmp_path / place, installation({LIBELF: of_libelf}))
+    for path, of_libelf in facts.items():
+        put_installation(tmp_path / path, installation({LIBELF: of_libelf}))
     for order in ("ab", "ba"):
-        (snapshot,) = together(*(f"{place}={tmp_path / place}" for place in order))
+        (snapshot,) = together(*(f"{path}={tmp_path / path}" for path in order))
         libelf = by_hash(snapshot)[LIBELF]
         assert libelf.stacks == ("a", "b", "root")
         assert (libelf.explicit, libelf.installed_at) == (True, "2023-11-14T22:13:20Z")
@@ -313,8 +314,8 @@ def test_bad_stacks_of_a_revision(
     small_caches: dict[str, str], locations: list[str], error: type[CachelogError], reason: str
 ) -> None:
     """Nothing is read if one of the stacks is bad."""
-    for name, place in small_caches.items():
-        locations = [location.replace(f"{{{name}}}", place) for location in locations]
+    for name, path in small_caches.items():
+        locations = [location.replace(f"{{{name}}}", path) for location in locations]
     with pytest.raises(error, match=reason):
         together(*locations, tag=None if error is TagNeeded else "develop")
 
@@ -588,9 +589,9 @@ def test_locations_of_an_installation(server: Server, tmp_path: Path, location: 
     """The install tree, the folder of the database, the database itself, or its URL."""
     put_installation(tmp_path, installation())
     server.serve_folder(tmp_path)
-    place = location.format(tree=tmp_path, url=server.url)
-    assert recognise(place, QUICK)
-    (snapshot,) = snapshots(place, "mysite")
+    path = location.format(tree=tmp_path, url=server.url)
+    assert recognise(path, QUICK)
+    (snapshot,) = snapshots(path, "mysite")
     assert by_hash(snapshot).keys() == {LIBELF, WRAPPER, RUNTIME, GCC}
     assert snapshot.source.kind == "installation"
 
@@ -612,8 +613,8 @@ def test_facts_of_an_installation(tmp_path: Path, version: str) -> None:
 
 def test_specs_that_are_not_installed(tmp_path: Path) -> None:
     """Deprecated and other missing dependencies are outside."""
-    gone = {"installed": False, "deprecated_for": WRAPPER}
-    snapshot = read_tree(tmp_path, installation({RUNTIME: gone}))
+    facts = {"installed": False, "deprecated_for": WRAPPER}
+    snapshot = read_tree(tmp_path, installation({RUNTIME: facts}))
     assert by_hash(snapshot).keys() == {LIBELF, WRAPPER, GCC}
     (outside,) = snapshot.content.outside.specs
     assert (outside.hash, outside.explicit, outside.installed_at) == (RUNTIME, None, None)
@@ -633,3 +634,63 @@ def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
     assert GCC not in by_hash(snapshot)
     for spec in (specs[LIBELF], specs[WRAPPER], *snapshot.content.specs()):
         assert (spec.explicit, spec.installed_at) == (None, None)
+
+
+# -- views: smaller indexes next to the complete one
+
+
+def put_view(folder: Path, view: str) -> None:
+    """Write a build cache whose view has one of its specs."""
+    manifest = put_layout_3(folder, text(database(node("compiler-wrapper", WRAPPER))))
+    put(manifest.parent / view / manifest.name, manifest.read_bytes())
+    put_layout_3(folder, text(small_database()))
+
+
+def of_view(view: str, *locations: Any) -> list[Snapshot]:
+    """Read a view of build caches."""
+    settings = replace(QUICK, view=view)
+    texts = [*map(str, locations)]
+    return list(read_locations(texts, tags=["mine"], settings=settings, report=Report()))
+
+
+def test_view(server: Server, tmp_path: Path) -> None:
+    """The view is read instead of the complete index; the revision's source names it."""
+    put_view(tmp_path, "tools")
+    server.serve_folder(tmp_path)
+    for location in (str(tmp_path), server.url, f"{server.url}/"):
+        (snapshot,) = of_view("tools", location)
+        assert set(by_hash(snapshot)) == {WRAPPER}
+        base = location.rstrip("/")
+        assert snapshot.source.location == f"{base}/v3/manifests/index/tools/index.manifest.json"
+        assert mirror_of("index", snapshot.source.location, None) == base
+
+
+def test_missing_view(server: Server, tmp_path: Path) -> None:
+    """The error lists the views, or says where to look if HTTP lists none."""
+    put_view(tmp_path / "cache", "tools")
+    with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
+        of_view("tool", tmp_path / "cache")
+    put_layout_3(tmp_path / "whole")
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
+        of_view("tool", tmp_path / "whole")
+    put(tmp_path / "listed/v3/layout.json", b"{}")
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
+        of_view("tool", tmp_path / "listed")
+    reason = "has no view 'tool', and HTTP lists none; look for folders below v3/manifests/index"
+    with pytest.raises(SourceError, match=reason):
+        of_view("tool", server.url)
+
+
+def test_locations_without_views(tmp_path: Path) -> None:
+    """Files, pages and registries have no views, and names of views are validated."""
+    file = put(tmp_path / "index.json", text(small_database()))
+    with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
+        of_view("tools", file)
+    with pytest.raises(InvalidArgument, match=r"--view: .* is not a build cache"):
+        of_view("tools", tmp_path / "pages")
+    put_layout_3(tmp_path / "cache")
+    for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):
+        with pytest.raises(InvalidArgument, match=r"--view: oci://127\.0\.0\.1/a is a registry"):
+            of_view("tools", *registry.split())
+    with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
+        of_view("../a", tmp_path / "cache")

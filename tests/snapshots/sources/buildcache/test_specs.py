@@ -282,13 +282,13 @@ def test_invalid_values(path: str, value: Any, below: str, reason: str) -> None:
     """A missing or mistyped key is an error with the location, the key and the reason."""
     index = small_database()
     *parents, last = path.split(".")
-    place = index if parents[:1] == ["database"] else index["database"]["installs"][LIBELF]
+    value_of = index if parents[:1] == ["database"] else index["database"]["installs"][LIBELF]
     for step in parents:
-        place = place[step]
+        value_of = value_of[step]
     if value is ...:
-        del place[last]
+        del value_of[last]
     else:
-        place[last] = value
+        value_of[last] = value
     with pytest.raises(SourceError) as caught:
         read(index)
     key = path if parents[:1] == ["database"] else f"installs.{LIBELF}.{path}"

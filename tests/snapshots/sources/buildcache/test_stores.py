@@ -76,15 +76,18 @@ def test_damaged_entries(tmp_path: Path) -> None:
     """A truncated or changed entry, or one of another form, is not found."""
     store = Store(tmp_path, 1000)
     file = put(store, "key")
-    whole = file.read_bytes()
+    original = file.read_bytes()
     other = b'{"url": 1}\n' + DATA
     damaged = [other + hashlib.sha256(other).digest()]
-    for place in range(len(whole)):
-        damaged += [whole[:place], whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]]
+    for position in range(len(original)):
+        damaged += [
+            original[:position],
+            original[:position] + bytes([original[position] ^ 1]) + original[position + 1 :],
+        ]
     for data in damaged:
         file.write_bytes(data)
         assert store.find("key", URL) is None
-    file.write_bytes(whole)
+    file.write_bytes(original)
     assert content(store.find("key", URL)) == DATA
 
 

@@ -150,7 +150,7 @@ def test_progress_in_bytes(server: Server) -> None:
     steps: list[tuple[str, int, int | None]] = []
     server["/a.json"], server["/b.json"] = content(DATA), unmeasured(DATA)
     for name in ("/a.json", "/b.json"):
-        fetched(server.at(name), report=Report(progress=lambda *what: steps.append(what)))
+        fetched(server.at(name), report=Report(progress=lambda *step: steps.append(step)))
         assert steps[-1] == (f"reading {server.at(name)}", len(DATA), len(DATA))
 
 

@@ -53,7 +53,7 @@ def test_pages_between_selected_commits_are_not_parsed(
         repository.commit({ZLIB: page("zlib", str(number)) if number in (0, 5) else b"bad"})
     (state,) = repository.read(every="week")
     assert labels(state) == specs(zlib="5")
-    assert len(parsed) == 2  # the first page tells the tag
+    assert len(parsed) == 2  # the first page states the tag
 
 
 def test_since(repository: Repository, parsed: list[str]) -> None:
@@ -76,7 +76,7 @@ def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
             repository.commit({path: page(name, f"{tag} {name}", tag=tag)})
     states = repository.read(tags=["develop-*", "v?.0"])
     assert [snapshot.tag for snapshot in states] == ["develop-2025-03-02"] * 3 + ["v1.0"] * 3
-    assert [place.partition(":")[2] for place in parsed if "develop/" in place] == [
+    assert [location.partition(":")[2] for location in parsed if "develop/" in location] == [
         "_cache/develop/a/specs.md"
     ]
 

@@ -111,7 +111,7 @@ class Trap:
 
     def set(self, settings: Mapping[str, str]) -> None:
         """Write settings into the configuration of the repository."""
-        places = {
+        paths = {
             "command": self.command,
             "hooks": self.hooks,
             "included": self.included,
@@ -119,7 +119,7 @@ class Trap:
             "other": self.folder,
         }
         for name, value in settings.items():
-            git(self.folder, "config", name.format(**places), value.format(**places))
+            git(self.folder, "config", name.format(**paths), value.format(**paths))
 
     def lose(self, path: str) -> None:
         """Delete the object of a file, so that git would have to fetch it."""
@@ -176,7 +176,7 @@ def test_repository_with_all_traps(trap: Trap, tmp_path: Path, is_url: bool) -> 
         if not (is_url and PROMISOR.items() <= settings.items()):
             trap.set(settings)
     states = list(read_at(trap.folder.as_uri() if is_url else str(trap.folder), tmp_path))
-    assert [labels(made) for made in states] == [specs(zlib="a"), specs(zlib="a", hdf5="b")]
+    assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="a", hdf5="b")]
     assert not trap.is_sprung()
 
 

@@ -240,8 +240,8 @@ def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
 @pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
 def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
     """A repository is fetched from its URL or after a redirect; later only new objects are."""
-    place = backend.at("/pages.git/info/refs?service=git-upload-pack")
-    backend["/old/info/refs"] = status(307, Location=place)
+    url = backend.at("/pages.git/info/refs?service=git-upload-pack")
+    backend["/old/info/refs"] = status(307, Location=url)
     states = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
     assert {state.source.location for state in states} == {backend.at(path)}

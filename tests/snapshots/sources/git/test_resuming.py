@@ -81,9 +81,9 @@ def test_omitted_tag_is_read_from_its_start(repository: Repository) -> None:
     _grow(repository, 4)
     states = repository.read()
     only = repository.read(tags=["v1.0"])
-    assert list(map(key, only)) == [key(made) for made in states if made.tag == "v1.0"]
+    assert list(map(key, only)) == [key(state) for state in states if state.tag == "v1.0"]
     rest = repository.read(history_of(only))
-    assert list(map(key, rest)) == [key(made) for made in states if made.tag == "develop"]
+    assert list(map(key, rest)) == [key(state) for state in states if state.tag == "develop"]
 
 
 def test_rewritten_history(repository: Repository) -> None:

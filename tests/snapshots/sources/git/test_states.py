@@ -80,7 +80,7 @@ def test_states_equal_the_pages_of_their_commits(
     for _ in range(15):
         commit = repository.commit(dict(_edits(cache, draw)))
         read = read_pages([cache], report=Report()) if any(cache.rglob("*.md")) else ()
-        states = {made.tag: made.content.digest for made in read if len(made.content)}
+        states = {state.tag: state.content.digest for state in read if len(state.content)}
         for tag, digest in sorted(states.items()):
             if current.get(tag) != digest:
                 expected.append((tag, commit, digest))
@@ -330,4 +330,4 @@ def test_synthetic_data_is_marked(repository: Repository) -> None:
     made_up = page("zlib", "a").replace(b"title:", b"synthetic: true\ntitle:")
     repository.commit({ZLIB: made_up})
     repository.commit({ZLIB: page("zlib", "b")})
-    assert [made.source.synthetic for made in repository.read()] == [True, False]
+    assert [state.source.synthetic for state in repository.read()] == [True, False]

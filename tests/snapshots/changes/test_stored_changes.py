@@ -16,7 +16,6 @@ from snapshots.changes.stored_changes import (
     PackageCounts,
     PairCounts,
     StoredChanges,
-    changes_to_store,
     comparisons_table,
     counts_of,
     numbers_of,
@@ -27,8 +26,7 @@ from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.expensive import examples
 from tests.model.histories import Past
-from tests.snapshots.changes.graphs import side_of
-from tests.snapshots.factories import a_spec, digest_of
+from tests.snapshots.factories import digest_of
 from tests.snapshots.timelines.pasts import PASTS
 
 NUMBERS = st.lists(
@@ -45,7 +43,7 @@ def test_places_of_numbers(some: list[int], members: list[int], others: list[int
     """Each occurrence of a number is found, in contiguous and in strided arrays."""
     numbers = np.array([*some, *members, *others], np.int64)
     present = {*some, *members[::2]}
-    expected = [place for place, number in enumerate(numbers.tolist()) if number in present]
+    expected = [index for index, number in enumerate(numbers.tolist()) if number in present]
     present_numbers = np.array([*present], np.int64)
     assert places_of(present_numbers, numbers).tolist() == expected
     strided = np.repeat(numbers, 2)[::2]
@@ -110,16 +108,6 @@ def assert_numbers(stored: StoredChanges, rows: list[dict[str, Any]]) -> None:
     assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
 
 
-def test_order_of_rows() -> None:
-    """Rows are sorted by package and hash, as their table is."""
-    base = side_of([a_spec(label, name=f"p{label}") for label in "bdx"])
-    head = side_of([a_spec(label, name=f"p{label}") for label in "aecx"])
-    rows = changes_to_store(base, head).rows
-    assert rows.schema == CHANGES
-    assert rows["name"].to_pylist() == ["pa", "pb", "pc", "pd", "pe"]
-    assert set(rows["base"].to_pylist()) == {base.frame.digest}
-
-
 def test_counts_of_reasons() -> None:
     """The table counts each reason that two contents have, except that of changed facts."""
     uncounted = {SpecChangeReason.RETURNED, SpecChangeReason.FACTS}
@@ -148,8 +136,8 @@ def test_counts_of_reasons() -> None:
         specs_replaced=3,
         specs_new=4,
     )
-    made = StoredChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
-    table = comparisons_table([made], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
+    stored = StoredChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
+    table = comparisons_table([stored], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
     assert table.schema == COMPARISONS
     assert packages_of(table) == {pair: (package,)}
     assert None not in table.to_pylist()[0].values()
