@@ -397,7 +397,7 @@ def _packages_removed(scope: Scope) -> Breaches:
     def breach(change: PackageChange) -> Breach:
         rows = _rows_of(scope, change.name)
         versions = ", ".join(change.versions_before)
-        message = f"{change.name} is gone: base has {counted(len(rows), 'spec')} of {versions}"
+        message = f"{change.name} was removed: base has {counted(len(rows), 'spec')} of {versions}"
         return Breach(message, change.name, scope.comparison.base, rows)
 
     return Breaches(removed, breach)
@@ -430,7 +430,7 @@ def _versions_removed(scope: Scope) -> Breaches:
 
     def breach(own: Rows) -> Breach:
         package, version = base.package.at(own[0]), base.version.at(own[0])
-        message = f"{package} {version} is gone: base has {counted(len(own), 'spec')} of it"
+        message = f"{package} {version} was removed: base has {counted(len(own), 'spec')}"
         return Breach(message, package, base, own)
 
     return Breaches(parts, breach)
@@ -442,7 +442,8 @@ def _stacks_removed(scope: Scope) -> Breaches:
     def breach(change: StackChange) -> Breach:
         base = scope.comparison.base
         rows = rows_where(scope.masks[0] & base.in_stack(change.name))
-        message = f"the stack {change.name} is gone: base has {counted(len(rows), 'spec')} of it"
+        specs = counted(len(rows), "spec")
+        message = f"the stack {change.name} was removed: base has {specs}"
         return Breach(message, None, base, rows)
 
     return Breaches(removed, breach)
@@ -455,7 +456,7 @@ def _specs_removed(scope: Scope) -> Breaches:
         row = change.before or 0
         spec = removed.base.spec(row)
         name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
-        message = f"{name} is gone: {spec.short}"
+        message = f"{name} was removed: {spec.short}"
         return Breach(message, spec.name, removed.base, np.array([row], np.int32))
 
     return Breaches(removed, breach)
@@ -463,7 +464,8 @@ def _specs_removed(scope: Scope) -> Breaches:
 
 def _cells_lost(scope: Scope, dimensions: tuple[CoverageDimension, ...] = ()) -> Breaches:
     cells = scope.cells(dimensions or scope.usual_dimensions)
-    return lost_cells(cells.select([CoverageChangeKind.LOST]), scope.masks[0], "{package} is gone")
+    lost = cells.select([CoverageChangeKind.LOST])
+    return lost_cells(lost, scope.masks[0], "{package} was removed")
 
 
 def _holes(scope: Scope) -> Breaches:
