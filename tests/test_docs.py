@@ -136,8 +136,7 @@ RUN = {
     "tests/test_notifications_doc.py": "notifications.md graphql 1, notifications.md python 1",
     "tests/test_readme.py": "README.md console 5",
     "tests/test_real_cache_doc.py": "real-cache.md console 7",
-    "tests/test_tables_doc.py": "tables.md sql 10",
-    "tests/test_tables_doc_programs.py": "tables.md python 7",
+    "tests/test_tables_doc.py": "tables.md python 7, tables.md sql 10",
 }
 """The blocks that each test runs: document, language and number."""
 

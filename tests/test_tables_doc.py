@@ -1,8 +1,10 @@
-"""docs/tables.md: its queries have the expected results, and the tables have its columns."""
+"""docs/tables.md: its queries and programs have the expected results, its tables the columns."""
 
+import os
 import re
 from contextlib import nullcontext
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
 VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re.M | re.S)[0]
 """The view that the queries select from."""
 
-QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
+QUERIES = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
 
 
 def snapshots() -> list[Snapshot]:
@@ -89,7 +91,7 @@ def test_view(catalog: Path) -> None:
 
 def test_number_of_queries() -> None:
     """All queries of the document are tested."""
-    assert len(QUESTIONS) == 9
+    assert len(QUERIES) == 9
 
 
 def test_commits_of_a_package(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_commits_of_a_package(tmp_path: Path) -> None:
         recipes.commit(f"zlib: change (#{number + 1})", [recipe("zlib")], seconds=seconds(number))
     revisions = catalog.require_history().revisions
     import_recipes(catalog, revisions, str(recipes.folder), settings=ReadSettings())
-    sql = next(sql for question, sql in QUESTIONS.items() if question.startswith("Which commits"))
+    sql = next(sql for heading, sql in QUERIES.items() if heading.startswith("Which commits"))
     rows = [row[1:] for row in query(tmp_path / "catalog", sql)]
     assert rows == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
 
@@ -111,7 +113,7 @@ def seconds(number: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("question", "expected"),
+    ("heading", "expected"),
     [
         # Rows that only confirm a revision are merged into it, with the last date.
         (
@@ -143,9 +145,9 @@ def seconds(number: int) -> int:
         ("What changed most since the state before?", [("zlib", "downgraded", 1, 1)]),
     ],
 )
-def test_queries(question: str, expected: list[tuple[Any, ...]], catalog: Path) -> None:
+def test_queries(heading: str, expected: list[tuple[Any, ...]], catalog: Path) -> None:
     """The rows in their order, with times as days since the first."""
-    assert [days_of(*row) for row in query(catalog, QUESTIONS[question])] == expected
+    assert [days_of(*row) for row in query(catalog, QUERIES[heading])] == expected
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_queries(question: str, expected: list[tuple[Any, ...]], catalog: Path) 
 )
 def test_last_change_of_a_hash(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
     """A hash that is present was added last."""
-    sql = QUESTIONS["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
+    sql = QUERIES["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
     assert [days_of(*row) for row in query(catalog, sql)] == [expected]
 
 
@@ -172,3 +174,72 @@ def test_comments_of_columns(catalog: Path) -> None:
         assert {field.name: field.metadata["comment"] for field in fields} == {
             field.name: field.metadata[b"comment"].decode() for field in schema
         }
+
+
+PROGRAMS = dict(
+    re.findall(r"^### ([^\n]+)\n(?:(?!^###).)*?^```python\n(.+?)^```", TEXT, re.M | re.S)
+)
+"""The programs for Daft, by the heading of their query."""
+
+INTRODUCTIONS = re.findall(
+    r"^```python\n(.+?)^```",
+    TEXT.split("\n## Queries\n")[1].split("\n### ")[0],
+    re.M | re.S,
+)
+"""The introductory programs for DuckDB and Daft."""
+
+has_daft = pytest.mark.skipif(
+    find_spec("daft") is None and not os.environ.get("CI"), reason="Daft is not installed"
+)
+
+
+@pytest.fixture(scope="module", params=["folder", "S3"])
+def location(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the location of a catalog in which develop has two states."""
+    if request.param == "S3":
+        request.getfixturevalue("bucket")
+        location = "s3://bucket/documented/catalog"
+    else:
+        location = str(tmp_path_factory.mktemp("catalog"))
+    with laid_always():
+        Catalog(location).publish(snapshots())
+    return location
+
+
+def names_of(number: int, catalog: str) -> dict[str, Any]:
+    """Return the names that an introductory program defines for a catalog."""
+    text = INTRODUCTIONS[number]
+    assert text.count('catalog = "catalog"\n') == 1
+    names: dict[str, Any] = {}
+    exec(text.replace('catalog = "catalog"', f"catalog = {catalog!r}"), names)  # noqa: S102
+    return names
+
+
+@pytest.fixture(scope="module")
+def introductions(location: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the tables as the document opens them with DuckDB, and with Daft."""
+    return names_of(0, location), names_of(1, location)
+
+
+def test_first_five_queries_have_programs() -> None:
+    """As the document states."""
+    assert len(INTRODUCTIONS) == 2
+    assert list(PROGRAMS) == list(QUERIES)[:5]
+
+
+@has_daft
+@pytest.mark.parametrize("heading", PROGRAMS)
+def test_results_of_programs(
+    heading: str, introductions: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    """They equal those of the SQL, in a folder and in S3."""
+    sql_names, daft_names = introductions
+    connection = sql_names["duckdb"]
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(VIEW)
+    expected = connection.sql(QUERIES[heading]).to_arrow_table().to_pylist()
+    names = dict(daft_names)
+    exec(PROGRAMS[heading], names)  # noqa: S102
+    rows = names["answer"].to_pylist()
+    assert len(expected) >= 2
+    assert [[*row.values()] for row in rows] == [[*row.values()] for row in expected]

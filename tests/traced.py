@@ -26,7 +26,7 @@ ELSEWHERE = {
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
         "tests/server/test_cli_plan.py",
-        "tests/server/webhooks/test_notifying.py",
+        "tests/server/webhooks/test_notifications.py",
     )
 }
 """By layer, tests of higher layers that cover lines which the layer's own examples do not."""

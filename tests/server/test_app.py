@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
@@ -102,10 +101,8 @@ def test_loading_blocks_no_other_request(tmp_path: Path, monkeypatch: pytest.Mon
         with ThreadPoolExecutor(3) as pool:
             responses = [pool.submit(send, number) for number in range(3)]
             until(lambda: loads, "a revision is being loaded")
-            began = time.monotonic()
             assert client.get("/health/live").status_code == 200
             assert tags(client) == ["develop"]
-            assert time.monotonic() - began < 5
             assert not any(response.done() for response in responses)
             gate.set()
         for number, response in enumerate(responses):

@@ -181,7 +181,7 @@ def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: i
 
 
 def test_standard_input(catalog: Path, lock: Path) -> None:
-    """A dash stands for it."""
+    """A dash reads it."""
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
         result = check(catalog, "-", "--json")
     assert result.json == check(catalog, lock, "--json").json
@@ -195,7 +195,7 @@ def test_standard_input(catalog: Path, lock: Path) -> None:
 
 
 def test_folder_of_an_environment(catalog: Path, lock: Path) -> None:
-    """It stands for the lock file in it."""
+    """Its lock file is read."""
     assert check(catalog, lock.parent).out == check(catalog, lock).out
     lock.write_bytes(as_bytes(lock_file([a_locked_spec("zlib", "zlib", "1.3")], [])))
     assert check(catalog, lock.parent, "--fail-under", "100").lines[-1].endswith("1 of 1  100.0 %")

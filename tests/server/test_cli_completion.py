@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -48,74 +50,66 @@ def test_commands_options_and_choices(words: str, expected: list[str], tmp_path:
     ] == expected
 
 
-@pytest.mark.parametrize(
-    "words", ["diff develop ", "find --in ", "diff develop..", "show ", "revisions --tag "]
-)
-def test_refs(words: str, demo_catalog: Path) -> None:
-    """All tags of the catalog in natural order, also after two dots."""
-    before, dots, _ = words.rpartition("..")
-    prefix = before.split(" ")[-1] + dots
-    tags = Catalog(str(demo_catalog)).require_history().tags
-    offered = completions(words, demo_catalog)
-    assert offered[: len(tags)] == [prefix + tag for tag in tags]
-    assert len(offered) == len(tags) or words == "show "
+class Names(NamedTuple):
+    """The names in a catalog; ``old_packages`` are those of its first revision."""
+
+    tags: list[str]
+    series: list[str]
+    packages: list[str]
+    old_packages: list[str]
+
+    def starting_with(self, prefix: str) -> list[str]:
+        """Return the packages that start with a prefix."""
+        return [package for package in self.packages if package.startswith(prefix)]
 
 
-def test_refs_and_series_by_prefix(demo_catalog: Path) -> None:
-    """Tags, and digests from the first characters on; series in the order of the catalog."""
-    history = Catalog(str(demo_catalog)).require_history()
-    some = [tag for tag in history.tags if tag.startswith("develop-2025-01")]
-    assert completions("diff develop-2025-01", demo_catalog) == some
-    digest = history.digests[0]
+@pytest.fixture(scope="module")
+def names(demo_catalog: Path) -> Names:
+    """Return the names in the demo catalog."""
+    catalog = Catalog(str(demo_catalog))
+    history = catalog.require_history()
+    frames = [catalog.load(history.resolve(ref).digest) for ref in ("develop", history.tags[-1])]
+    packages, old_packages = (sorted(frame.packages, key=natural_key) for frame in frames)
+    return Names(history.tags, history.series_names, packages, old_packages)
+
+
+COMPLETIONS: dict[str, Callable[[Names], list[str]]] = {
+    "diff develop ": lambda names: names.tags,
+    "diff develop..": lambda names: [f"develop..{tag}" for tag in names.tags],
+    "diff develop-2025-01": lambda names: [tag for tag in names.tags if "2025-01" in tag],
+    "diff develop~1..develop --package ": lambda names: names.packages,
+    "find --in ": lambda names: names.tags,
+    "find p": lambda names: names.starting_with("p"),
+    "find ^p": lambda names: [f"^{package}" for package in names.starting_with("p")],
+    "log ": lambda names: names.packages,
+    "log --series ": lambda names: names.series,
+    "log --series develop-": lambda _: ["develop-DATE"],
+    "packages dev": lambda names: [tag for tag in names.tags if "dev" in tag],
+    "revisions --tag ": lambda names: names.tags,
+    "show ": lambda names: [*names.tags, *names.packages],
+    "show {old} ": lambda names: names.old_packages,
+    "why develop~1..develop ": lambda names: names.packages,
+    "why develop~1 develop ": lambda names: names.packages,
+    "log /": lambda _: [],
+    "show /a": lambda _: [],
+    "show develop /a": lambda _: [],
+}
+
+
+@pytest.mark.parametrize("words", COMPLETIONS)
+def test_names_in_the_catalog(words: str, names: Names, demo_catalog: Path) -> None:
+    """In natural order; packages are those of the preceding revision, or of the newest."""
+    offered = completions(words.format(old=names.tags[-1]), demo_catalog)
+    assert offered == COMPLETIONS[words](names)
+
+
+def test_digests_and_stacks(demo_catalog: Path, tmp_path: Path) -> None:
+    """Also of the catalog of ``--catalog``, which takes precedence over the environment."""
+    catalog = Catalog(str(demo_catalog))
+    digest = catalog.require_history().digests[0]
     assert completions(f"find --in {digest[:5]}", demo_catalog) == [digest[:12]]
-    assert completions("log --series ", demo_catalog) == history.series_names
-    assert completions("log --series develop-", demo_catalog) == ["develop-DATE"]
-
-
-def test_packages_and_stacks(demo_catalog: Path) -> None:
-    """Those of the revision in the preceding words, or of the newest."""
-    catalog = Catalog(str(demo_catalog))
-    history = catalog.require_history()
-    for option, ref in (("", "develop"), (f"--in {history.tags[-1]} ", history.tags[-1])):
-        frame = catalog.load(history.resolve(ref).digest)
-        name = frame.packages[0]
-        matches = [package for package in frame.packages if package.startswith(name[:2])]
-        assert matches == sorted(matches, key=natural_key)
-        assert completions(f"find {option}{name[:2]}", demo_catalog) == matches
-        assert completions(f"find {option}^{name[:2]}", demo_catalog) == [
-            f"^{match}" for match in matches
-        ]
-        stacks = set(completions(f"find {option}--stack ", demo_catalog))
-        assert stacks == set(frame.stacks.items)
-    names = completions("diff develop~1..develop --package ", demo_catalog)
-    packages = catalog.load(history.resolve("develop").digest).packages
-    assert names == sorted(packages, key=natural_key)
-    for words in ("why develop~1..develop ", "why develop~1 develop "):
-        assert completions(words, demo_catalog) == names
-    assert completions("why develop~1 develop-2025-01-0", demo_catalog)
-
-
-def test_arguments_of_log_and_show(demo_catalog: Path, tmp_path: Path) -> None:
-    """Packages, for show after the revisions; no hashes.
-
-    ``--catalog`` takes precedence over the environment.
-    """
-    catalog = Catalog(str(demo_catalog))
-    history = catalog.require_history()
-    packages = completions("why develop~1 develop ", demo_catalog)
-    assert packages
-    assert completions("log ", demo_catalog) == packages
-    assert completions("show ", demo_catalog) == [*history.tags, *packages]
-    of_first = catalog.load(history.resolve(history.tags[-1]).digest).packages
-    assert completions(f"show {history.tags[-1]} ", demo_catalog) == sorted(
-        of_first, key=natural_key
-    )
-    assert completions("packages dev", demo_catalog) == [
-        tag for tag in history.tags if "dev" in tag
-    ]
-    assert completions("packages --stack e4", demo_catalog)
-    for words in ("log /", "show /a", "show develop /a"):
-        assert completions(words, demo_catalog) == []
+    stacks = set(completions(f"find --in {digest} --stack ", demo_catalog))
+    assert stacks == set(catalog.load(digest).stacks.items)
     assert "develop" in completions(f"diff --catalog {demo_catalog} dev", tmp_path / "none")
 
 

@@ -27,11 +27,11 @@ from tests.snapshots.factories import a_revision
 REFS = ("develop~1", "develop")
 RULES = """\
 [[rule]]
-name = "No package goes"
+name = "No package is removed"
 forbid = "package-removed"
 
 [[rule]]
-name = "No spec goes"
+name = "No spec is removed"
 level = "warning"
 forbid = "spec-removed"
 except = ["py-*"]
@@ -91,8 +91,8 @@ def test_text(world: World, rules: Path) -> None:
     heads = [line for line in result.lines[1:-1] if not line.startswith(" ")]
     noun = "package" if len(removed) == 1 else "packages"
     assert heads == [
-        f"error: No package goes: {len(removed)} {noun} removed",
-        f"warning: No spec goes: {num_specs} specs removed",
+        f"error: No package is removed: {len(removed)} {noun} removed",
+        f"warning: No spec is removed: {num_specs} specs removed",
         f"passed: Something may change: {num_specs} specs removed "
         f"({100 * num_specs / len(BASE.specs):.2f} % of {len(BASE.specs)}), at most 100 %",
         "passed: There is an app: 1 spec found",
@@ -110,8 +110,8 @@ def test_json(world: World, rules: Path) -> None:
     assert report["rules_file"] == str(rules)
     assert [report[side]["tag"] for side in ("base", "head")] == ["develop", "develop"]
     assert [(rule["name"], rule["passed"], rule["line"]) for rule in report["rules"]] == [
-        ("No package goes", False, 1),
-        ("No spec goes", False, 5),
+        ("No package is removed", False, 1),
+        ("No spec is removed", False, 5),
         ("Something may change", True, 11),
         ("There is an app", True, 16),
     ]
@@ -143,7 +143,8 @@ def test_single_revision(world: World, tmp_path: Path) -> None:
     result = gate(world, "develop", "--rules", write_rules(tmp_path, RULES))
     assert (result.code, result.out) == (2, "")
     assert result.err == (
-        f"cachelog: {file}, line 1, forbid: rule 'No package goes': needs a base to compare with\n"
+        f"cachelog: {file}, line 1, forbid: rule 'No package is removed'"
+        ": needs a base to compare with\n"
     )
 
 
@@ -240,12 +241,12 @@ def test_annotations(world: World, rules: Path) -> None:
     result = gate(world, *REFS, "--rules", rules, "--format", "github")
     assert result.code == 1
     first, second, summary = result.lines
-    prefix = f"::error file={rules},line=1,title=No package goes::"
+    prefix = f"::error file={rules},line=1,title=No package is removed::"
     assert first.startswith(prefix)
     message, *breaches = first.removeprefix(prefix).split("%0A")
     assert message.endswith("removed")
     assert [breach.split()[0] for breach in breaches] == removed_packages()
-    assert second.startswith(f"::warning file={rules},line=5,title=No spec goes::")
+    assert second.startswith(f"::warning file={rules},line=5,title=No spec is removed::")
     assert summary == "1 error and 1 warning in 4 rules"
 
 

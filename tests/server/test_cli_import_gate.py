@@ -17,7 +17,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 RULES = """\
 [[rule]]
-name = "No package goes"
+name = "No package is removed"
 forbid = "package-removed"
 
 [[rule]]
@@ -66,7 +66,7 @@ def test_broken_rules_prevent_publication(tmp_path: Path, rules: Path) -> None:
 
     result = import_pages(tmp_path, rules, "zlib")
     assert (result.code, result.out) == (1, "")
-    assert "\nerror: No package goes: 1 package removed\n" in result.err
+    assert "\nerror: No package is removed: 1 package removed\n" in result.err
     assert "\n  hdf5 was removed: " in result.err
     assert result.err.endswith(f"cachelog: {rules}: rules are broken, so nothing was published\n")
     assert digests(tmp_path) == before
@@ -81,7 +81,7 @@ def test_first_revision_of_a_series(tmp_path: Path, rules: Path) -> None:
     result = import_pages(tmp_path, rules, "hdf5")
     assert result.code == 1
     assert "error: There is zlib: no package 'zlib'" in result.err
-    assert "No package goes" not in result.err
+    assert "No package is removed" not in result.err
     result = cachelog("revisions", "--json", catalog=tmp_path / "catalog")
     assert result.code == 1
     assert "there is no catalog" in result.err

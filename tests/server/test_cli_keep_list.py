@@ -18,14 +18,14 @@ TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a release and of three days, with added, removed and unchanged specs."""
     folder = tmp_path_factory.mktemp("catalog")
-    stays = a_spec("stays", name="stays", size=1)
-    goes = a_spec("goes", name="goes", size=1 << 20, stacks=("e4s", "root"), target="zen4")
-    comes = a_spec("comes", name="comes", stacks=("e4s", "root"))
+    unchanged = a_spec("unchanged", name="unchanged", size=1)
+    removed = a_spec("removed", name="removed", size=1 << 20, stacks=("e4s", "root"), target="zen4")
+    added = a_spec("added", name="added", stacks=("e4s", "root"))
     Catalog(str(folder)).publish(
         [
-            a_snapshot([stays, goes], "develop", day(0)),
-            a_snapshot([stays], "develop", day(1)),
-            a_snapshot([stays, comes], "develop", day(2)),
+            a_snapshot([unchanged, removed], "develop", day(0)),
+            a_snapshot([unchanged], "develop", day(1)),
+            a_snapshot([unchanged, added], "develop", day(2)),
             a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
         ]
     )
@@ -54,14 +54,16 @@ def test_list(catalog: Path) -> None:
     """One line per hash, sorted, and no other output."""
     result = keep_list(catalog)
     assert (result.code, result.err) == (0, "")
-    assert result.lines == hashes("stays", "comes", "release")
-    assert keep_list(catalog, keep="all").lines == hashes("stays", "comes", "goes", "release")
+    assert result.lines == hashes("unchanged", "added", "release")
+    assert keep_list(catalog, keep="all").lines == hashes(
+        "unchanged", "added", "removed", "release"
+    )
 
 
 def test_unknown_dependencies(catalog: Path) -> None:
     """A message says that specs which only they need are not listed."""
     result = keep_list(catalog, "--whole")
-    assert result.lines == hashes("stays", "comes", "release")
+    assert result.lines == hashes("unchanged", "added", "release")
     remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
     assert (result.code, result.err) == (0, f"{remark}\n")
 
@@ -86,7 +88,7 @@ def test_impact(catalog: Path, lock: Path) -> None:
         "kept: 3 hashes of 2 revisions",
         "rest: 1 spec of other revisions, 1.0 MiB",
         "no spec is left in 1 cell of package, stack and target",
-        "  - goes e4s zen4",
+        "  - removed e4s zen4",
         f"{lock}: 2 of 2 specs are not kept, 2 of them in no revision",
     ]
     with_lock = keep_list(catalog, "--impact", "--check", lock, "--lock", lock)
@@ -102,12 +104,12 @@ def test_json(catalog: Path, lock: Path) -> None:
     assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*report]
     assert report["format"] == KEEP_LIST_FORMAT
     assert [revision["tag"] for revision in report["revisions"]] == ["develop", "v1.0.0"]
-    assert report["hashes"] == hashes("stays", "comes", "release")
+    assert report["hashes"] == hashes("unchanged", "added", "release")
     assert report["rest"] == {
         "num_specs": 1,
         "size": 1 << 20,
         "num_unknown": 0,
-        "coverage_lost": [{"package": "goes", "stack": "e4s", "target": "zen4"}],
+        "coverage_lost": [{"package": "removed", "stack": "e4s", "target": "zen4"}],
         "lock_files": [{"file": str(lock), "num_specs": 2, "num_lost": 0, "num_absent": 2}],
     }
     assert {*report["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}

@@ -84,7 +84,7 @@ def test_pages_of_the_server_link_to_the_documentation(browser: webdriver.Chrome
     browser.find_element(By.LINK_TEXT, "Documentation").click()
     settle(browser)
     assert browser.current_url == f"{url}/index.html"
-    complaints(browser)  # that the first page was not found
+    complaints(browser)  # discards that the first page was not found
 
 
 @pytest.mark.parametrize(

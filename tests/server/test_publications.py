@@ -133,19 +133,6 @@ async def test_resumed_subscription(
 
 
 @pytest.mark.anyio
-async def test_number_of_subscribers_is_limited() -> None:
-    """A further one is rejected with 503 until another unsubscribes."""
-    publications = Publications(max_subscribers=1)
-    with publications.subscriber():
-        with pytest.raises(BadRequest, match="too many subscriptions") as refused:
-            publications.subscriber().__enter__()
-        assert (refused.value.status, refused.value.code) == (503, "OVERLOADED")
-        assert dict(refused.value.headers)[b"retry-after"]
-    with publications.subscriber():
-        pass
-
-
-@pytest.mark.anyio
 async def test_slow_subscriber_is_ended(publications: Publications) -> None:
     """If too many revisions wait; those missed before a resumption do not count."""
     missed = [a_revision("develop", 0, "a", number) for number in range(10)]

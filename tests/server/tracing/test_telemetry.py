@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -152,11 +151,9 @@ def test_failed_import_without_a_collector(tmp_path: Path) -> None:
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
         "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
     }
-    began = time.monotonic()
     missing = tmp_path / "none"
     catalog = tmp_path / "catalog"
     result = cachelog("import", missing, catalog=catalog, variables=variables, tracing="yes")
     assert result.code == 1
     assert "Traceback" not in result.err
     assert result.err.splitlines()[-1].startswith(f"cachelog: {missing}")
-    assert time.monotonic() - began < 30
