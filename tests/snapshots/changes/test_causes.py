@@ -3,12 +3,10 @@
 ``test_explanation.py`` compares them with those of the model.
 """
 
-import numpy as np
 import pytest
 
 from snapshots.changes import cause_graph
 from snapshots.changes.cause_names import CUT, MAX_TOGETHER
-from snapshots.changes.causes import CauseCount
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind
 from tests.snapshots.changes.cause_records import records
@@ -17,57 +15,9 @@ from tests.snapshots.changes.finding import (
     causes_of,
     named,
     names_on,
-    row_of,
     titles_and_numbers,
 )
-from tests.snapshots.changes.graphs import OTHER_RECIPE, node, side_of
-
-
-def test_main_causes() -> None:
-    """The main cause is an own change, then the cause of most specs, then the first name."""
-    specs = [
-        ("top", ["own", "some", "most"], {}),
-        ("own", ["most"], {"version": "2"}),
-        ("some", ["x", "y"], {}),
-        ("most", [], {"package_hash": OTHER_RECIPE}),
-        ("y", [], {"version": "2"}),
-        ("x", [], {"version": "2"}),
-    ]
-    base = side_of(
-        [node(f"{name}:1", *(f"{edge}:1" for edge in edges)) for name, edges, _ in specs]
-    )
-    head = side_of(
-        [
-            node(f"{name}:2", *(f"{edge}:2" for edge in edges), **facts)
-            for name, edges, facts in specs
-        ]
-    )
-    causes = causes_of(base, head)
-    assert titles_and_numbers(causes) == [
-        ("recipe of most changed", 2, 3),
-        ("x 1 → 2", 2, 3),
-        ("y 1 → 2", 1, 3),
-        ("own 1 → 2", 1, 2),
-    ]
-    titles = [record.title for record in records(causes)]
-    rows = np.array([row_of(head, f"{name}:2") for name, _, _ in specs], np.int32)
-    mains = [titles[number] for number in causes.main_of(rows)]
-    assert mains == [titles[0], titles[3], titles[1], titles[0], titles[2], titles[1]]
-    involved_in = causes.involved_in(rows)
-    lists = [
-        numbers.tolist() for numbers in np.split(involved_in.numbers, involved_in.offsets[1:-1])
-    ]
-    assert lists == [[0, 1, 2, 3], [3, 0], [1, 2], [0], [2], [1]]
-    assert [record.together for record in records(causes)] == [(), (), (), ()]
-    assert names_on(causes, head, "top:2") == ["top", "most"]
-    assert causes.rows_of(3, involved=True).tolist() == sorted(rows[:2].tolist())
-    assert causes.rows_of(1).tolist() == sorted(rows[[2, 5]].tolist())
-    assert causes.counted(rows[[1, 4]]) == [
-        CauseCount(2, 1, 1),
-        CauseCount(3, 1, 1),
-        CauseCount(0, 0, 1),
-    ]
-    assert causes.counted(rows[:0]) == []
+from tests.snapshots.changes.graphs import node, side_of
 
 
 def test_joint_causes_are_truncated() -> None:

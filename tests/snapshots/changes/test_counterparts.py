@@ -114,51 +114,6 @@ def test_no_counterparts(facts: dict[str, Any]) -> None:
     assert paired([replace(before, **in_root)], [replace(after, target="zen3", **in_root)]) == set()
 
 
-OLD_PYTHON = node("python:2", version="2")
-NEW_PYTHON = node("python:3", version="3")
-
-
-@pytest.mark.parametrize(
-    ("before", "nearer", "farther"),
-    [
-        # dependencies, direct and transitive
-        (hdf5("a", "py"), hdf5("b", "py:2", stacks=("hep",)), hdf5("c", "py:3")),
-        # stacks
-        (
-            hdf5("a", stacks=("e4s", "hep", "root")),
-            hdf5("b", stacks=("e4s", "hep"), version="9"),
-            hdf5("c", stacks=("e4s", "root"), version="2"),
-        ),
-        # variants
-        (
-            hdf5("a", variants=("+a", "+b", "+c")),
-            hdf5("b", variants=("+a", "+b"), version="9"),
-            hdf5("c", variants=("+a",), version="9"),
-        ),
-        # versions: 1.10 and 1.8 are equally far from 1.9, and 1.10 is newer
-        (hdf5("a", version="1.9"), hdf5("b", version="1.10"), hdf5("c", version="1.8")),
-        (hdf5("a", version="1.9"), hdf5("b", version="1.8"), hdf5("c", version="2.0")),
-    ],
-)
-def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
-    """Of several candidates the most similar one is the counterpart, for any hashes."""
-    outside = [
-        OLD_PYTHON,
-        NEW_PYTHON,
-        node("py", "python:2"),
-        node("py:2", "python:2", version="2"),
-        node("py:3", "python:3", version="2"),
-    ]
-    others = [hdf5("d", version="1.10.1", target="zen3"), hdf5("e", version="1.7", target="zen2")]
-    for labels in (("1", "2"), ("2", "1")):
-        near, far = (
-            replace(spec, hash=hash_of(label))
-            for spec, label in zip((nearer, farther), labels, strict=True)
-        )
-        assert paired([before], [near, far, *others], outside) == {(before.hash, near.hash)}
-        assert paired([near, far, *others], [before], outside) == {(near.hash, before.hash)}
-
-
 def using(side: str, uses: str, *others: str) -> list[Spec]:
     """Return two builds of zlib of one side, and hdf5 and py that depend on one of them each."""
     version = {"base": "1", "head": "2"}[side]

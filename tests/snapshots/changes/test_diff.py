@@ -25,8 +25,6 @@ from tests.model.listings import changed_fields
 from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, state_stacks
 from tests.snapshots.factories import NAMES, STACKS, TARGETS, VERSIONS, a_spec, full_spec, hash_of
 
-UNKNOWABLE = ("size", "tarball", "namespace", "package_hash", "dependencies")
-
 
 def as_json(value: Any) -> Any:
     """Return a value in its JSON form: lists for tuples."""
@@ -115,26 +113,6 @@ def test_versions_of_a_package_change() -> None:
     assert change.versions_removed == ["1.9", "1.2"]
     (added,) = compare(build(""), build("1.2")).packages
     assert (added.newest_before, added.newest_after, added.versions_before) == (None, "1.2", ())
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ({"stacks": ("e4s", "root")}, {"stacks": ("e4s",)}),
-        ({"stacks": ("root",)}, {"stacks": ()}),
-        ({"stacks": ("e4s", "root")}, {"stacks": ()}),
-        ({"stacks": ("root",)}, {"stacks": ("e4s", "root")}),
-        *[({name: None}, {}) for name in UNKNOWABLE],
-        *[({}, {name: None}) for name in UNKNOWABLE],
-    ],
-)
-def test_ignored_differences(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """The stack root, and facts that one side does not list, are no change."""
-    old, new = full_spec(**before), full_spec(**after)
-    comparison = compare([old], [new])
-    tables = comparison.specs, comparison.packages, comparison.stacks
-    assert not any(len(table) for table in tables)
-    assert not comparison.changed_facts().get("hdf5", {})
 
 
 @pytest.mark.parametrize(

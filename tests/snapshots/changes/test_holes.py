@@ -1,12 +1,7 @@
 """Missing dependencies of a cache, against the model and raw indexes."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-import pytest
 from hypothesis import given
-from msgspec.structs import replace
 
 from snapshots.changes.holes import Holes
 from tests.expensive import FEWER_EXAMPLES
@@ -43,38 +38,6 @@ def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
             for number, (index, of_build) in enumerate(zip(places, needs, strict=True))
         ]
     )
-
-
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        (chain("cache", "cache"), {}),
-        (chain("stated", "cache", "cache"), {"p0": 2}),
-        (chain("named", "cache"), {"p0": 1}),
-        (chain("stated", "cache", types=BUILD), {}),
-        (chain("stated", "cache", types=("build", "run")), {"p0": 1}),
-        (chain("cache", "stated", "cache"), {"p1": 1}),
-        (chain("named", "stated", "cache", "cache"), {"p0": 2, "p1": 2}),
-        (State(()), {}),
-    ],
-)
-def test_holes(state: State, expected: Mapping[str, int]) -> None:
-    """Nodes missing by link and run edges, direct or transitive, and the affected specs."""
-    _, graph = frame_and_graph(state)
-    assert {hole.name: hole.num_affected for hole in Holes(graph)} == expected
-
-
-@pytest.mark.parametrize(
-    "fact", [{"external_path": "/usr"}, {"external_modules": ("gcc/12",)}], ids=str
-)
-def test_external_specs(fact: Mapping[str, Any]) -> None:
-    """An external spec, by path or modules, is no hole; its dependencies may be."""
-    state = chain("named", "stated", "cache")
-    outside = [replace(spec, **fact) for spec in state.nodes.values() if spec.name == "p1"]
-    external = State(state.specs.values(), outside)
-    _, graph = frame_and_graph(external)
-    assert [hole.name for hole in Holes(graph)] == ["p0"]
-    assert affected_by(external) == questions.holes(external)
 
 
 @FEWER_EXAMPLES

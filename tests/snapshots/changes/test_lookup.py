@@ -29,13 +29,6 @@ def look_up(requests: Sequence[ConcreteSpec], specs: Sequence[Spec]) -> Lookup:
     return Lookup(RequestedSpecs(requests), frame_of(specs))
 
 
-def nearest_of(request: ConcreteSpec, specs: Sequence[Spec]) -> str | None:
-    """Return the hash of the spec that is nearest to a missing one."""
-    lookup = look_up([request], specs)
-    (row,) = lookup.nearest.tolist()
-    return None if row < 0 else lookup.frame.hashes.at(row)
-
-
 def test_roots_and_dependencies() -> None:
     """Roots come first; a hash listed twice counts once, as a root if it is one anywhere."""
     specs = [a_spec("a"), a_spec("b", name="zlib")]
@@ -72,37 +65,6 @@ def test_hashes_with_a_common_prefix() -> None:
     lookup = look_up(requests, specs)
     assert [lookup.frame.hashes.at(row) for row in lookup.found] == ["a" * 32, "a" * 31 + "b"]
     assert len(lookup.missing) == 1
-
-
-SYSTEM = {"operating_system": "rhel8"}
-
-
-@pytest.mark.parametrize(
-    ("nearer", "farther"),
-    [
-        # Each step counts more than all later ones.
-        ({"version": "9", "variants": ()}, {"platform": "darwin"}),
-        ({"target": "m1", "version": "9"}, SYSTEM),
-        ({"version": "9", "variants": ()}, {"target": "m1"}),
-        ({"variants": (), "compiler": None}, {"version": "1.14.4"}),
-        ({"version": "1.14.4", "variants": ()}, {"version": "1.14.2"}),
-        ({"version": "1.14.6", "variants": ()}, {"version": "1.14.8"}),
-        ({"compiler": None}, {"variants": ("+mpi",)}),
-        ({"variants": ("+mpi", "+x", "~cxx")}, {"variants": ("+mpi",)}),
-        ({"compiler": "gcc@9.4.0"}, {"compiler": "clang@16.0.6"}),
-        ({"package_hash": "other"}, {"compiler": "gcc@9.4.0"}),
-        ({"namespace": "mine"}, {"package_hash": "other"}),
-        # Finally, the newest version decides, and then the hash.
-        ({"version": "1.14.6"}, {"version": "1.14.4"}),
-        ({"hash": "a" * 32}, {"hash": "b" * 32}),
-    ],
-)
-def test_nearest(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
-    """Architecture, version, variants, compiler and recipe decide, in any order of rows."""
-    others = [full_spec("x", version=version, **SYSTEM) for version in ("1.14.3", "1.14.7")]
-    near, far = full_spec("near", **nearer), full_spec("far", **farther)
-    request = request_of(full_spec("request"))
-    assert nearest_of(request, [near, far, *others]) == near.hash
 
 
 def test_unlisted_facts_are_not_compared() -> None:

@@ -302,32 +302,6 @@ def test_all_differences() -> None:
     }
 
 
-def test_two_packages() -> None:
-    """Shared specs, and differing common dependencies; versions of the two are not compared."""
-    tool = app(
-        Build(name="zlib", version="1.3.1"),
-        Build(name="ssl", version="3.4", recipe="r2", needs=(Need(0, LINK),)),
-        Build(name="tool", version="9", needs=(Need(1, LINK), Need(0, LINK))),
-    )
-    lib = app(
-        Build(name="zlib", version="1.3.1"),
-        Build(name="ssl", version="3.3", needs=(Need(0, LINK),)),
-        Build(name="lib", version="2", needs=(Need(1, LINK),)),
-    )
-    pair = compare_specs(tool, lib).pair
-    assert [(fact.path, fact.before, fact.after) for fact in pair.facts] == [
-        ("name", "tool", "lib"),
-        ("version", "9", "2"),
-    ]
-    assert [record.package for record in cause_records(pair.explanation.causes)] == ["ssl"]
-    assert [[step.name for step in path] for path in pair.paths] == [["tool", "ssl"]]
-    assert len(pair.below.shared) == 1
-    nothing_alike = compare_specs(tool, app(Build(name="lone"))).pair
-    assert len(nothing_alike.explanation.causes) == 0
-    assert nothing_alike.paths == []
-    assert [change.name for change in nothing_alike.dependencies] == ["ssl", "zlib"]
-
-
 def test_several_nodes_of_one_package() -> None:
     """Each node is next to one of the other side; further ones have numbered names."""
     sides = [

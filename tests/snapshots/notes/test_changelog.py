@@ -4,15 +4,14 @@ from hypothesis import given
 from msgspec.structs import asdict
 
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.sections import FEW, ChangedPackage, Section
+from snapshots.notes.sections import FEW, ChangedPackage
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, explained, log_between
+from tests.snapshots.notes.stories import explained, log_between
 
 
 def section_of(change: PackageChange) -> str:
@@ -74,69 +73,6 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     before_size, after_size = summary["total_size_before"], summary["total_size_after"]
     are_available = before_size is not None and after_size is not None
     assert summary["total_size_delta"] == (after_size - before_size if are_available else None)
-
-
-SECTIONS = [
-    ("", "1.2", Section.ADDED),
-    ("1.2", "1.3", Section.UPGRADED),
-    ("1.3", "1.2", Section.DOWNGRADED),
-    ("1.2 1.1", "1.2", Section.VERSIONS_CHANGED),
-    ("1.2", "", Section.REMOVED),
-    ("1.2", "1.2!", Section.REBUILT),
-    ("1.2", "1.2 1.2!", Section.MORE_BUILDS),
-    ("1.2 1.2!", "1.2", Section.FEWER_BUILDS),
-    ("1.2", "1.2~", Section.CHANGED),
-]
-"""Versions before and after: ``!`` marks another build of a version, ``~`` another target."""
-
-
-def test_order_of_sections() -> None:
-    """New packages and versions come first, then removed ones, then rebuilt and changed ones."""
-    sides: tuple[list[Spec], list[Spec]] = ([], [])
-    for number, (*versions, _) in enumerate(SECTIONS):
-        for specs, side in zip(sides, versions, strict=True):
-            for word in side.split():
-                label, version = f"{number} {word.rstrip('~')}", word.rstrip("!~")
-                target = "m1" if word.endswith("~") else "x86_64_v3"
-                specs.append(a_spec(label, name=f"p{number}", version=version, target=target))
-    log = log_between(*sides)
-    sections = [
-        (entry.name, section) for section, entries in log.packages.items() for entry in entries
-    ]
-    expected = [(f"p{number}", section.value) for number, (*_, section) in enumerate(SECTIONS)]
-    assert sections == expected
-    assert list(log.packages) == [section.value for section in Section]
-
-
-def test_changed_facts_and_sizes_of_stacks() -> None:
-    """An entry counts specs by changed fact; a stack has its numbers of packages and specs."""
-    base = [a_spec("1"), a_spec("2"), a_spec("3", name="zlib", stacks=("old", "root"))]
-    head = [
-        a_spec("1", target="m1", stacks=("e4s", "new", "root")),
-        a_spec("2", stacks=("e4s", "new", "root")),
-        a_spec("3", name="zlib", stacks=("e4s", "root")),
-    ]
-    log = log_between(base, head)
-    entries = log.packages["changed"]
-    assert [entry.changed_facts for entry in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
-    ((added,), (removed,)) = log.stacks.values()
-    assert (added.name, added.num_packages, added.num_specs) == ("new", 1, 2)
-    assert (removed.name, removed.num_packages, removed.num_specs) == ("old", 1, 1)
-    assert log.stacks_changed == 1
-
-
-def test_reasons_of_packages() -> None:
-    """Each package counts its added and removed specs by reason."""
-    log = log_between(BASE, HEAD)
-    reasons = {entry.name: entry.reasons for entries in log.packages.values() for entry in entries}
-    assert reasons["boost"] == {"replaces": 1, "replaced": 1}
-    assert reasons["eigen"] == {"rebuilt": 1, "replaced": 1}
-    assert reasons["lib2"] == {"new_package": 2}
-    assert reasons["hypre"] == {"build_gone": 2}
-    assert reasons["fftw"] == {}
-    assert {name for of_one in reasons.values() for name in of_one} <= {
-        reason.value for reason in SpecChangeReason
-    }
 
 
 # -- what is no longer available
