@@ -78,14 +78,14 @@ def test_queries_have_results(output: dict[str, Any]) -> None:
         assert all(value not in (None, []) for value in field.values()), document
 
 
-def test_errors_and_long_documents(output: dict[str, Any]) -> None:
+def test_function_reports_errors_and_sends_long_documents(output: dict[str, Any]) -> None:
     """A document that is too long for a URL is sent by POST."""
     assert output["code"] == "REVISION_NOT_FOUND"
     assert "nearest: develop" in output["message"]
     assert output["long"] == {"revision": {"tag": "develop"}}
 
 
-def test_documented_costs() -> None:
+def test_costs_are_in_the_documented_range() -> None:
     """Those of the ten documents, before execution."""
     units = [api.cost(document, None, {}).units for document in DOCUMENTS]
     lowest, highest = re.findall(r"cost between ([\d,]+) and ([\d,]+) units", TEXT)[0]
@@ -94,7 +94,7 @@ def test_documented_costs() -> None:
     assert f"may cost {api.limits.max_cost:,} units" in TEXT
 
 
-def test_documented_codes() -> None:
+def test_all_codes_are_documented() -> None:
     """All codes that errors of fields can have."""
     section = TEXT.split("\n## Errors\n")[1].split("\n## ")[0]
     assert {*CODES.values()} <= {*re.findall(r"`([A-Z_]{6,})`", section)}
@@ -114,7 +114,7 @@ VARIABLES: dict[str, Any] = {
 """The variables of queries in other documents."""
 
 
-def test_queries_of_other_documents(sample: Path) -> None:
+def test_queries_of_other_documents_have_results(sample: Path) -> None:
     """All of them have results on the sample, except for subscriptions."""
     names = set()
     with application(Settings(catalog=str(sample))) as client:

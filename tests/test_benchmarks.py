@@ -28,7 +28,7 @@ REFERENCES = {
 
 
 @pytest.mark.long
-def test_quick_run(tmp_path: Path) -> None:
+def test_quick_run_measures_all_subjects(tmp_path: Path) -> None:
     """Each subject has its reference first, with ratio 1, followed by cachelog."""
     file, document = tmp_path / "results.json", tmp_path / "document.md"
     document.write_text("Before.\n\n| Page | 1 |\n\n| Years of revisions | 1 |\n\nAfter.\n")
@@ -67,7 +67,7 @@ def test_quick_run(tmp_path: Path) -> None:
     assert len(rows) >= 4
 
 
-def test_catalog_of_years(tmp_path: Path) -> None:
+def test_catalog_of_years_is_sound(tmp_path: Path) -> None:
     """It is sound and has realistic changes; a copy is independent of it."""
     folder = catalog_of_years(tmp_path, revisions=6, specs=1_000, processes=2)
     assert catalog_of_years(tmp_path, revisions=6, specs=1_000) == folder

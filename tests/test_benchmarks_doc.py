@@ -30,14 +30,14 @@ def assert_shows(document: str, table: str, run: Run) -> None:
 
 # The results of the table of years are older than the files of results.
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "years"])
-def test_tables_of_benchmarks(name: str) -> None:
+def test_tables_of_benchmarks_are_those_of_a_run(name: str) -> None:
     """The figures, machine and commit are those of the results."""
     results = msgspec.json.decode(data_of(name), type=Results)
     assert not results.quick
     assert_shows("benchmarks.md", table_of(name, results.measurements), results)
 
 
-def test_sentences_about_requests() -> None:
+def test_sentences_about_requests_match_the_run() -> None:
     """The sizes and the noise are those of the results."""
     results = msgspec.json.decode(data_of("requests"), type=Results)
     text = section("benchmarks.md", "Requests over HTTP")
@@ -49,7 +49,7 @@ def test_sentences_about_requests() -> None:
         assert (f"{size[:-4]} kB" if len(size) > 3 else f"{size} bytes") in text
 
 
-def test_tables_of_attacks() -> None:
+def test_tables_of_attacks_are_those_of_a_run() -> None:
     """Of single attacks, and of mixed load."""
     attacks = msgspec.json.decode(data_of("attacks"), type=AttackRun)
     assert_shows("attacks.md", by_group(attacks.attacks), attacks)

@@ -11,7 +11,7 @@ from tests.traced import ELSEWHERE, WIDE, counts
 ROOT = Path(__file__).parents[1]
 
 
-def test_low_files() -> None:
+def test_only_low_files_of_the_domain_are_returned() -> None:
     """Files of the domain below the floor; neither those of other layers, nor those above it."""
     percents = {
         "snapshots/refs.py": FLOOR - 0.1,
@@ -36,7 +36,7 @@ def test_low_files() -> None:
         ("tests/test_readme.py", [], True),
     ],
 )
-def test_counts(file: str, floors: list[str], expected: bool) -> None:
+def test_only_tests_of_a_layer_count_for_it(file: str, floors: list[str], expected: bool) -> None:
     """Tests of other layers do not count; without layers, all do."""
     assert counts(PurePosixPath(file), floors) is expected
 

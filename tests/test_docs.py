@@ -168,7 +168,7 @@ def test_blocks_are_run() -> None:
 
 
 @pytest.mark.parametrize(("document", "block"), blocks("sh"))
-def test_syntax_of_shell_blocks(document: str, block: str) -> None:
+def test_shell_blocks_have_valid_syntax(document: str, block: str) -> None:
     """It is that of the shell that readers paste them into."""
     result = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, ""), document

@@ -28,7 +28,9 @@ def lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("title", "command"),
     [("Holes", ("holes",)), ("Twins", ("twins",)), ("Impact", ("impact", "zlib-ng"))],
 )
-def test_keys_of_analyses(title: str, command: tuple[str, ...], demo_catalog: Path) -> None:
+def test_keys_of_analyses_are_documented(
+    title: str, command: tuple[str, ...], demo_catalog: Path
+) -> None:
     """In the order of the document."""
     keys = re.findall(r"^\| `([a-z_]+)` \|", section("questions.md", title), re.MULTILINE)
     document = cachelog(*command, "--json", catalog=demo_catalog).json
@@ -37,7 +39,7 @@ def test_keys_of_analyses(title: str, command: tuple[str, ...], demo_catalog: Pa
 
 
 @pytest.mark.usefixtures("lock_file")
-def test_keys_of_plans(demo_catalog: Path) -> None:
+def test_keys_of_plans_are_documented(demo_catalog: Path) -> None:
     """In the order of the document, and those of each stack and spec."""
     command = ("plan", "develop", "--lock", "e4s=spack.lock", "--json")
     document = cachelog(*command, catalog=demo_catalog).json
@@ -48,7 +50,7 @@ def test_keys_of_plans(demo_catalog: Path) -> None:
 
 
 @pytest.mark.usefixtures("lock_file")
-def test_keys_of_sides(demo_catalog: Path) -> None:
+def test_keys_of_sides_are_documented(demo_catalog: Path) -> None:
     """A stack and a file have the keys of a revision, and those that are documented."""
     (revision,) = (
         row
@@ -94,7 +96,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> str:
     ],
     ids=" ".join,
 )
-def test_keys_of_histories(command: tuple[str, ...], history: str) -> None:
+def test_keys_of_histories_are_documented(command: tuple[str, ...], history: str) -> None:
     """All names in the JSON of a command."""
     document = cachelog(*command, "--json", catalog=history).json
     assert {*_keys(document)} <= NAMES_OF_HISTORY

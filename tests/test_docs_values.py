@@ -130,7 +130,7 @@ SENTENCES = {
     ("document", "sentence"),
     [(document, sentence) for document in SENTENCES for sentence in SENTENCES[document]],
 )
-def test_sentences(document: str, sentence: str) -> None:
+def test_sentences_state_values_of_the_code(document: str, sentence: str) -> None:
     """Numbers, versions and patterns."""
     assert sentence in " ".join(DOCUMENTS[document].split())
 
@@ -172,13 +172,13 @@ STEPS = r"^ +(\d\. .*)$"
     ],
     ids=["reasons", "causes", "levels", "commits", "packages", "nearest specs", "exit codes"],
 )
-def test_lists(text: str, pattern: str, names: Iterable[str]) -> None:
+def test_lists_are_complete_and_in_order(text: str, pattern: str, names: Iterable[str]) -> None:
     """They have all members of the code, in its order."""
     expected = [*names]
     assert re.findall(pattern, text, re.MULTILINE) == expected != []
 
 
-def test_tiers_of_counterparts() -> None:
+def test_all_tiers_of_counterparts_are_listed() -> None:
     """The document lists all of them, with their facts."""
     listed = re.findall(r"^\d\. (.*)$", DOCUMENTS["causes.md"], re.MULTILINE)
     assert len(listed) == len(TIERS)
@@ -186,7 +186,7 @@ def test_tiers_of_counterparts() -> None:
         assert {word for word in ("variants", "names", "version") if word in line} == {*tier}
 
 
-def test_paths_of_commits() -> None:
+def test_paths_of_commits_are_those_of_the_code() -> None:
     """The code assigns each documented path to its category."""
     text = section("commits.md", "The commits of a comparison")
     recipes, stacks = re.findall(r"^\| (?:the recipe|a stack).*\| (.*) \|$", text, re.MULTILINE)
@@ -223,7 +223,7 @@ def test_deprecations_name_a_replacement() -> None:
 
 
 @pytest.mark.parametrize("path", WRITERS, ids=lambda path: path.name)
-def test_generated_files(path: Path) -> None:
+def test_generated_files_are_current(path: Path) -> None:
     """``python -m docs.generated`` updates them."""
     text = path.read_text("utf-8")
     assert WRITERS[path](text) == text

@@ -22,7 +22,7 @@ def rows_of(head: str) -> dict[str, list[str]]:
     return {first: others for first, *others in rows}
 
 
-def test_keys() -> None:
+def test_keys_are_documented_with_their_kinds() -> None:
     """In the order of the schema, with the kinds of rules that allow them."""
     rows = rows_of("| Key | With |")
     assert [*rows] == [f"`{key}`" for key in KEYS]
@@ -40,12 +40,12 @@ def test_keys() -> None:
         ("| Value | Counts |", [*MEASURES]),
     ],
 )
-def test_values(head: str, names: list[str]) -> None:
+def test_values_are_documented_once(head: str, names: list[str]) -> None:
     """Each is described once."""
     assert sorted(re.findall(r"`([a-z-]+)`", " ".join(rows_of(head)))) == sorted(names)
 
 
-def test_example_of_rules(demo_catalog: Path, tmp_path: Path) -> None:
+def test_example_of_rules_judges_the_demo(demo_catalog: Path, tmp_path: Path) -> None:
     """The documented command judges the demo; all names in its JSON are described."""
     (command,) = re.findall(r"^```console\n\$ cachelog (gate .*)\n```$", TEXT, re.M)
     file = tmp_path / "rules.toml"
@@ -62,7 +62,7 @@ def test_example_of_rules(demo_catalog: Path, tmp_path: Path) -> None:
     assert report.keys() | report["rules"][0].keys() <= {*re.findall(r"`([a-z_]+)`", TEXT)}
 
 
-def test_example_of_errors() -> None:
+def test_documented_errors_occur() -> None:
     """A file with these mistakes has them."""
     bad = EXAMPLE.replace("package-removed", "packages-removed").replace("5 %", "5 GiB")
     with pytest.raises(RulesError) as error_info:

@@ -50,7 +50,7 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
     return copied(template, tmp_path / "catalog")
 
 
-def test_examples_of_pruning(
+def test_examples_of_pruning_succeed(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They print no message except that dependencies are unknown here."""
@@ -64,7 +64,7 @@ def test_examples_of_pruning(
         assert re.fullmatch(message, result.err), command
 
 
-def test_examples_of_backups(
+def test_examples_of_backups_succeed(
     catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To a new location, and again; the restored catalog equals the original."""
@@ -85,7 +85,7 @@ def test_examples_of_backups(
 
 
 @pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", PRUNING))
-def test_documented_rules(rule: str) -> None:
+def test_documented_rules_are_valid(rule: str) -> None:
     """Those of the table are valid."""
     if rule != "all":
         assert str(parse_policy(rule)[0]) == rule
@@ -94,7 +94,7 @@ def test_documented_rules(rule: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["remove develop", "prune --keep all", "vacuum", "verify"])
-def test_documented_keys(catalog: Catalog, command: str) -> None:
+def test_keys_are_documented(catalog: Catalog, command: str) -> None:
     """Those of the JSON, and of the items of its lists."""
     name, *_ = command.split()
     (row,) = (line for line in JSON.splitlines() if line.startswith("| `") and f"`{name}`" in line)

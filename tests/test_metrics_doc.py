@@ -43,7 +43,7 @@ def test_documented_metrics_exist() -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_alerts(rule: dict[str, Any]) -> None:
+def test_alerts_are_well_formed(rule: dict[str, Any]) -> None:
     """A name, an expression with balanced brackets over existing metrics, and a summary."""
     assert set(rule) <= {"alert", "expr", "for", "annotations"}
     expression = rule["expr"]

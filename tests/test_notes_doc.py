@@ -36,12 +36,12 @@ STRUCTS = {struct.__name__: struct for struct in structs_of(Changelog)}
 
 
 @pytest.mark.parametrize("name", sorted(STRUCTS.keys() - {"Source"}))
-def test_names(name: str) -> None:
+def test_names_are_documented(name: str) -> None:
     """Those of JSON and of templates."""
     assert {field.encode_name for field in fields(STRUCTS[name])} <= NAMES
 
 
-def test_variables_and_filters() -> None:
+def test_variables_and_filters_are_documented() -> None:
     """Exactly those that templates have."""
     assert variables(log_between(BASE, HEAD)).keys() <= NAMES
     assert MARKDOWN.keys() == HTML.keys()
@@ -50,14 +50,14 @@ def test_variables_and_filters() -> None:
     assert listed == MARKDOWN.keys()
 
 
-def test_built_in_templates() -> None:
+def test_built_in_templates_are_documented() -> None:
     """The document names all of them."""
     for name in EXAMPLES:
         assert f"`{name}`" in TEXT
         assert example_file(name).is_file()
 
 
-def test_example_of_a_template(tmp_path: Path) -> None:
+def test_example_of_a_template_renders(tmp_path: Path) -> None:
     """It renders unchanged."""
     (template,) = re.findall(r"```jinja\n(.+?)```", TEXT, re.S)
     file = tmp_path / "own.md.jinja"

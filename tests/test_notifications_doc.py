@@ -57,7 +57,7 @@ def test_receiver_rejects_invalid_deliveries(receive: Receive, wrong: str) -> No
     assert receive(body, headers, SECRET, set()) is None
 
 
-def test_documented_names() -> None:
+def test_names_are_documented() -> None:
     """Those of the body, and those of a cause."""
     rows = re.findall(r"^\| (`.*?) \| (.*) \|$", SECTION, re.MULTILINE)
     names = {name for cell, _ in rows for name in re.findall(r"`(\w+)`", cell)}
@@ -66,7 +66,7 @@ def test_documented_names() -> None:
     assert set(re.findall(r"`(\w+)`", causes)) == set(AnnouncedCause.__struct_fields__)
 
 
-def test_subscriptions() -> None:
+def test_subscriptions_are_valid() -> None:
     """Those in blocks, and those in commands."""
     section = TEXT.split("\n## Subscriptions\n")[1].split("\n## ")[0]
     documents = re.findall(r"```graphql\n(.*?)```", section, re.DOTALL)

@@ -49,7 +49,7 @@ def rows(section: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_examples(tmp_path: Path) -> None:
+def test_examples_print_the_documented_output(tmp_path: Path) -> None:
     """Each command prints the documented output."""
     mirror = tmp_path / "mirror"
     for week in ("2026-06-20", "2026-06-27"):
@@ -73,7 +73,7 @@ def test_examples(tmp_path: Path) -> None:
             opened.assert_prints(command, expected)
 
 
-def test_reasons_of_unproven_hashes() -> None:
+def test_reasons_of_unproven_hashes_are_explained() -> None:
     """Each is explained once."""
     assert sorted(rows("What is proven")) == sorted(reason.value for reason in UnprovenReason)
 
@@ -144,7 +144,7 @@ ERRORS: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
 
 
 @pytest.mark.parametrize("reason", ERRORS)
-def test_errors(reason: str, tmp_path: Path) -> None:
+def test_documented_errors_occur(reason: str, tmp_path: Path) -> None:
     """Each is one line, and no revision is published."""
     settings: dict[str, Any] = dict(LOGIN) if reason == "does not accept the login" else {}
     with serving() as server:

@@ -75,7 +75,7 @@ def days_of(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def test_view(catalog: Path) -> None:
+def test_view_has_all_rows(catalog: Path) -> None:
     """It has the rows of all contents that cachelog reads."""
     read = Catalog(str(catalog))
     expected = {
@@ -89,12 +89,12 @@ def test_view(catalog: Path) -> None:
     assert {*rows} == expected
 
 
-def test_number_of_queries() -> None:
+def test_all_queries_are_tested() -> None:
     """All queries of the document are tested."""
     assert len(QUERIES) == 9
 
 
-def test_commits_of_a_package(tmp_path: Path) -> None:
+def test_commits_of_a_package_are_queried(tmp_path: Path) -> None:
     """Newest first, with the first revision that has each."""
     catalog, recipes = Catalog(str(tmp_path / "catalog")), RecipesRepository(tmp_path / "recipes")
     catalog.publish(snapshots())
@@ -145,7 +145,9 @@ def seconds(number: int) -> int:
         ("What changed most since the state before?", [("zlib", "downgraded", 1, 1)]),
     ],
 )
-def test_queries(heading: str, expected: list[tuple[Any, ...]], catalog: Path) -> None:
+def test_queries_have_the_expected_rows(
+    heading: str, expected: list[tuple[Any, ...]], catalog: Path
+) -> None:
     """The rows in their order, with times as days since the first."""
     assert [days_of(*row) for row in query(catalog, QUERIES[heading])] == expected
 
@@ -153,19 +155,21 @@ def test_queries(heading: str, expected: list[tuple[Any, ...]], catalog: Path) -
 @pytest.mark.parametrize(
     ("label", "expected"), [("2", ("removed", 7, "replaced")), ("3", ("added", 7, "replaces"))]
 )
-def test_last_change_of_a_hash(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
+def test_last_change_of_a_hash_is_queried(
+    catalog: Path, label: str, expected: tuple[Any, ...]
+) -> None:
     """A hash that is present was added last."""
     sql = QUERIES["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
     assert [days_of(*row) for row in query(catalog, sql)] == [expected]
 
 
-def test_digest_without_a_content() -> None:
+def test_digest_without_a_content_is_documented() -> None:
     """It precedes the first state of a series."""
     assert TEXT.count(f"'{NOTHING}'") == 3
     assert f"`{NOTHING[:8]}…{NOTHING[-4:]}`" in TEXT
 
 
-def test_comments_of_columns(catalog: Path) -> None:
+def test_columns_have_comments(catalog: Path) -> None:
     """The Delta tables contain them, for other readers."""
     for name, schema in TABLES.items():
         if not (catalog / name).exists():
@@ -229,7 +233,7 @@ def test_first_five_queries_have_programs() -> None:
 
 @has_daft
 @pytest.mark.parametrize("heading", PROGRAMS)
-def test_results_of_programs(
+def test_programs_have_the_results_of_queries(
     heading: str, introductions: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     """They equal those of the SQL, in a folder and in S3."""

@@ -31,7 +31,7 @@ def publish(folder: Path, revisions: int = 1) -> Path:
     return folder
 
 
-def test_health(client: httpx.Client) -> None:
+def test_server_is_live_and_ready(client: httpx.Client) -> None:
     """A server is ready while its catalog can be read; no header names its software."""
     live, ready = client.get("/health/live"), client.get("/health/ready")
     assert (live.status_code, live.json()) == (200, {"status": "live"})
@@ -39,7 +39,7 @@ def test_health(client: httpx.Client) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
 
 
-def test_missing_catalog(tmp_path: Path) -> None:
+def test_server_without_a_catalog_is_not_ready(tmp_path: Path) -> None:
     """The server is not ready, and states the reason; the catalog can be created while it runs."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         ready = client.get("/health/ready")
@@ -136,7 +136,7 @@ def test_trailing_slash_redirects(client: httpx.Client) -> None:
     assert followed.json() == posted.json() == client.post("/graphql", json=TAGS).json()
 
 
-def test_schema_file(client: httpx.Client) -> None:
+def test_schema_is_served_as_text(client: httpx.Client) -> None:
     """It is text; a client that has it gets 304."""
     gzip = {"accept-encoding": "gzip"}
     response = client.get("/schema.graphql", headers=gzip)
@@ -153,7 +153,7 @@ def test_schema_file(client: httpx.Client) -> None:
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_examples_of_graphiql(client: httpx.Client) -> None:
+def test_examples_of_graphiql_return_data(client: httpx.Client) -> None:
     """Each runs without errors and returns data; none contains a digest.
 
     Tabs of a browser outlast the revisions of a catalog, but tags remain valid.
@@ -170,7 +170,7 @@ def test_examples_of_graphiql(client: httpx.Client) -> None:
     assert not re.search(r'\\"[0-9a-f]{6,64}\\"', examples)
 
 
-def test_start_page_without_pages(demo_catalog: Path) -> None:
+def test_start_page_redirects_without_pages(demo_catalog: Path) -> None:
     """It redirects to GraphiQL."""
     with application(Settings(catalog=str(demo_catalog), pages=False)) as client:
         response = client.get("/")
@@ -201,7 +201,7 @@ def test_other_origins_are_denied_by_default(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("origins", [("https://front.example",), ("*",)], ids=str)
-def test_allowed_origins(demo_catalog: Path, origins: tuple[str, ...]) -> None:
+def test_allowed_origins_may_read_responses(demo_catalog: Path, origins: tuple[str, ...]) -> None:
     """Particular ones or all, also in preflights and errors."""
     with application(Settings(catalog=str(demo_catalog), cors_origins=origins)) as client:
         preflight = client.options("/graphql", headers=PREFLIGHT)
@@ -219,7 +219,7 @@ def test_allowed_origins(demo_catalog: Path, origins: tuple[str, ...]) -> None:
         assert ("access-control-allow-origin" in other.headers) == (origins == ("*",))
 
 
-def test_unexpected_error(
+def test_unexpected_error_is_logged_with_an_id(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The response is 500 with an id; the log has the error under that id."""
@@ -240,7 +240,7 @@ def test_unexpected_error(
     assert "the secret of the house" in logged[0].getMessage()
 
 
-def test_origins_that_may_frame_pages(demo_catalog: Path) -> None:
+def test_configured_origins_may_frame_pages(demo_catalog: Path) -> None:
     """They may frame pages, but neither GraphiQL nor data."""
     origins = ("https://a.example", "https://b.example")
     with application(Settings(catalog=str(demo_catalog), frame_ancestors=origins)) as client:
@@ -260,7 +260,7 @@ QUERY = """query($specs: [ConcreteSpecInput!]!) { revision { lookup(specs: $spec
 } } }"""
 
 
-def test_query_of_2000_specs(client: httpx.Client, demo_catalog: Path) -> None:
+def test_lock_file_of_2000_specs_is_looked_up(client: httpx.Client, demo_catalog: Path) -> None:
     """With all their facts; a request for an event stream has a lower limit."""
     catalog = Catalog(str(demo_catalog))
     frame = catalog.load(catalog.require_history().revisions[0].digest)

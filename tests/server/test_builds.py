@@ -66,7 +66,7 @@ def test_build_downloads_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (NPM, b"pinned", "is pinned in server/vendor.toml"),
     ],
 )
-def test_failed_download(
+def test_failed_download_ends_the_build(
     npm: str,
     pinned: bytes,
     reason: str,
@@ -85,7 +85,7 @@ def test_failed_download(
     assert (f"set {OFFLINE}=yes" in printed) is (npm == FAILING_NPM)
 
 
-def test_offline_build(
+def test_offline_build_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It warns, runs no npm, and removes files of another version."""
@@ -101,7 +101,7 @@ def test_offline_build(
     assert hook.dependencies() == []
 
 
-def test_npm_from_pypi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_npm_is_required_if_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The build requires a package with npm if none is installed."""
     hook = project(tmp_path, monkeypatch)
     assert hook.dependencies() == []
@@ -133,7 +133,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_version_of_the_changelog(source: Path) -> None:
+def test_version_without_git_is_that_of_the_changelog(source: Path) -> None:
     """It applies in an archive, or if git is not installed."""
     assert version_of(source) == "0.3.0"
     (source / ".git").mkdir()
@@ -151,7 +151,7 @@ def test_enclosing_repository_is_ignored(source: Path) -> None:
     assert version_of(inside) == "0.3.0"
 
 
-def test_version_of_a_tag(source: Path) -> None:
+def test_version_is_that_of_the_tag(source: Path) -> None:
     """Other tags are ignored; later commits are part of the version."""
     git(source, "init", "--quiet")
     first = commit(source)
@@ -163,14 +163,14 @@ def test_version_of_a_tag(source: Path) -> None:
     assert version_of(source) == f"0.3.1+1.g{second}"
 
 
-def test_version_of_the_environment(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_overrides_the_version(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a version or as a tag; an empty variable counts as unset."""
     for text, version in (("1.2.3", "1.2.3"), ("v1.2.3", "1.2.3"), ("", "0.3.0")):
         monkeypatch.setenv(SETTING, text)
         assert version_of(source) == version
 
 
-def test_missing_version(tmp_path: Path) -> None:
+def test_missing_version_is_an_error(tmp_path: Path) -> None:
     """The build fails, and states what to set."""
     with pytest.raises(ValueError, match=f"neither a git tag nor CHANGELOG.md .* set {SETTING}"):
         version_of(tmp_path)

@@ -61,19 +61,19 @@ def test_without_a_command_help_is_printed() -> None:
     assert all(name in result.out + result.err for name in root.commands)
 
 
-def test_version() -> None:
+def test_version_is_printed() -> None:
     """``--version`` prints the version of the installed program."""
     result = cachelog("--version")
     assert (result.code, result.out) == (0, f"cachelog {cachelog_version()}\n")
 
 
-def test_export_schema() -> None:
+def test_schema_is_printed() -> None:
     """It prints exactly the committed schema."""
     result = succeed("export-schema")
     assert result.out == api.SCHEMA_FILE.read_text() == api.sdl()
 
 
-def test_option_before_its_command(tmp_path: Path) -> None:
+def test_option_before_its_command_is_explained(tmp_path: Path) -> None:
     """The error states where an option of a command belongs."""
     result = cachelog("--catalog", tmp_path, "log")
     assert result.code == 2
@@ -84,7 +84,7 @@ def test_option_before_its_command(tmp_path: Path) -> None:
     assert cachelog("--no-such", "log").err.endswith("\nError: No such option '--no-such'.\n")
 
 
-def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_interrupt_exits_with_130(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The exit code is the one that shells expect, without a traceback."""
 
     def interrupt(**_: object) -> None:
@@ -95,7 +95,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert (result.code, result.out, result.err) == (130, "", "cachelog: interrupted\n")
 
 
-def test_interrupt_during_startup(tmp_path: Path) -> None:
+def test_interrupt_during_startup_has_no_traceback(tmp_path: Path) -> None:
     """The process ends by the signal, without output, unless interrupts are ignored."""
     loading = tmp_path / "server" / "cli.py"
     loading.parent.mkdir()
@@ -125,7 +125,7 @@ def test_interrupt_during_startup(tmp_path: Path) -> None:
         assert (result.returncode, result.stdout, result.stderr) == (code, out, "")
 
 
-def test_closed_pipe(demo_catalog: Path) -> None:
+def test_closed_pipe_has_no_traceback(demo_catalog: Path) -> None:
     """``cachelog find ... | head -1`` exits as if by SIGPIPE, without a traceback."""
     reader, writer = os.pipe()
     os.close(reader)

@@ -69,7 +69,7 @@ def check(catalog: Path, *arguments: object) -> CommandResult:
     return cachelog("check", *arguments, catalog=catalog)
 
 
-def test_counts_and_missing_specs(catalog: Path, lock: Path) -> None:
+def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None:
     """For the newest revision of develop: counts, excluded specs, and each missing spec."""
     result = check(catalog, lock)
     assert (result.code, result.err) == (0, "")
@@ -92,7 +92,7 @@ def test_counts_and_missing_specs(catalog: Path, lock: Path) -> None:
     assert seen.endswith("): replaced")
 
 
-def test_writer_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None:
+def test_writer_and_groups_of_roots_are_printed(catalog: Path, tmp_path: Path) -> None:
     """The version of Spack that wrote the file is printed, and each group of roots is counted."""
     writer = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}
     specs = [
@@ -124,7 +124,7 @@ def test_writer_and_groups_of_roots(catalog: Path, tmp_path: Path) -> None:
     assert all(f"`{key}`" in TEXT for key in (*report["spack"], *report["groups"][0]))
 
 
-def test_revisions(catalog: Path, lock: Path) -> None:
+def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     """The one of ``--in``, or the best of the newest ones of all tags or of a series."""
     result = check(catalog, lock, "--in", "develop~1")
     assert "  roots         1 of 2   50.0 %" in result.lines
@@ -137,7 +137,7 @@ def test_revisions(catalog: Path, lock: Path) -> None:
     assert of_series["revision"] == of_series["best"][0]["revision"]
 
 
-def test_json(catalog: Path, lock: Path) -> None:
+def test_json_keys_are_documented(catalog: Path, lock: Path) -> None:
     """It contains the same data; docs/lock-files.md describes each key."""
     report = check(catalog, lock, "--json").json
     assert report["format"] == 1
@@ -172,7 +172,9 @@ def test_json(catalog: Path, lock: Path) -> None:
         (("--fail-under", "nan"), 2),
     ],
 )
-def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: int) -> None:
+def test_share_determines_the_exit_code(
+    catalog: Path, lock: Path, options: tuple[str, ...], code: int
+) -> None:
     """1 below the share of ``--fail-under``; 2 if that is no valid share."""
     result = check(catalog, lock, *options)
     assert result.code == code
@@ -180,7 +182,7 @@ def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: i
     assert ("That is less than" in result.err) == (code == 1)
 
 
-def test_standard_input(catalog: Path, lock: Path) -> None:
+def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
     """A dash reads it."""
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
         result = check(catalog, "-", "--json")
@@ -194,14 +196,14 @@ def test_standard_input(catalog: Path, lock: Path) -> None:
     )
 
 
-def test_folder_of_an_environment(catalog: Path, lock: Path) -> None:
+def test_lock_file_of_a_folder_is_read(catalog: Path, lock: Path) -> None:
     """Its lock file is read."""
     assert check(catalog, lock.parent).out == check(catalog, lock).out
     lock.write_bytes(as_bytes(lock_file([a_locked_spec("zlib", "zlib", "1.3")], [])))
     assert check(catalog, lock.parent, "--fail-under", "100").lines[-1].endswith("1 of 1  100.0 %")
 
 
-def test_unreadable_history(catalog: Path, lock: Path, tmp_path: Path) -> None:
+def test_unreadable_history_is_reported(catalog: Path, lock: Path, tmp_path: Path) -> None:
     """All other parts are printed, with a message."""
     catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
     for file in (catalog / "changes").rglob("*.parquet"):

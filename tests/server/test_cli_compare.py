@@ -55,14 +55,14 @@ def test_diff_lists_specs(world: World) -> None:
     assert succeed_in(world, "diff", BASE, HEAD, "--stat").lines == totals_alone
 
 
-def test_diff_of_a_stack(world: World) -> None:
+def test_diff_is_restricted_to_a_stack(world: World) -> None:
     """Only changes in the stack; a spec whose replacement is not in it names the replacement."""
     result = succeed_in(world, "diff", BASE, HEAD, "--stack", "hep")
     assert 0 < len(printed_hashes(result)) < len(comparison_of(world).specs)
     assert re.search("^      replaced by [a-z2-7]{7}$", result.out, re.MULTILINE)
 
 
-def test_diff_as_json(world: World) -> None:
+def test_diff_json_includes_the_notes(world: World) -> None:
     """The hashes by kind, the fields of those that changed, and all keys of the notes."""
     comparison = comparison_of(world)
     report = succeed_in(world, "diff", BASE, HEAD, "--json").json
@@ -91,7 +91,7 @@ def test_diff_as_json(world: World) -> None:
     ],
     ids=str,
 )
-def test_exit_code_of_differences(
+def test_differences_exit_with_1(
     world: World, refs: tuple[str, str], options: tuple[str, ...], code: int
 ) -> None:
     """1 with ``--exit-code``; otherwise 0."""
@@ -100,7 +100,7 @@ def test_exit_code_of_differences(
 
 
 @pytest.mark.parametrize("arguments", [("nope", HEAD), (BASE, HEAD, "--package", "nope")])
-def test_exit_code_of_errors(world: World, arguments: tuple[str, ...]) -> None:
+def test_errors_exit_with_2(world: World, arguments: tuple[str, ...]) -> None:
     """2 with ``--exit-code``, otherwise 1."""
     result = run_in(world, "diff", *arguments, "--exit-code")
     assert (result.code, result.out) == (2, "")
@@ -109,7 +109,7 @@ def test_exit_code_of_errors(world: World, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("command", ["diff", "notes", "why"])
-def test_range_of_revisions(world: World, command: str) -> None:
+def test_dots_separate_two_revisions(world: World, command: str) -> None:
     """With two dots as in git, or three as in the URLs of pages; each side is any ref."""
     expected = succeed_in(world, command, BASE, HEAD).out
     for dots in ("..", "..."):
@@ -117,7 +117,7 @@ def test_range_of_revisions(world: World, command: str) -> None:
     assert succeed_in(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
 
 
-def test_notes_in_a_file(world: World, tmp_path: Path) -> None:
+def test_notes_are_written_to_a_file(world: World, tmp_path: Path) -> None:
     """It contains the text of the standard output, in UTF-8."""
     file = tmp_path / "notes"
     file.write_text("old" * 9_999)
@@ -130,7 +130,7 @@ def notes_as_json(world: World, *options: object) -> Any:
     return succeed_in(world, "notes", BASE, HEAD, "--format", "json", *options).json
 
 
-def test_notes_of_a_query(world: World) -> None:
+def test_notes_are_restricted_to_a_query(world: World) -> None:
     """Only matching specs are listed and counted; the numbers of the causes add up."""
     query = "hdf5 target=x86_64_v3"
     report = notes_as_json(world, "--matching", query)
@@ -142,7 +142,7 @@ def test_notes_of_a_query(world: World) -> None:
     assert causes == report["summary"]["specs_rebuilt"] + report["summary"]["specs_replaced"]
 
 
-def test_error_in_a_template(world: World, tmp_path: Path) -> None:
+def test_error_in_a_template_has_its_line(world: World, tmp_path: Path) -> None:
     """It is one line with its position."""
     file = tmp_path / "own.md"
     file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n{{ nothing }}")

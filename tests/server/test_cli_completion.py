@@ -43,7 +43,9 @@ def completions(words: str, catalog: Path) -> list[str]:
         ("completion z", ["zsh"]),
     ],
 )
-def test_commands_options_and_choices(words: str, expected: list[str], tmp_path: Path) -> None:
+def test_commands_options_and_choices_are_completed(
+    words: str, expected: list[str], tmp_path: Path
+) -> None:
     """They need no catalog."""
     assert [
         completion for completion in completions(words, tmp_path / "none") if completion != "--help"
@@ -97,13 +99,13 @@ COMPLETIONS: dict[str, Callable[[Names], list[str]]] = {
 
 
 @pytest.mark.parametrize("words", COMPLETIONS)
-def test_names_in_the_catalog(words: str, names: Names, demo_catalog: Path) -> None:
+def test_names_in_the_catalog_are_completed(words: str, names: Names, demo_catalog: Path) -> None:
     """In natural order; packages are those of the preceding revision, or of the newest."""
     offered = completions(words.format(old=names.tags[-1]), demo_catalog)
     assert offered == COMPLETIONS[words](names)
 
 
-def test_digests_and_stacks(demo_catalog: Path, tmp_path: Path) -> None:
+def test_digests_and_stacks_are_completed(demo_catalog: Path, tmp_path: Path) -> None:
     """Also of the catalog of ``--catalog``, which takes precedence over the environment."""
     catalog = Catalog(str(demo_catalog))
     digest = catalog.require_history().digests[0]
@@ -116,7 +118,7 @@ def test_digests_and_stacks(demo_catalog: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", ["diff dev", "find zl", "find --in no-such-tag zl", "diff --package z", "find '@"]
 )
-def test_unreadable_catalog(words: str, tmp_path: Path) -> None:
+def test_unreadable_catalog_has_no_completions(words: str, tmp_path: Path) -> None:
     """No error is printed into the command line, and no catalog is created."""
     folder = tmp_path / "none"
     result = complete(words, folder)
@@ -129,13 +131,13 @@ def test_unreadable_catalog(words: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_script_of_a_shell(shell: str) -> None:
+def test_script_calls_the_program(shell: str) -> None:
     """It calls the program with the variable of its shell."""
     result = succeed("completion", shell)
     assert f"_CACHELOG_COMPLETE={shell}_complete" in result.out
 
 
-def test_script_in_bash(demo_catalog: Path) -> None:
+def test_bash_completes_with_the_script(demo_catalog: Path) -> None:
     """Bash completes a ref with the script."""
     bash = shutil.which("bash")
     assert bash

@@ -55,7 +55,7 @@ def outputs(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs
     return Outputs(tmp_path_factory.mktemp("week"), e4s_week)
 
 
-def test_import(outputs: Outputs) -> None:
+def test_import_counts_the_packages(outputs: Outputs) -> None:
     """The output states the number of packages with costs."""
     assert (outputs.imported.code, outputs.imported.err) == (0, "")
     expected = f"costs of 0 specs and {outputs.num_names} packages kept, in USD"
@@ -63,14 +63,14 @@ def test_import(outputs: Outputs) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "json"])
-def test_costs_in_outputs(outputs: Outputs, name: str) -> None:
+def test_outputs_include_costs(outputs: Outputs, name: str) -> None:
     """Each output includes costs, unless none are imported."""
     assert outputs.without[name].code == 0
     assert not re.search(BUILD_TIME, outputs.without[name].out)
     assert re.search(BUILD_TIME, outputs.with_costs[name].out)
 
 
-def test_costs_of_impact(outputs: Outputs) -> None:
+def test_impact_includes_costs(outputs: Outputs) -> None:
     """In total, and for each stack and target."""
     line = outputs.with_costs["impact"].lines[1]
     assert line.endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
@@ -89,7 +89,7 @@ def test_costs_of_impact(outputs: Outputs) -> None:
         assert cost["num_estimated"] + cost["num_unknown"] == package["num_specs"]
 
 
-def test_invalid_file(outputs: Outputs, tmp_path: Path) -> None:
+def test_invalid_file_changes_nothing(outputs: Outputs, tmp_path: Path) -> None:
     """The error states its position and reason, and the costs are unchanged."""
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds\nzlib,fast\n")

@@ -176,7 +176,7 @@ GENERIC_USAGE_ERRORS = (
         *((line, 2, "\nError: ") for line in GENERIC_USAGE_ERRORS),
     ],
 )
-def test_error(demo_catalog: Path, line: str, code: int, message: str) -> None:
+def test_errors_name_their_argument(demo_catalog: Path, line: str, code: int, message: str) -> None:
     """The message names the argument or option; standard output is empty."""
     result = cachelog(*shlex.split(line), catalog=demo_catalog)
     assert (result.code, result.out) == (code, "")
@@ -203,7 +203,9 @@ WRITERS = (("demo", "--revisions", "1", "--packages", "2", "--specs", "4"), ("im
     [*((reader, "{}") for reader in READERS), (("revisions",), "file://{}")],
     ids=str,
 )
-def test_missing_catalog(arguments: tuple[str, ...], location_format: str, tmp_path: Path) -> None:
+def test_missing_catalog_is_an_error(
+    arguments: tuple[str, ...], location_format: str, tmp_path: Path
+) -> None:
     """The error states how to create a catalog; the command creates none."""
     location = location_format.format(tmp_path / "nowhere")
     result = cachelog(*arguments, "--catalog", location)
@@ -217,7 +219,7 @@ def test_missing_catalog(arguments: tuple[str, ...], location_format: str, tmp_p
 
 @pytest.mark.parametrize("arguments", [("revisions",), *WRITERS], ids=" ".join)
 @pytest.mark.parametrize("location", ["s4://bucket", "http://host/x", "s3:/bucket", "s3:bucket"])
-def test_mistyped_location(
+def test_mistyped_location_is_an_error(
     arguments: tuple[str, ...], location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error lists the valid forms; not even an import creates a folder of that name."""
@@ -231,7 +233,7 @@ def test_mistyped_location(
 
 
 @pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)
-def test_mistyped_variable(
+def test_mistyped_variable_is_an_error(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command rejects it before it opens a catalog."""

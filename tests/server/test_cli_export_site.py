@@ -114,7 +114,7 @@ def test_interrupted_export_leaves_complete_files(
     assert files_in(folder) == files_in(complete)
 
 
-def test_documents_of_a_manifest(catalog: Path, tmp_path: Path) -> None:
+def test_documents_of_a_manifest_are_answered(catalog: Path, tmp_path: Path) -> None:
     """They have their ids as names; lists are complete, and other variables have their defaults."""
     manifest, folder = tmp_path / "manifest.json", tmp_path / "site"
     id_ = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"  # as in the manifests of code generators
@@ -181,7 +181,7 @@ def test_failing_page_is_omitted(
     assert list(folder.rglob("coverage/index.html"))
 
 
-def test_invalid_manifest(catalog: Path, tmp_path: Path) -> None:
+def test_invalid_manifest_is_an_error(catalog: Path, tmp_path: Path) -> None:
     """The error names the option, and no file is written."""
     (tmp_path / "manifest.json").write_text("[]")
     result = export(catalog, tmp_path / "site", "--documents", tmp_path / "manifest.json")
@@ -190,7 +190,7 @@ def test_invalid_manifest(catalog: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
-def test_folder_of_other_files(catalog: Path, tmp_path: Path) -> None:
+def test_other_files_are_preserved(catalog: Path, tmp_path: Path) -> None:
     """They are not overwritten, nor removed because of an index that is not of a site."""
     (tmp_path / "index.html").write_text("mine")
     result = export(catalog, tmp_path, "--no-pages")
@@ -205,7 +205,7 @@ def test_folder_of_other_files(catalog: Path, tmp_path: Path) -> None:
     assert files_in(tmp_path).keys() == {"index.html", "index.json"}
 
 
-def test_program_in_the_documentation(catalog: Path, tmp_path: Path) -> None:
+def test_documented_program_locates_answers(catalog: Path, tmp_path: Path) -> None:
     """It computes the file of an answer from the document and its variables, without the index."""
     (block,) = re.findall(r"```python\n(.*?)```", STATIC_SITE.read_text("utf-8"), re.DOTALL)
     names: dict[str, Any] = {}

@@ -31,7 +31,7 @@ def catalog(template: Path, tmp_path: Path) -> Path:
     return Path(copied(template, tmp_path / "catalog").location)
 
 
-def test_one_feed(catalog: Path, tmp_path: Path) -> None:
+def test_feed_is_printed_or_written(catalog: Path, tmp_path: Path) -> None:
     """Standard output and the file contain the same feed, of a series or of a package in it."""
     printed = succeed("feed", DATED, catalog=catalog)
     feed = read_feed(printed.out.encode())
@@ -48,7 +48,7 @@ def test_one_feed(catalog: Path, tmp_path: Path) -> None:
     assert of_package.entries[-1].title.startswith(f"{name}: added")
 
 
-def test_all_feeds(catalog: Path, tmp_path: Path) -> None:
+def test_all_feeds_are_written_to_a_folder(catalog: Path, tmp_path: Path) -> None:
     """The folder has the structure of /feeds/ on a server; the feeds are valid and have URLs."""
     folder = tmp_path / "feeds"
     urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
@@ -71,7 +71,7 @@ def test_all_feeds(catalog: Path, tmp_path: Path) -> None:
             assert re.match(r"https://example\.org/cachelog/(compare|r)/[0-9a-f]{64}", entry.link)
 
 
-def test_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
+def test_removed_package_has_an_entry(catalog: Path, tmp_path: Path) -> None:
     """It has an entry for the removal; files of other programs are unchanged."""
     folder = tmp_path / "feeds"
     cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)

@@ -27,7 +27,7 @@ def specs_in(catalog: Path, tag: str) -> list[Spec]:
     return [frame.spec(row) for row in range(len(frame))]
 
 
-def test_limit(demo_catalog: Path) -> None:
+def test_limit_keeps_the_total_count(demo_catalog: Path) -> None:
     """The first specs are printed; the number is that of all. An empty query matches all specs."""
     *lines, _ = find(demo_catalog, "*", "--in", "develop").lines
     assert find(demo_catalog).lines[:-1] == lines
@@ -36,7 +36,7 @@ def test_limit(demo_catalog: Path) -> None:
     assert count.startswith(f"3 of {len(lines)} specs in develop")
 
 
-def test_stack(demo_catalog: Path) -> None:
+def test_stack_restricts_the_specs(demo_catalog: Path) -> None:
     """Only specs of the stack are printed and counted."""
     specs = specs_in(demo_catalog, "develop")
     stack = next(name for spec in specs for name in spec.stacks if name != "root")
@@ -50,7 +50,7 @@ def test_stack(demo_catalog: Path) -> None:
     assert (document["stack"], document["total"]) == (stack, len(expected))
 
 
-def test_json(demo_catalog: Path) -> None:
+def test_json_has_all_facts(demo_catalog: Path) -> None:
     """The query, the revision, the number of specs, and all facts of each."""
     spec = specs_in(demo_catalog, "develop")[0]
     document = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
@@ -72,7 +72,9 @@ def test_json(demo_catalog: Path) -> None:
         ("hdf5 %[deptypes=build] qqq", [{"name": "qqq", "nearest": []}], "'qqq'"),
     ],
 )
-def test_unknown_name(tmp_path: Path, query: str, unknown: list[Any], hint: str) -> None:
+def test_unknown_name_matches_no_spec(
+    tmp_path: Path, query: str, unknown: list[Any], hint: str
+) -> None:
     """Nothing matches, as in Spack; a message lists the nearest names."""
     specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
     Catalog(str(tmp_path)).publish([a_snapshot(specs)])
@@ -88,7 +90,7 @@ def test_unknown_name(tmp_path: Path, query: str, unknown: list[Any], hint: str)
     ("words", "character"),
     [(["hdf5@@"], "@"), (["hdf5", "+mpi", "zlib"], "z"), (["a^b", "!"], "!")],
 )
-def test_syntax_error(demo_catalog: Path, words: list[str], character: str) -> None:
+def test_syntax_error_is_marked(demo_catalog: Path, words: list[str], character: str) -> None:
     """A caret below the query marks the invalid character."""
     code, out, err = find(demo_catalog, *words)
     message, caret = err.splitlines()

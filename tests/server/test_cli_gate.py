@@ -82,7 +82,7 @@ def removed_specs() -> set[str]:
     return BASE.specs.keys() - HEAD.specs.keys()
 
 
-def test_text(world: World, rules: Path) -> None:
+def test_text_lists_results_and_breaches(world: World, rules: Path) -> None:
     """The result of each rule with its breaches, followed by the number of broken rules."""
     result = gate(world, *REFS, "--rules", rules)
     assert (result.code, result.err) == (1, "")
@@ -103,7 +103,7 @@ def test_text(world: World, rules: Path) -> None:
     assert gate(world, "..".join(REFS), "--rules", rules).out == result.out
 
 
-def test_json(world: World, rules: Path) -> None:
+def test_json_lists_the_hashes_of_breaches(world: World, rules: Path) -> None:
     """Each breach contains the hashes of its specs."""
     report = gate(world, *REFS, "--rules", rules, "--format", "json").json
     assert report["passed"] is False
@@ -132,7 +132,7 @@ def test_warnings_exit_with_0(world: World, tmp_path: Path) -> None:
     assert (result.code, result.lines[-1]) == (0, "2 rules passed")
 
 
-def test_single_revision(world: World, tmp_path: Path) -> None:
+def test_single_revision_is_judged_without_a_base(world: World, tmp_path: Path) -> None:
     """Rules without a base judge it; the error about any other rule names its line."""
     file = write_rules(tmp_path, RULES[RULES.index('[[rule]]\nname = "There') :])
     result = gate(world, "develop", "--rules", file)
@@ -172,7 +172,7 @@ def test_errors_exit_with_2(world: World, tmp_path: Path, text: str, errors: lis
         assert line.strip().startswith(f"{file}, {error}")
 
 
-def test_schema(rules: Path) -> None:
+def test_schema_accepts_rules(rules: Path) -> None:
     """It needs no catalog, and accepts the file of this module."""
     import tomllib
 
@@ -192,7 +192,7 @@ JUNIT_ATTRIBUTES = {
 """The attributes that all common schemas of JUnit allow."""
 
 
-def test_junit(world: World, rules: Path) -> None:
+def test_junit_has_a_case_per_rule(world: World, rules: Path) -> None:
     """Each rule is a test case; a broken rule of level warning is no failure."""
     result = gate(world, *REFS, "--rules", rules, "--format", "junit")
     assert result.code == 1
@@ -236,7 +236,7 @@ def test_junit_escapes_texts(level: RuleLevel) -> None:
     assert output.endswith("... and 5 more")
 
 
-def test_annotations(world: World, rules: Path) -> None:
+def test_annotations_are_commands_of_github(world: World, rules: Path) -> None:
     """One command for each broken rule, at its line of the file."""
     result = gate(world, *REFS, "--rules", rules, "--format", "github")
     assert result.code == 1

@@ -48,7 +48,7 @@ from tests.snapshots.sources.buildcache.registries import (
 from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 
-def test_tag_and_time_of_a_page(tmp_path: Path) -> None:
+def test_tag_and_time_are_overridden(tmp_path: Path) -> None:
     """``--tag`` overrides the tag of a page, with a warning; ``--taken-at`` sets the time."""
     file = write_page(tmp_path, page())
     options = ("--tag", "mine", "--taken-at", "2024-02-03T04:05:06+01:00")
@@ -59,7 +59,7 @@ def test_tag_and_time_of_a_page(tmp_path: Path) -> None:
     assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
 
 
-def test_taken_at_for_folders_of_dates(tmp_path: Path) -> None:
+def test_time_of_several_folders_is_not_overridden(tmp_path: Path) -> None:
     """``--taken-at`` overrides the date of one folder, but not the dates of several."""
     folders = [tmp_path / f"develop-{date}" for date in ("2025-01-05", "2025-01-12")]
     for folder in folders:
@@ -76,7 +76,7 @@ def test_taken_at_for_folders_of_dates(tmp_path: Path) -> None:
     assert revision.taken_at == datetime(2025, 1, 13, tzinfo=UTC)
 
 
-def test_skip_bad(tmp_path: Path) -> None:
+def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
     """Invalid pages and specs are omitted; each is listed, in text and JSON."""
     good = write_page(tmp_path / "pages", page())
     specs = [detail("c" * 32), detail("no hash")]
@@ -97,7 +97,7 @@ def test_skip_bad(tmp_path: Path) -> None:
     assert str(good) not in result.err
 
 
-def test_unknown_stacks(tmp_path: Path) -> None:
+def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
     """An index states no stacks: all outputs show them as unknown, not as none."""
     file = put(tmp_path / "index.json", text(database(node("zlib", HASHES[0]), version="7")))
     catalog = tmp_path / "c"
@@ -124,7 +124,7 @@ def test_unknown_stacks(tmp_path: Path) -> None:
     assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
 
 
-def test_proof_of_hashes(tmp_path: Path) -> None:
+def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
     """A forged spec is omitted with ``--skip-bad``, or accepted with ``--no-proof``."""
     index = real_data.folder() / "spack-history" / "2026-06-20" / "e4s" / "index.json"
     catalog = tmp_path / "catalog"
@@ -141,7 +141,7 @@ def test_proof_of_hashes(tmp_path: Path) -> None:
     assert accepted.out.endswith("222 specs, stacks unknown\n"), accepted.err
 
 
-def test_git_history_of_pages(tmp_path: Path) -> None:
+def test_git_history_of_pages_is_published(tmp_path: Path) -> None:
     """One revision per commit that changes a page, at its time; a second import adds none."""
     repository = Repository(tmp_path / "site")
     repository.commit({ZLIB: page()})
@@ -194,7 +194,7 @@ Hash: SHA512
     ],
     ids=["hash", "tag pattern", "invalid tag", "no tag", "signed spec"],
 )
-def test_errors(
+def test_errors_publish_nothing(
     tmp_path: Path, content: bytes, options: tuple[str, ...], texts: tuple[str, ...]
 ) -> None:
     """One line states the reason; no revision is published."""
@@ -206,7 +206,7 @@ def test_errors(
     assert history_of(tmp_path / "c").revisions == []
 
 
-def test_skip_bad_without_a_valid_page(tmp_path: Path) -> None:
+def test_skip_bad_needs_a_valid_page(tmp_path: Path) -> None:
     """They are listed, and the exit code is 1."""
     file = write_page(tmp_path / "pages", b"")
     result = cachelog("import", tmp_path / "pages", "--skip-bad", catalog=tmp_path / "c")
@@ -277,7 +277,7 @@ def test_json_contains_no_local_path(tmp_path: Path) -> None:
     assert [body[name]["source"]["location"] for name in ("base", "revision")] == ["mirror"] * 2
 
 
-def test_source_name(tmp_path: Path) -> None:
+def test_source_name_is_stored(tmp_path: Path) -> None:
     """It is stored with the revision, and printed by all commands."""
     put_layout_3(tmp_path / "mirror", text(small_database()))
     catalog = tmp_path / "catalog"
@@ -290,7 +290,7 @@ def test_source_name(tmp_path: Path) -> None:
     assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
 
 
-def test_registry_with_a_login(tmp_path: Path) -> None:
+def test_password_of_a_registry_stays_secret(tmp_path: Path) -> None:
     """Neither output, catalog nor cached files contain the password."""
     settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
     login: dict[str, Any] = {"oci_user": USER, "oci_password": PASSWORD}

@@ -76,7 +76,7 @@ def test_broken_rules_prevent_publication(tmp_path: Path, rules: Path) -> None:
     assert len(digests(tmp_path)) == 2
 
 
-def test_first_revision_of_a_series(tmp_path: Path, rules: Path) -> None:
+def test_first_revision_of_a_series_is_judged(tmp_path: Path, rules: Path) -> None:
     """Rules without a base judge it."""
     result = import_pages(tmp_path, rules, "hdf5")
     assert result.code == 1
@@ -87,7 +87,7 @@ def test_first_revision_of_a_series(tmp_path: Path, rules: Path) -> None:
     assert "there is no catalog" in result.err
 
 
-def test_invalid_rules(tmp_path: Path, rules: Path) -> None:
+def test_invalid_rules_prevent_the_import(tmp_path: Path, rules: Path) -> None:
     """The file is rejected before anything is imported; a rule that does not apply, by its line."""
     rules.write_text("[[rule]]\nname = 'a'\n", "utf-8")
     result = cachelog("import", tmp_path / "none", "--gate", rules, catalog=tmp_path / "catalog")

@@ -50,7 +50,7 @@ def hashes(*labels: str) -> list[str]:
     return sorted(map(hash_of, labels))
 
 
-def test_list(catalog: Path) -> None:
+def test_list_has_one_hash_per_line(catalog: Path) -> None:
     """One line per hash, sorted, and no other output."""
     result = keep_list(catalog)
     assert (result.code, result.err) == (0, "")
@@ -60,7 +60,7 @@ def test_list(catalog: Path) -> None:
     )
 
 
-def test_unknown_dependencies(catalog: Path) -> None:
+def test_unknown_dependencies_are_reported(catalog: Path) -> None:
     """A message says that specs which only they need are not listed."""
     result = keep_list(catalog, "--whole")
     assert result.lines == hashes("unchanged", "added", "release")
@@ -68,7 +68,7 @@ def test_unknown_dependencies(catalog: Path) -> None:
     assert (result.code, result.err) == (0, f"{remark}\n")
 
 
-def test_output_file(catalog: Path, lock: Path, tmp_path: Path) -> None:
+def test_output_file_includes_lock_files(catalog: Path, lock: Path, tmp_path: Path) -> None:
     """It also contains the specs of lock files; standard output states its size."""
     file = tmp_path / "keep.txt"
     result = keep_list(catalog, "-o", file, "--lock", lock)
@@ -80,7 +80,7 @@ def test_output_file(catalog: Path, lock: Path, tmp_path: Path) -> None:
     assert str(lock) in error.err
 
 
-def test_impact(catalog: Path, lock: Path) -> None:
+def test_impact_counts_other_specs(catalog: Path, lock: Path) -> None:
     """Specs, bytes and cells outside the list, and the specs that lock files lose."""
     result = keep_list(catalog, "--impact", "--check", lock)
     assert (result.code, result.err) == (0, "")
@@ -97,7 +97,7 @@ def test_impact(catalog: Path, lock: Path) -> None:
     assert complete.lines[1] == "rest: 0 specs of other revisions"
 
 
-def test_json(catalog: Path, lock: Path) -> None:
+def test_json_keys_are_documented(catalog: Path, lock: Path) -> None:
     """The documentation describes each key, in the order of the document."""
     report = keep_list(catalog, "--json", "--impact", "--check", lock).json
     section = TEXT.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]

@@ -18,7 +18,7 @@ from tests.snapshots.factories import a_snapshot, a_spec
 BASE = STATES[0][0]
 
 
-def test_revisions(world: World) -> None:
+def test_revisions_are_listed_newest_first(world: World) -> None:
     """Newest first, with tag, digest, times, numbers and source, none of them truncated."""
     result = succeed_in(world, "revisions")
     header, *rows = result.lines
@@ -35,7 +35,7 @@ def test_revisions(world: World) -> None:
         assert row.split() == facts
 
 
-def test_revisions_as_json(world: World) -> None:
+def test_json_has_full_digests(world: World) -> None:
     """Newest first, or those of a tag, with full digests, times in RFC 3339, and sources."""
     rows = succeed_in(world, "revisions", "--tag", "develop", "--json").json
     assert [row["digest"] for row in rows] == [world.states[n].info.digest for n in (5, 4)]
@@ -46,7 +46,7 @@ def test_revisions_as_json(world: World) -> None:
     assert rows[0]["source"]["version"] == "0123abcd"
 
 
-def test_confirmed_revision(tmp_path: Path) -> None:
+def test_confirmed_revision_is_listed_once(tmp_path: Path) -> None:
     """It is listed once, with the time of its last confirmation."""
     (state,) = history(revisions=1, packages=3, specs=9)
     catalog = Catalog(str(tmp_path))
@@ -60,7 +60,7 @@ def test_confirmed_revision(tmp_path: Path) -> None:
     assert rows["confirmed_at"] == "2025-03-03T00:00:00Z"
 
 
-def test_tags(world: World) -> None:
+def test_tags_are_listed(world: World) -> None:
     """In the order of the catalog, with series, number of revisions and the newest one."""
     history = Catalog(world.catalog.location).require_history()
     assert succeed_in(world, "tags", "--json").json == [
@@ -77,7 +77,7 @@ def test_tags(world: World) -> None:
     assert [row.split()[0] for row in rows] == history.tags
 
 
-def test_limit_and_width(world: World) -> None:
+def test_limit_and_width_shorten_tables(world: World) -> None:
     """``--limit`` prints the first rows, and ``--width`` limits the lines."""
     for command in ("tags", "revisions"):
         assert len(succeed_in(world, command, "-n", 2).lines) == 3
@@ -87,7 +87,7 @@ def test_limit_and_width(world: World) -> None:
         assert max(map(len, succeed_in(world, command).lines)) > 50
 
 
-def test_default_revision(world: World) -> None:
+def test_default_revision_is_named(world: World) -> None:
     """The newest of develop; a last line names it if no argument does."""
     newest = world.newest.info
     revision = f"develop of {newest.taken_at:%Y-%m-%d} ({newest.digest[:12]})"
@@ -113,7 +113,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_packages(small: Path) -> None:
+def test_packages_are_listed_by_name(small: Path) -> None:
     """By name, the newest version first; ``--stack`` restricts all numbers to the stack."""
     assert cachelog("packages", "develop", catalog=small).lines == [
         "package  newest  versions  specs  stacks     size",
@@ -130,7 +130,7 @@ def test_packages(small: Path) -> None:
     assert of_stack["stack"] == "e4s"
 
 
-def test_stacks(small: Path) -> None:
+def test_stacks_are_listed_by_name(small: Path) -> None:
     """By name, including root."""
     assert cachelog("stacks", "develop", catalog=small).lines == [
         "stack  packages  specs     size",
@@ -143,7 +143,7 @@ def test_stacks(small: Path) -> None:
     assert report["stacks"][0] == {"name": "e4s", **numbers}
 
 
-def test_search(demo_catalog: Path) -> None:
+def test_search_ignores_case(demo_catalog: Path) -> None:
     """It ignores case; a message says if no package matches."""
     packages, matches = (
         cachelog("packages", *options, "--json", catalog=demo_catalog).json["packages"]

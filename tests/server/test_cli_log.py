@@ -29,7 +29,7 @@ def digest(world: KnownCatalog, number: int) -> str:
     return str(world.past.history.at("develop", day(number)).digest[:12])  # type: ignore[union-attr]
 
 
-def test_package_as_json(world: KnownCatalog) -> None:
+def test_package_json_has_changed_revisions_only(world: KnownCatalog) -> None:
     """Only revisions that changed the package have an entry."""
     log = succeed_in(world, "log", "zlib", "--json").json
     expected = world.past.package_timeline("zlib", "develop")
@@ -52,7 +52,7 @@ def test_package_as_json(world: KnownCatalog) -> None:
     }
 
 
-def test_package(world: KnownCatalog) -> None:
+def test_package_entries_have_versions_and_specs(world: KnownCatalog) -> None:
     """When it was present, and for each entry the changed versions and specs."""
     lines = succeed_in(world, "log", "cmake").lines
     assert lines[0] == "cmake in develop: 3 of 5 revisions touched it"
@@ -71,7 +71,7 @@ def test_package(world: KnownCatalog) -> None:
     ]
 
 
-def test_hash_as_json(world: KnownCatalog) -> None:
+def test_hash_json_has_spans(world: KnownCatalog) -> None:
     """Its spans in each series, and the revisions that added and removed it."""
     past = world.past.hash_history(CMAKE.hash)
     assert past is not None
@@ -92,7 +92,7 @@ def test_hash_as_json(world: KnownCatalog) -> None:
     assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
 
 
-def test_minor_changes(world: KnownCatalog) -> None:
+def test_minor_changes_are_distinguished(world: KnownCatalog) -> None:
     """Only changed facts, and no change at all, in one line or several."""
     releases = succeed_in(world, "log", "--oneline", "--series", "vX.Y.Z").lines
     assert releases[1].endswith("v0.3: =1")
@@ -105,7 +105,7 @@ def test_minor_changes(world: KnownCatalog) -> None:
     ]
 
 
-def test_filters(world: KnownCatalog) -> None:
+def test_filters_restrict_entries(world: KnownCatalog) -> None:
     """By tag, time and number, for each kind of log."""
     tags = succeed_in(world, "log", "--tag", "v0.1", "--json").json
     assert [entry["revision"]["tag"] for entry in tags["entries"]] == ["v0.1"]
@@ -126,7 +126,7 @@ def test_filters(world: KnownCatalog) -> None:
     assert {span["series"] for span in log["spans"]} == {"vX.Y.Z"}
 
 
-def test_unreadable_series(copy: KnownCatalog, tmp_path: Path) -> None:
+def test_unreadable_series_is_an_error(copy: KnownCatalog, tmp_path: Path) -> None:
     """If no revision of a series is readable, the error states the reason and what to do."""
     for table in ("comparisons", "changes", "hashes", "specs"):
         shutil.rmtree(tmp_path / "catalog" / table)
@@ -158,7 +158,7 @@ def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> No
     assert [entry["revision"]["digest"] for entry in entries] == expected
 
 
-def test_cell_of_a_package(world: KnownCatalog) -> None:
+def test_cell_of_a_package_has_spans(world: KnownCatalog) -> None:
     """Spans in each series and their ends, the nearest specs, and each addition and removal."""
     assert "vX.Y.Z: never" in succeed_in(world, "log", "zlib", "--version", "1.3").lines
     log = succeed_in(

@@ -59,7 +59,7 @@ def damage(catalog: Catalog, ref: str) -> str:
     return digest
 
 
-def test_remove(catalog: Catalog) -> None:
+def test_remove_prints_unused_contents(catalog: Catalog) -> None:
     """The last line describes the unused contents; an unknown ref removes nothing."""
     error = cachelog("remove", "develop", "nope", catalog=catalog.location)
     assert (error.code, days(catalog)) == (1, [0, 1, 2, 3])
@@ -79,7 +79,7 @@ def test_remove(catalog: Catalog) -> None:
     [("remove", "develop~1"), ("prune", "--keep", "1 last"), ("vacuum",)],
     ids=" ".join,
 )
-def test_dry_run(catalog: Catalog, arguments: tuple[str, ...]) -> None:
+def test_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...]) -> None:
     """It prints the changes without making them."""
     grow_old(catalog)
     before = {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")}
@@ -89,7 +89,7 @@ def test_dry_run(catalog: Catalog, arguments: tuple[str, ...]) -> None:
     assert {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")} == before
 
 
-def test_remove_with_damaged_neighbours(catalog: Catalog) -> None:
+def test_remove_warns_of_damaged_neighbours(catalog: Catalog) -> None:
     """The revision is removed, with a warning."""
     damage(catalog, "develop~2")
     result = cachelog("remove", "develop~1", catalog=catalog.location)
@@ -98,7 +98,7 @@ def test_remove_with_damaged_neighbours(catalog: Catalog) -> None:
     assert days(catalog) == [0, 1, 3]
 
 
-def test_prune(catalog: Catalog) -> None:
+def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     """The output has the remaining revisions by series; a dry run, each revision with reasons."""
     command = ("prune", "--keep", "2 last, all releases")
     result = run(catalog, *command, "--dry-run")
@@ -118,7 +118,7 @@ def test_prune(catalog: Catalog) -> None:
     assert kept == [("develop", ["1 last"]), ("v1.0", ["1 last"])]
 
 
-def test_prune_whole_tags(catalog: Catalog) -> None:
+def test_prune_retains_tags_by_default(catalog: Catalog) -> None:
     """Only ``--whole-tags`` removes the newest revision of a tag; the output names the option."""
     for state in range(3):
         publish(catalog, state, state, f"nightly-2025-01-0{state + 5}")
@@ -130,7 +130,7 @@ def test_prune_whole_tags(catalog: Catalog) -> None:
     assert [tag for tag in catalog.history.tags if tag.startswith("n")] == ["nightly-2025-01-07"]
 
 
-def test_vacuum(catalog: Catalog) -> None:
+def test_vacuum_counts_deleted_files(catalog: Catalog) -> None:
     """The output counts the deleted files by table; a second run deletes none."""
     with hours_ago(30):
         drop(catalog, "develop")
@@ -144,7 +144,7 @@ def test_vacuum(catalog: Catalog) -> None:
     assert run(catalog, "vacuum", "--older-than", "1w").lines == ["nothing to delete"]
 
 
-def test_vacuum_as_json(catalog: Catalog) -> None:
+def test_vacuum_json_has_all_tables(catalog: Catalog) -> None:
     """It has the numbers of each table."""
     drop(catalog, "develop")
     report = run(catalog, "vacuum", "--older-than", "0", "--nothing-runs", "--json").json
@@ -158,7 +158,7 @@ def test_vacuum_as_json(catalog: Catalog) -> None:
     assert run(catalog, "verify", "--json").json["sound"] is True
 
 
-def test_verify(catalog: Catalog) -> None:
+def test_verify_reads_all_contents(catalog: Catalog) -> None:
     """All contents are read."""
     result = run(catalog, "verify", "--deep")
     assert result.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
@@ -172,7 +172,7 @@ def test_verify(catalog: Catalog) -> None:
     }
 
 
-def test_verify_damaged_content(catalog: Catalog) -> None:
+def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     """The exit code is 1, and the output advises what to do."""
     digest = damage(catalog, "develop")
     result = run(catalog, "verify", code=1)
@@ -185,7 +185,7 @@ def test_verify_damaged_content(catalog: Catalog) -> None:
     assert finding.keys() == {"damaged", "place", "reason", "advice"}
 
 
-def test_backup_and_restore(catalog: Catalog, tmp_path: Path) -> None:
+def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path) -> None:
     """The output counts the copied and removed files; an error is one line."""
     target = str(tmp_path / "backup")
     first = cachelog("backup", target, catalog=catalog.location)
@@ -204,7 +204,7 @@ def test_backup_and_restore(catalog: Catalog, tmp_path: Path) -> None:
     assert "there is a catalog already; move it away" in error.err
 
 
-def test_repair(catalog: Catalog) -> None:
+def test_repair_removes_an_empty_log_file(catalog: Catalog) -> None:
     """The error names the file that a power cut left empty; ``--repair`` removes it."""
     log = Path(catalog.location, "revisions", "_delta_log")
     last = log / f"{len(list(log.glob('*.json'))):020}.json"
@@ -228,7 +228,7 @@ def unfilled(tmp_path: Path) -> Path:
     return location
 
 
-def test_history_fill(unfilled: Path) -> None:
+def test_history_fill_computes_missing_changes(unfilled: Path) -> None:
     """One series, then the others in several processes; then none is missing."""
     result = cachelog("history", "fill", "--series", "vX.Y.Z", "--json", catalog=unfilled)
     assert (result.code, result.json) == (0, {"num_compared": 1, "failed": []})
@@ -239,7 +239,7 @@ def test_history_fill(unfilled: Path) -> None:
     assert second.code == 0
 
 
-def test_history_fill_with_damaged_content(unfilled: Path) -> None:
+def test_history_fill_reports_failed_pairs(unfilled: Path) -> None:
     """The other pairs are filled; the exit code is 1, and the JSON names the failed pairs."""
     first = states("ab")[0].content.digest
     shutil.rmtree(unfilled / "specs" / f"digest={first}")
@@ -253,7 +253,7 @@ def test_history_fill_with_damaged_content(unfilled: Path) -> None:
     assert (result.code, result.out) == (1, "2 pairs could not be compared\n")
 
 
-def test_import_next_to_a_damaged_revision(tmp_path: Path) -> None:
+def test_import_warns_of_a_damaged_neighbour(tmp_path: Path) -> None:
     """The revision is published, with a warning that the changes are not stored."""
     location = tmp_path / "catalog"
     Catalog(str(location)).publish(states("ab"))

@@ -53,7 +53,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
     return Week(tmp_path_factory.mktemp("week"))
 
 
-def test_text(week: Week) -> None:
+def test_text_lists_specs_to_build(week: Week) -> None:
     """The specs to build by stack, their causes, and the downgraded packages."""
     result = week.plan()
     assert (result.code, result.err) == (0, "")
@@ -72,7 +72,7 @@ def test_text(week: Week) -> None:
     assert gettext.split()[:2] == ["180", "185"]
 
 
-def test_json(week: Week) -> None:
+def test_json_numbers_add_up(week: Week) -> None:
     """The numbers add up, and the specs to build are listed with their reasons."""
     plan = week.plan("--json").json
     assert (plan["num_specs"], plan["num_reused"], plan["num_to_build"]) == (396, 205, 191)
@@ -85,7 +85,7 @@ def test_json(week: Week) -> None:
     assert {spec["reason"] for spec in plan["to_build"]} == {"rebuilt", "replaces"}
 
 
-def test_comment(week: Week) -> None:
+def test_comment_summarizes_the_plan(week: Week) -> None:
     """It begins with a marker, and fits the limit of GitHub."""
     text = week.plan("--format", "markdown", "--gate", week.rules).out
     assert text.startswith("<!-- cachelog plan -->\n## 191 of 396 specs have to be built\n")
@@ -97,7 +97,7 @@ def test_comment(week: Week) -> None:
     assert len(text) < 65_536
 
 
-def test_annotations(week: Week) -> None:
+def test_annotations_are_commands_of_github(week: Week) -> None:
     """The specs to build, the downgraded packages of each stack, and the broken rules."""
     result = week.plan("--format", "github", "--gate", week.rules)
     notice, stack, *rules = result.lines
@@ -109,7 +109,7 @@ def test_annotations(week: Week) -> None:
     assert result.code == 1
 
 
-def test_gate(week: Week, tmp_path: Path) -> None:
+def test_gate_determines_the_exit_code(week: Week, tmp_path: Path) -> None:
     """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
     result = week.plan("--gate", week.rules, "--json")
     assert result.code == 1
@@ -123,7 +123,7 @@ def test_gate(week: Week, tmp_path: Path) -> None:
     assert week.plan("--gate", soft, locks=["e4s=/nowhere"]).code == 2
 
 
-def test_commits(week: Week, tmp_path: Path) -> None:
+def test_commits_explain_causes(week: Week, tmp_path: Path) -> None:
     """Those of a range explain causes; without the commit of the base, none do."""
     repository = the_week(tmp_path / "recipes")
     recipes = ("--recipes", repository.folder)
@@ -146,7 +146,7 @@ def test_commits(week: Week, tmp_path: Path) -> None:
     assert any("gettext: fix libintl argument (#5277)" in line for line in lines)
 
 
-def test_unknown_stack(week: Week) -> None:
+def test_unknown_stack_has_suggestions(week: Week) -> None:
     """A message lists the nearest names; specs of other stacks are reused."""
     lock = week.locks[0].replace("e4s=", "e5s=")
     result = week.plan(locks=[lock])
@@ -171,7 +171,7 @@ def plan_for(catalog: Path, lock: Any, *arguments: object) -> CommandResult:
     return cachelog("plan", "develop", "--lock", f"e4s={folder}", *arguments, catalog=catalog)
 
 
-def test_nothing_to_build(small: Path) -> None:
+def test_reused_specs_need_no_build(small: Path) -> None:
     """The lock file has no new spec."""
     lock = lock_file([node("zlib", hash_of("zlib"), version="1.3.1")], [hash_of("zlib")])
     text = plan_for(small, lock, "--format", "markdown").out

@@ -42,7 +42,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_holes(catalog: Path) -> None:
+def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     """The missing specs, most dependents first, and the revisions that removed them."""
     result = succeed("holes", "develop", catalog=catalog)
     title, counts, _, *holes = result.lines
@@ -70,7 +70,7 @@ def test_holes(catalog: Path) -> None:
     }
 
 
-def test_hole_with_a_spec_in_another_series(catalog: Path) -> None:
+def test_hole_names_another_series_with_the_spec(catalog: Path) -> None:
     """The line names the revision that has the spec."""
     result = cachelog("holes", "some", catalog=catalog)
     assert result.lines[1:3] == [
@@ -88,7 +88,7 @@ def test_hole_with_a_spec_in_another_series(catalog: Path) -> None:
         (("impact", "--top", 3, "--in", "pages"), ("top",)),
     ],
 )
-def test_unknown_dependencies(
+def test_unknown_dependencies_are_not_none(
     catalog: Path, command: tuple[object, ...], keys: tuple[str, ...]
 ) -> None:
     """A line of the text states it; the JSON has null."""
@@ -107,7 +107,7 @@ def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_twins(ml: Path) -> None:
+def test_twins_are_listed_with_causes(ml: Path) -> None:
     """The causes, once for both directions, then the groups and the specs that joining saves."""
     result = succeed("twins", "-n", 2, catalog=ml)
     assert result.lines[1:5] == [
@@ -121,7 +121,7 @@ def test_twins(ml: Path) -> None:
     assert result.lines[9:] == ["and 63 groups more"]
 
 
-def test_twins_as_json(ml: Path) -> None:
+def test_twins_json_numbers_add_up(ml: Path) -> None:
     """The numbers of the causes add up, and groups refer to them by key."""
     report = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
     assert (report["num_specs"], report["num_groups"], len(report["groups"])) == (281, 65, 65)
@@ -131,7 +131,7 @@ def test_twins_as_json(ml: Path) -> None:
     assert key in {cause["key"] for cause in report["causes"]}
 
 
-def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
+def test_twins_are_restricted_to_stacks_and_packages(ml: Path) -> None:
     """Only their specs count."""
     command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
     report = cachelog(*command, catalog=ml).json
@@ -143,7 +143,7 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     assert none.lines[1:] == ["0 of 2 specs are additional builds"]
 
 
-def test_impact_of_a_stack(catalog: Path) -> None:
+def test_impact_is_restricted_to_a_stack(catalog: Path) -> None:
     """``--stack`` restricts all numbers."""
     options = ("--in", "develop~1", "--stack", "e4s", "--json")
     report = cachelog("impact", "zlib", *options, catalog=catalog).json
@@ -152,7 +152,7 @@ def test_impact_of_a_stack(catalog: Path) -> None:
     assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
 
 
-def test_impact(catalog: Path) -> None:
+def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
     """The number of specs and packages, and the specs of each stack and target."""
     result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert result.lines[1:] == [
@@ -167,7 +167,7 @@ def test_impact(catalog: Path) -> None:
     assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
 
 
-def test_top(catalog: Path) -> None:
+def test_top_lists_packages_by_impact(catalog: Path) -> None:
     """The packages whose change has the highest impact."""
     command = ("impact", "--top", 2, "--in", "develop")
     result = cachelog(*command, catalog=catalog)
@@ -186,7 +186,7 @@ def recipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return the_week(tmp_path_factory.mktemp("week") / "recipes").folder
 
 
-def test_next_change_of_a_package(e4s_week: Path) -> None:
+def test_impact_names_the_next_change(e4s_week: Path) -> None:
     """The next revision that changed the package, and the number of rebuilt specs."""
     arguments = ("impact", "gettext", "--in", "develop-2026-06-20")
     report = cachelog(*arguments, "--json", catalog=e4s_week).json
@@ -202,7 +202,7 @@ def test_next_change_of_a_package(e4s_week: Path) -> None:
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 
 
-def test_impact_of_commits(e4s_week: Path, recipes: Path) -> None:
+def test_impact_of_commits_lists_their_packages(e4s_week: Path, recipes: Path) -> None:
     """The packages that they change, and separately those that the revision lacks."""
     commits = "refs/snapshots/base..refs/snapshots/head"
     options = ("--in", "develop-2026-06-20", "--recipes", recipes)
@@ -226,7 +226,7 @@ def test_impact_of_commits(e4s_week: Path, recipes: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
-def test_repository_in_a_variable(
+def test_repository_in_a_variable_is_ignored_without_commits(
     e4s_week: Path, recipes: Path, arguments: tuple[object, ...]
 ) -> None:
     """It applies to all commands, and is ignored without commits."""

@@ -71,7 +71,7 @@ def test_why_of_a_spec_has_the_commit(week: Week) -> None:
     assert lines[position + 1].endswith(GETTEXT)
 
 
-def test_blame(week: Week) -> None:
+def test_blame_lists_commits_newest_first(week: Week) -> None:
     """The commits that rebuilt a package or a spec, newest first."""
     title, commit = week.run("blame", "intel-tbb").lines
     assert title.startswith("develop-2026-06-27 of 2026-06-27 (")
@@ -109,7 +109,7 @@ def test_log_lists_commits(week: Week) -> None:
     assert message == "nothing of it replaced another in develop-DATE"
 
 
-def test_recipes_of_a_revision(week: Week) -> None:
+def test_recipes_prints_the_stored_commit(week: Week) -> None:
     """The output states the stored commit, and how it was determined."""
     (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
     assert line.endswith(f"(by its ref) of {week.recipes.folder}")
@@ -117,7 +117,7 @@ def test_recipes_of_a_revision(week: Week) -> None:
     assert (recipes["commit"], recipes["found_by"]) == (week.recipes.oids[-1], "ref")
 
 
-def test_import_without_a_readable_repository(tmp_path: Path) -> None:
+def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
     """It is a warning; ``history fill`` imports the commits later."""
     week = Week(tmp_path)
     first, second = week.publish("--recipes", tmp_path / "nowhere")
@@ -134,7 +134,7 @@ def test_import_without_a_readable_repository(tmp_path: Path) -> None:
     assert week.run("why", RANGE, "--json").json["why_no_commits"] is None
 
 
-def test_corrected_commit_and_rewritten_history(tmp_path: Path) -> None:
+def test_commits_of_a_rewritten_history_are_not_compared(tmp_path: Path) -> None:
     """``--commit`` replaces the stored commit; commits of a rewritten history are not compared."""
     week = Week(tmp_path)
     week.publish("--recipes", week.recipes.folder)
@@ -153,7 +153,7 @@ def test_corrected_commit_and_rewritten_history(tmp_path: Path) -> None:
     assert why["causes"][0]["commits"] is None
 
 
-def test_commit_that_updates_spack(e4s_week: Path, tmp_path: Path) -> None:
+def test_commit_that_updates_spack_links_to_its_changes(e4s_week: Path, tmp_path: Path) -> None:
     """The output names both versions of Spack, and links to their comparison."""
     pins = RecipesRepository(tmp_path / "pins")
     catalog = copied(e4s_week, tmp_path / "catalog").location

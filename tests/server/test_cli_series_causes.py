@@ -41,7 +41,7 @@ def catalog(template: Path, tmp_path: Path) -> Path:
     return Path(copied(template, tmp_path / "catalog").location)
 
 
-def test_causes(catalog: Path) -> None:
+def test_causes_are_grouped_by_keys(catalog: Path) -> None:
     """One line per package or other keys, with a bar for each revision, oldest first."""
     by_kind = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=catalog)
     assert by_kind.lines[1:] == [
@@ -56,7 +56,7 @@ def test_causes(catalog: Path) -> None:
     assert first.lines == ["develop: 3 revisions from 2025-01-05 to 2025-01-07", "and 1 more"]
 
 
-def test_json(catalog: Path) -> None:
+def test_json_has_a_point_per_revision(catalog: Path) -> None:
     """It has a point for each revision."""
     report = succeed("causes", "--until", "2025-01-06", "--json", catalog=catalog).json
     assert (report["format"], report["series"], report["by"]) == (1, "develop", ["package"])
@@ -68,7 +68,9 @@ def test_json(catalog: Path) -> None:
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
 
 
-def test_causes_of_an_older_format(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_causes_of_an_older_format_are_computed_again(
+    catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are computed again, once."""
     before = succeed("causes", "--json", catalog=catalog).json
     monkeypatch.setattr("snapshots.changes.stored_changes.CAUSES_FORMAT", 99)
@@ -82,7 +84,7 @@ def test_causes_of_an_older_format(catalog: Path, monkeypatch: pytest.MonkeyPatc
     assert opened.changes.explained == {*opened.history.pairs_of("develop")}
 
 
-def test_costs(catalog: Path, tmp_path: Path) -> None:
+def test_costs_are_beside_the_numbers(catalog: Path, tmp_path: Path) -> None:
     """The build time is beside the numbers, in text and in JSON."""
     before = cachelog("causes", "--json", catalog=catalog).json["causes"]
     assert [cause["build_cost"] for cause in before] == [None]

@@ -125,7 +125,7 @@ def test_options_override_the_environment(tmp_path: Path, runs: list[Run]) -> No
     assert settings == Settings(catalog=str(catalog), max_body=77, cors_origins=("https://a", "b"))
 
 
-def test_address(demo_catalog: Path, runs: list[Run]) -> None:
+def test_address_has_the_actual_port(demo_catalog: Path, runs: list[Run]) -> None:
     """It is printed once clients can connect; port 0 is replaced by the actual port."""
     result = cachelog("serve", "--port", 0, catalog=demo_catalog)
     (run,) = runs
@@ -133,29 +133,7 @@ def test_address(demo_catalog: Path, runs: list[Run]) -> None:
     assert not run.url.endswith(":0")
 
 
-@pytest.mark.parametrize(
-    ("host", "reason"), [("127.0.0.1", "address already in use"), ("no.such.invalid", "")]
-)
-def test_unavailable_address(demo_catalog: Path, runs: list[Run], host: str, reason: str) -> None:
-    """The error is one line; standard output is empty."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        result = cachelog("serve", "--host", host, "--port", port, catalog=demo_catalog)
-    assert (result.code, result.out, runs) == (1, "", [])
-    assert result.err.startswith(f"cachelog: cannot listen on {host} port {port}: {reason}")
-    assert result.err.count("\n") == 1
-
-
-def test_missing_catalog(tmp_path: Path, runs: list[Run]) -> None:
-    """No process starts, and no catalog is created."""
-    missing = tmp_path / "mistyped"
-    result = cachelog("serve", "--port", 0, "--workers", 2, catalog=missing)
-    assert (result.code, result.out, runs) == (1, "", [])
-    assert result.err.startswith(f"cachelog: there is no catalog at {missing}; ")
-    assert not missing.exists()
-
-
-def test_build_without_graphiql(
+def test_build_without_graphiql_is_reported(
     demo_catalog: Path, tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line says so, as the page then needs a CDN; the API is served."""
@@ -166,50 +144,54 @@ def test_build_without_graphiql(
     assert (result.err.count("\n"), len(runs)) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"max_body": "many"}, "CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"),
-        ({"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
-    ],
+NO_FOLDER = "is not a folder that can be written to"
+ERRORS: tuple[tuple[str, dict[str, str], str], ...] = (
+    ("--catalog {0}/missing", {}, "there is no catalog at {0}/missing; "),
+    ("--catalog {0}/broken", {}, "catalog {0}/broken: "),
+    ("--port {1}", {}, "cannot listen on 127.0.0.1 port {1}: address already in use"),
+    ("--host no.such.invalid --port 0", {}, "cannot listen on no.such.invalid port 0: "),
+    ("", {"max_body": "many"}, "CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"),
+    ("", {"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
+    ("", {"metrics_dir": "{0}/missing"}, f"CACHELOG_METRICS_DIR: '{{0}}/missing' {NO_FOLDER}\n"),
+    ("", {"metrics_dir": "{0}/file"}, f"CACHELOG_METRICS_DIR: '{{0}}/file' {NO_FOLDER}\n"),
 )
-def test_invalid_settings(
-    demo_catalog: Path, runs: list[Run], settings: dict[str, Any], reason: str
+
+
+@pytest.mark.parametrize(("options", "settings", "reason"), ERRORS)
+def test_errors_precede_any_process(
+    demo_catalog: Path,
+    tmp_path: Path,
+    runs: list[Run],
+    options: str,
+    settings: dict[str, str],
+    reason: str,
 ) -> None:
-    """They are rejected before any process starts."""
-    result = cachelog("serve", "--workers", 2, catalog=demo_catalog, **settings)
-    assert (result.code, result.out, runs) == (1, "", [])
-    assert result.err.startswith(f"cachelog: {reason}")
-
-
-@pytest.mark.parametrize("is_file", [False, True])
-def test_unwritable_metrics_folder(
-    tmp_path: Path, demo_catalog: Path, runs: list[Run], *, is_file: bool
-) -> None:
-    """It is rejected before any process starts, unless metrics are disabled."""
-    folder = tmp_path / "numbers"
-    if is_file:
-        folder.touch()
-    result = cachelog("serve", catalog=demo_catalog, metrics_dir=folder)
-    reason = f"{str(folder)!r} is not a folder that can be written to"
-    assert (result.code, result.out) == (1, "")
-    assert result.err == f"cachelog: CACHELOG_METRICS_DIR: {reason}\n"
-    assert runs == []
-    assert cachelog("serve", catalog=demo_catalog, metrics_dir=folder, metrics="no").code == 0
-
-
-def test_unreadable_catalog(tmp_path: Path) -> None:
-    """The error is one line."""
-    log = tmp_path / "revisions" / "_delta_log"
+    """They are one line, before any process starts; no catalog is created."""
+    (tmp_path / "file").touch()
+    log = tmp_path / "broken" / "revisions" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("{ no commit")
-    result = cachelog("serve", "--catalog", tmp_path, "--port", free_port())
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        values = (tmp_path, listener.getsockname()[1])
+        variables: dict[str, Any] = {"catalog": demo_catalog}
+        variables |= {name: text.format(*values) for name, text in settings.items()}
+        result = cachelog("serve", *options.format(*values).split(), **variables)
+    assert (result.code, result.out, runs) == (1, "", [])
+    assert result.err.startswith(f"cachelog: {reason.format(*values)}")
     assert result.err.count("\n") == 1
+    assert not (tmp_path / "missing").exists()
 
 
-def test_url_of_ipv6() -> None:
+def test_disabled_metrics_need_no_folder(
+    demo_catalog: Path, tmp_path: Path, runs: list[Run]
+) -> None:
+    """The folder is not checked."""
+    settings: dict[str, Any] = {"metrics_dir": tmp_path / "missing", "metrics": "no"}
+    assert cachelog("serve", "--port", 0, catalog=demo_catalog, **settings).code == 0
+    assert len(runs) == 1
+
+
+def test_url_of_ipv6_has_brackets() -> None:
     """The address is in brackets."""
     try:
         listener = listening_socket("::1", 0)

@@ -43,7 +43,7 @@ def labelled(lines: list[str]) -> dict[str, str]:
     return {label: text.strip() for label, sign, text in parts if sign}
 
 
-def test_revision_as_json(world: KnownCatalog) -> None:
+def test_revision_json_has_neighbours(world: KnownCatalog) -> None:
     """Its facts, its position in its series, its neighbours, and revisions of the same content."""
     report = succeed_in(world, "show", "develop@2025-01-07", "--json").json
     assert report["revision"] == facts_at(world, 2)
@@ -59,7 +59,7 @@ def test_revision_as_json(world: KnownCatalog) -> None:
     assert report["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
 
 
-def test_revision(world: KnownCatalog) -> None:
+def test_revision_facts_are_labelled(world: KnownCatalog) -> None:
     """Each fact has a label; without arguments, the newest revision of develop is shown."""
     texts = labelled(succeed_in(world, "show").lines)
     assert texts["Tag"] == "develop"
@@ -75,7 +75,7 @@ def test_revision(world: KnownCatalog) -> None:
     assert releases["Before"].endswith("from it to this: unchanged")
 
 
-def test_package(world: KnownCatalog) -> None:
+def test_package_has_its_timeline(world: KnownCatalog) -> None:
     """Its specs in the revision, and its timeline in the series."""
     report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json
     assert report["revision"] == facts_at(world, 2)
@@ -87,7 +87,7 @@ def test_package(world: KnownCatalog) -> None:
     assert (report["num_entries"], report["last_change"]["kind"]) == (3, "rebuilt")
 
 
-def test_package_missing_from_a_revision(world: KnownCatalog) -> None:
+def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
     """The error names the revisions that added and removed the package."""
     report = succeed_in(world, "show", "v0.1", "zlib", "--json").json
     assert report["series"] == "vX.Y.Z"
@@ -101,7 +101,7 @@ def test_package_missing_from_a_revision(world: KnownCatalog) -> None:
     assert "Removed in" not in labelled(succeed_in(world, "show", "zlib").lines[1:])
 
 
-def test_removed_package(tmp_path: Path) -> None:
+def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))
     for number in range(3):
@@ -116,7 +116,7 @@ def test_removed_package(tmp_path: Path) -> None:
     assert texts["Removed in"] == f"main of {day(1):%Y-%m-%d} ({removed.digest[:12]})"
 
 
-def test_series(world: KnownCatalog) -> None:
+def test_series_is_selected(world: KnownCatalog) -> None:
     """``--series`` selects it; without a package, its newest revision is shown."""
     report = succeed_in(world, "show", "zlib", "--series", "vX.Y.Z", "--json").json
     assert (report["series"], report["package"]) == ("vX.Y.Z", "zlib")
@@ -126,7 +126,7 @@ def test_series(world: KnownCatalog) -> None:
     assert (result.code, "these had it: develop (--series)" in result.err) == (1, True)
 
 
-def test_facts_of_a_spec(world: KnownCatalog) -> None:
+def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """As in the newest revision that has the spec; each fact has a line of text."""
     hash_history = world.past.hash_history(HDF5.hash)
     assert hash_history
@@ -146,7 +146,7 @@ def test_facts_of_a_spec(world: KnownCatalog) -> None:
     assert texts["Hash"] == HDF5.hash
 
 
-def test_dependencies_of_a_spec(world: KnownCatalog) -> None:
+def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
     """Its dependencies, in the revision or not, and its dependents."""
     report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
     zlib = {"name": "zlib", "version": "1.2", "hash": ZLIB.hash, "is_in_revision": True}
@@ -163,7 +163,7 @@ def test_dependencies_of_a_spec(world: KnownCatalog) -> None:
     assert "It has no dependencies." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
 
 
-def test_optional_facts_of_a_spec(tmp_path: Path) -> None:
+def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
     """Provided virtuals, external paths and spliced specs are described in words."""
     gcc = full_spec("gcc", name="gcc", stacks=(), external_modules=(), external_path="/usr")
     content = Content.of([full_spec()], [gcc])
@@ -181,7 +181,7 @@ def test_optional_facts_of_a_spec(tmp_path: Path) -> None:
     assert [dependency["external_path"] for dependency in report["dependencies"]] == ["/usr", None]
 
 
-def test_replacements_of_a_spec(world: KnownCatalog) -> None:
+def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """The spec that it replaced when it was last added, and the spec that replaced it."""
     added_again = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json
     assert added_again["took_place_of"]["spec"]["hash"] == NEWER_ZLIB.hash
@@ -199,7 +199,7 @@ def test_replacements_of_a_spec(world: KnownCatalog) -> None:
     assert (without_graph["took_place_of"], without_graph["replaced_by"]) == (None, None)
 
 
-def test_spec_of_a_revision(world: KnownCatalog) -> None:
+def test_spec_is_shown_as_of_a_revision(world: KnownCatalog) -> None:
     """It is shown as of that revision; a spec that the revision lacks is an error."""
     report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
     assert report["revision"] == facts_at(world, 3, "v0.1")
@@ -208,7 +208,9 @@ def test_spec_of_a_revision(world: KnownCatalog) -> None:
     assert f"has none that begins with '{CMAKE.hash[:7]}'" in result.err
 
 
-def test_inconsistent_history(world: KnownCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_history_is_an_error(
+    world: KnownCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The error states the inconsistency, and how to verify the catalog."""
     hash_history = world.past.hash_history(CMAKE.hash)
     assert hash_history
@@ -235,7 +237,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> str:
     return catalog.location
 
 
-def test_unknown_dependencies(many: str) -> None:
+def test_unknown_dependencies_are_not_none(many: str) -> None:
     """They are not printed as none."""
     report = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
     assert (report["dependencies"], report["dependents"]) == (None, [])
@@ -245,7 +247,7 @@ def test_unknown_dependencies(many: str) -> None:
     assert (without_graph["dependencies"], without_graph["dependents"]) == (None, None)
 
 
-def test_long_lists(many: str) -> None:
+def test_long_lists_are_truncated_in_text(many: str) -> None:
     """Text has the first items and the number of the others; JSON has all."""
     report = cachelog("show", f"/{hash_of('zlib')}", "--json", catalog=many).json
     assert len(report["dependents"]) == 25
@@ -257,7 +259,7 @@ def test_long_lists(many: str) -> None:
     assert "Source: git pages (0123abc)" in log
 
 
-def test_missing_counts(world: KnownCatalog, tmp_path: Path) -> None:
+def test_missing_counts_are_not_computed(world: KnownCatalog, tmp_path: Path) -> None:
     """The command compares no revisions: the neighbours have no counts."""
     copy = world._replace(catalog=copied(Path(world.catalog.location), tmp_path))
     for table in ("comparisons", "changes", "hashes"):

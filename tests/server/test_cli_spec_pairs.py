@@ -52,7 +52,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_text(catalog: Path) -> None:
+def test_text_lists_differences_and_causes(catalog: Path) -> None:
     """Own differences, direct dependencies, causes with their paths, and indirect dependencies."""
     result = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
     first, second, *lines = result.lines
@@ -81,7 +81,7 @@ def test_text(catalog: Path) -> None:
     assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
 
 
-def test_json(catalog: Path) -> None:
+def test_json_keys_are_documented(catalog: Path) -> None:
     """docs/two-specs.md describes its keys in their order."""
     pair = succeed("diff", APP, NEW_APP, "--json", catalog=catalog).json
     keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
@@ -106,7 +106,7 @@ def test_json(catalog: Path) -> None:
     }
 
 
-def test_specs_of_two_packages_and_equal_specs(catalog: Path) -> None:
+def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
     """The shared dependencies of two packages; a spec equals itself."""
     result = cachelog("diff", APP, f"/{hash_of('cmake2')}", catalog=catalog)
     assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
@@ -117,7 +117,7 @@ def test_specs_of_two_packages_and_equal_specs(catalog: Path) -> None:
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
 
 
-def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
+def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> None:
     """The only match of a query on each side; a root takes precedence in a lock file."""
     result = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
     assert result.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
@@ -139,7 +139,7 @@ def test_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
     assert "has 3 such specs: /" in several.err
 
 
-def test_unknown_dependencies(catalog: Path) -> None:
+def test_unknown_dependencies_are_not_none(catalog: Path) -> None:
     """They are not printed as none."""
     result = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
     assert "Their dependencies are not known for both." in result.lines
@@ -148,7 +148,7 @@ def test_unknown_dependencies(catalog: Path) -> None:
     assert result.json["dependencies"] is None
 
 
-def test_commands_in_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with hashes run on the catalog of the tour, those with queries next to a lock file."""
     monkeypatch.chdir(tmp_path)
     Path("spack.lock").write_bytes(as_bytes(small_lock_file()))

@@ -64,7 +64,7 @@ def test_lines_fit(arguments: tuple[str, ...], demo_catalog: Path) -> None:
         (("find", "*"), None, {}, False),
     ],
 )
-def test_colour(
+def test_colours_depend_on_the_terminal(
     demo_catalog: Path,
     arguments: tuple[str, ...],
     terminal: int | None,
@@ -77,7 +77,9 @@ def test_colour(
 
 
 @pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
-def test_pseudo_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
+def test_long_output_is_paged(
+    demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool
+) -> None:
     """The command uses its size; output that does not fit goes through the pager in PAGER."""
     controller, tty = pty.openpty()
     ioctl(tty, TIOCSWINSZ, pack("HHHH", rows, 100, 0, 0))
@@ -111,7 +113,7 @@ def test_pseudo_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_pa
         ("plan develop --lock e4s={} --gate {}", 2),
     ],
 )
-def test_full_disk(line: str, code: int, demo_catalog: Path, tmp_path: Path) -> None:
+def test_full_disk_is_an_error(line: str, code: int, demo_catalog: Path, tmp_path: Path) -> None:
     """It is an error of one line, and neither a difference nor a broken rule."""
     rules, lock = tmp_path / "rules.toml", tmp_path / "spack.lock"
     rules.write_text('[[rule]]\nname = "a"\nrequire = "hdf5"\n')
@@ -123,7 +125,7 @@ def test_full_disk(line: str, code: int, demo_catalog: Path, tmp_path: Path) -> 
     assert (result.code, result.err) == (code, reason)
 
 
-def test_closed_streams(demo_catalog: Path) -> None:
+def test_closed_streams_are_tolerated(demo_catalog: Path) -> None:
     """The command succeeds although the shell has closed its streams."""
     command = f'"{CACHELOG}" revisions >&- 2>&- <&-'
     result = subprocess.run(
@@ -135,7 +137,7 @@ def test_closed_streams(demo_catalog: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
-def test_limited_encoding(demo_catalog: Path) -> None:
+def test_characters_outside_the_encoding_are_escaped(demo_catalog: Path) -> None:
     """Characters that the encoding lacks are escaped."""
     out = io.BytesIO()
     stream = io.TextIOWrapper(out, "latin-1", write_through=True)

@@ -43,7 +43,7 @@ def hash_of_head(name: str) -> str:
     ],
     ids=" ".join,
 )
-def test_default_revisions(world: World, arguments: tuple[str, ...]) -> None:
+def test_default_is_the_last_change(world: World, arguments: tuple[str, ...]) -> None:
     """The newest revision of the main series, and the one before it."""
     command, *options = arguments
     expected = run_in(world, command, *REFS, *options)
@@ -51,7 +51,7 @@ def test_default_revisions(world: World, arguments: tuple[str, ...]) -> None:
     assert run_in(world, *arguments).out == expected.out
 
 
-def test_removed_and_added_specs(world: World, expected: Causes) -> None:
+def test_removed_and_added_specs_have_reasons(world: World, expected: Causes) -> None:
     """A replaced spec has its replacement; one without a counterpart, only the reason."""
     digest = hash_of_head("app")
     (before, _) = expected.starts[digest]
@@ -60,7 +60,7 @@ def test_removed_and_added_specs(world: World, expected: Causes) -> None:
     assert "removed: package gone" in run_in(world, "why", *REFS, "old").out
 
 
-def test_ambiguous_counterparts(tmp_path: Path) -> None:
+def test_ambiguous_counterparts_are_reported(tmp_path: Path) -> None:
     """If one of two equal specs of a page is removed and one rebuilt, it is unknown which."""
     before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
     world = published(tmp_path, State(before), State(after))
@@ -77,7 +77,7 @@ def test_ambiguous_counterparts(tmp_path: Path) -> None:
     assert nodes == [{"ambiguous": True, "whyAmbiguous": text}] * 3
 
 
-def test_unchanged_package(world: World) -> None:
+def test_unchanged_package_is_no_error(world: World) -> None:
     """It is no error."""
     result = run_in(world, "why", "develop", "develop", "app")
     assert (result.code, result.out, result.err) == (0, "", "Nothing changed.\n")
@@ -91,7 +91,7 @@ def test_single_argument_is_a_package(world: World) -> None:
     assert result.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
-def test_json(world: World, expected: Causes) -> None:
+def test_json_has_causes_and_paths(world: World, expected: Causes) -> None:
     """The causes by their keys, and each spec with its path."""
     report = run_in(world, "why", *REFS, "--json").json
     assert report["format"] == 2
@@ -111,7 +111,7 @@ def test_json(world: World, expected: Causes) -> None:
     assert one["name"] == "app"
 
 
-def test_coverage(world: World) -> None:
+def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     """Lost and gained cells, and the nearest specs of a lost one."""
     cells = coverage(BASE, HEAD, ["stack", "target"])
     result = run_in(world, "diff", *REFS, "--coverage", "stack,target")
@@ -130,7 +130,7 @@ def test_coverage(world: World) -> None:
     )
 
 
-def test_coverage_as_json(world: World) -> None:
+def test_coverage_json_is_restricted_to_a_stack(world: World) -> None:
     """The hashes of the nearest specs; ``--stack`` restricts the cells."""
     cells = coverage(BASE, HEAD, ["stack"])
     report = run_in(world, "diff", *REFS, "--coverage", "stack", "--json").json

@@ -37,7 +37,7 @@ def run_client(folder: Path, program: str, server: Server, *arguments: str) -> A
 
 
 @pytest.mark.parametrize(("prefers_get", "method"), [("true", "GET"), ("false", "POST")])
-def test_urql(
+def test_urql_pages_by_either_method(
     folder: Path, demo_server: Server, hashes: list[str], prefers_get: str, method: str
 ) -> None:
     """It pages through a list by either method, and gets the code of an error."""
@@ -47,7 +47,7 @@ def test_urql(
     assert output["code"] == "REVISION_NOT_FOUND"
 
 
-def test_apollo(folder: Path, demo_server: Server, hashes: list[str]) -> None:
+def test_apollo_sends_documents_once(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     """A document is sent once if its hash is unknown; then only the hash is sent, by GET."""
     first = run_client(folder, "apollo.mjs", demo_server, "false")
     assert (first["hashes"], first["totalCount"]) == (hashes, len(hashes))
@@ -67,7 +67,7 @@ def test_apollo(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     assert second["exchanges"] == [by_hash | {"method": "GET"}] * (len(others) + 1)
 
 
-def test_relay(folder: Path, demo_server: Server, hashes: list[str]) -> None:
+def test_relay_refetches_connections(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     """Its compiler accepts the schema; its connection pages by refetching the revision."""
     relay = folder / "relay"
     schema = httpx.get(f"{demo_server.url}/schema.graphql").text
@@ -85,7 +85,7 @@ def test_relay(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     assert output["takenAt"] == "2025-01-26T00:00:00Z"
 
 
-def test_codegen(folder: Path, demo_server: Server) -> None:
+def test_codegen_types_match_responses(folder: Path, demo_server: Server) -> None:
     """The generated types are those of responses; TypeScript checks a program with them."""
     npm.run(folder, "codegen.mjs", demo_server.url)
     compiler = "node_modules/typescript/bin/tsc"
@@ -106,7 +106,7 @@ query Specs($ref: String!, $after: String) {
 """
 
 
-def test_gql(demo_server: Server, hashes: list[str]) -> None:
+def test_gql_validates_and_pages(demo_server: Server, hashes: list[str]) -> None:
     """It fetches the schema by introspection, validates the query, and pages."""
     transport = HTTPXTransport(url=demo_server.graphql)
     output: list[str] = []
@@ -121,7 +121,7 @@ def test_gql(demo_server: Server, hashes: list[str]) -> None:
     assert output == hashes
 
 
-def test_gql_in_an_event_loop(demo_server: Server, hashes: list[str]) -> None:
+def test_gql_runs_concurrent_queries(demo_server: Server, hashes: list[str]) -> None:
     """Several concurrent queries over one session."""
 
     async def execute() -> list[Any]:
@@ -136,7 +136,7 @@ def test_gql_in_an_event_loop(demo_server: Server, hashes: list[str]) -> None:
 NUM_AUDITS = 61
 
 
-def test_audits(demo_server: Server, tmp_path: Path) -> None:
+def test_all_audits_pass(demo_server: Server, tmp_path: Path) -> None:
     """All pass, including those of recommendations in the specification."""
     folder = npm.installed(Path(__file__).with_name("audit"), tmp_path)
     results: list[dict[str, Any]] = json.loads(npm.run(folder, "audit.mjs", demo_server.graphql))

@@ -129,7 +129,7 @@ _RESULTS = """
 """
 
 
-def test_search_ranking(browser: webdriver.Chrome, url: str) -> None:
+def test_search_ranks_the_relevant_page_first(browser: webdriver.Chrome, url: str) -> None:
     """The page is among the first three results."""
     seen_as(browser, "light", 1280)
     browser.get(f"{url}/index.html")

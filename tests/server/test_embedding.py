@@ -33,7 +33,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_embedded_package(
+def test_package_is_embedded(
     browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_allowed: bool
 ) -> None:
     """All pages may embed badges, but only pages of the configured origins may embed frames."""
@@ -56,7 +56,7 @@ def test_embedded_package(
             assert ("hdf5" in text) is is_allowed
 
 
-def test_documented_urls(catalog: str) -> None:
+def test_documented_urls_exist(catalog: str) -> None:
     """Each is of a page, a badge or a feed."""
     addresses = re.findall(r"^\| `(/.+?)` \|", TEXT, re.MULTILINE)
     assert len(addresses) == 5

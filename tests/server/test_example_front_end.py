@@ -69,7 +69,9 @@ def texts(browser: webdriver.Chrome, selector: str) -> list[str]:
 FIRST = "tbody td:first-child"
 
 
-def test_search_and_links(browser: webdriver.Chrome, origin: str, graphql: str) -> None:
+def test_packages_are_searched_and_explained(
+    browser: webdriver.Chrome, origin: str, graphql: str
+) -> None:
     """The list matches the typed text; links lead to a package and to its changes."""
     browser.get(f"{origin}/?server={graphql}")
     until(lambda: texts(browser, FIRST), "packages are shown", SECONDS)

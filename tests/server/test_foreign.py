@@ -45,7 +45,7 @@ def assert_rejected(result: "subprocess.CompletedProcess[str]", message: str) ->
 
 
 @pytest.mark.parametrize("file", ["schema.py", "schema/__init__.py"])
-def test_foreign_schema_precedes(file: str, tmp_path: Path) -> None:
+def test_foreign_schema_that_precedes_is_rejected(file: str, tmp_path: Path) -> None:
     """The error states its path and what to do; none of its code is executed."""
     foreign = tmp_path / file
     foreign.parent.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ def test_foreign_schema_precedes(file: str, tmp_path: Path) -> None:
     assert "an environment of its own" in result.stderr
 
 
-def test_foreign_schema_overwrites(tmp_path: Path) -> None:
+def test_foreign_schema_that_overwrites_is_rejected(tmp_path: Path) -> None:
     """If another package replaces ``schema/__init__.py``, and later removes it."""
     for name in ("server", "snapshots"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -29,7 +29,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "catalog"
 
 
-def test_why(catalog: Path) -> None:
+def test_why_explains_all_specs_by_the_format(catalog: Path) -> None:
     """One cause explains all specs."""
     result = cachelog("why", "..".join(REFS), catalog=catalog)
     assert result.lines[1:] == [
@@ -42,7 +42,7 @@ def test_why(catalog: Path) -> None:
     assert (cause["before"], cause["after"]) == ("5", "6")
 
 
-def test_pages_and_api(catalog: Path) -> None:
+def test_pages_and_api_have_the_format_as_cause(catalog: Path) -> None:
     """The comparison links to the page of the cause, which belongs to no package."""
     comparison = "...".join(REFS)
     with application(Settings(catalog=str(catalog))) as client:

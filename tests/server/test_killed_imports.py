@@ -112,7 +112,7 @@ def check_changes(location: Path, checked: set[Pair]) -> None:
         checked.add(pair)
 
 
-def test_killed_imports(tmp_path: Path) -> None:
+def test_killed_imports_leave_a_sound_catalog(tmp_path: Path) -> None:
     """All earlier revisions stay readable, no partial one is visible, and a retry succeeds.
 
     Stored changes are complete and correct, and missing ones can be filled.

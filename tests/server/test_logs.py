@@ -41,7 +41,7 @@ def logged(
     return stream.getvalue().splitlines()
 
 
-def test_line() -> None:
+def test_line_describes_the_request() -> None:
     """Time, client, method, path, status, bytes, duration and the id of the request."""
     (line,) = logged(respond, scope())
     match = LINE.fullmatch(line)
@@ -50,7 +50,7 @@ def test_line() -> None:
     assert match["id"].isascii()
 
 
-def test_line_as_json() -> None:
+def test_json_line_has_the_operation_or_code() -> None:
     """It also has the operation, or the code of the error."""
     facts: list[dict[str, Any]] = [{OPERATION: "Tags"}, {CODE: "BAD_REQUEST"}, {}]
     lines = logged(respond, *(scope(**fact) for fact in facts), as_json=True)
@@ -73,7 +73,7 @@ def test_line_as_json() -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_failed_request(as_json: bool) -> None:
+def test_failed_request_has_status_500(as_json: bool) -> None:
     """The status is 500, as in the response."""
     (line,) = logged(fail, scope(), as_json=as_json)
     assert '"status":500' in line if as_json else " 500 " in line
@@ -111,7 +111,7 @@ def test_clients_cannot_forge_lines(text: str) -> None:
         assert json.loads(line)["path"] == json.loads(line)["operation"] == text
 
 
-def test_client_without_an_address() -> None:
+def test_client_without_an_address_is_a_dash() -> None:
     """A dash replaces it, such as for a Unix socket."""
     (line,) = logged(respond, scope(client=None))
     assert " - GET /graphql " in line
@@ -137,7 +137,7 @@ def record(
     return logging.LogRecord("cachelog.x", logging.WARNING, "", 0, message, arguments, raised)
 
 
-def test_text() -> None:
+def test_text_has_time_logger_and_message() -> None:
     """It has time, logger and message."""
     line = TextFormatter().format(record("the %s", "catalog"))
     assert line[20:] == " cachelog.x the catalog"
@@ -150,7 +150,7 @@ def test_text_cannot_forge_lines() -> None:
     assert all(line.isprintable() or "\ud800" in line for line in lines)
 
 
-def test_event_as_json() -> None:
+def test_json_event_has_all_facts() -> None:
     """Time, level, logger, message and an exception."""
     event = json.loads(JsonFormatter().format(record("the %s", "catalog")))
     assert event | {"time": 0} == {
@@ -163,7 +163,7 @@ def test_event_as_json() -> None:
     assert failed["exception"] == "ValueError: why"
 
 
-def test_request_id_in_json() -> None:
+def test_json_event_has_the_request_id() -> None:
     """Events within a request have it."""
     token = REQUEST_ID.set("abc")
     try:

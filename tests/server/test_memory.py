@@ -26,7 +26,7 @@ def size_of(value: Any) -> int:
     return sys.getsizeof(value) + sum(map(size_of, inner))
 
 
-def test_documented_sum() -> None:
+def test_documented_sum_is_that_of_the_settings() -> None:
     """The table in docs/memory.md has each share by its name, in MiB, and their sum."""
     rows = dict(
         re.findall(r"^\| ([a-z ]+?) +\| .*\| +([\d,]+) \|$", MEMORY.read_text("utf-8"), re.M)
@@ -50,7 +50,7 @@ def test_documented_sum() -> None:
     ],
     ids=["lists", "objects", "nested", "members", "texts", "numbers", "names", "wide text"],
 )
-def test_size_of_variables(values: Any) -> None:
+def test_size_of_variables_is_not_underestimated(values: Any) -> None:
     """Python objects take up to 35 times the bytes of their JSON."""
     variables = orjson.loads(orjson.dumps({"a": values}))
     parsed = ParsedRequest.of(GraphQLRequest("{ a }", variables, None), JSON, 0)

@@ -10,7 +10,7 @@ from server.output_files import write
 from snapshots.errors import OutputError
 
 
-def test_file(tmp_path: Path) -> None:
+def test_changed_file_is_written(tmp_path: Path) -> None:
     """Its folders are created; a file with the same content is not written."""
     file = tmp_path / "new" / "feed.atom"
     assert write(file, b"one")
@@ -22,7 +22,7 @@ def test_file(tmp_path: Path) -> None:
     assert [*file.parent.iterdir()] == [file]
 
 
-def test_symbolic_link(tmp_path: Path) -> None:
+def test_target_of_a_link_is_replaced(tmp_path: Path) -> None:
     """Its target is replaced."""
     link, file = tmp_path / "link", tmp_path / "file"
     link.symlink_to(file)
@@ -32,7 +32,7 @@ def test_symbolic_link(tmp_path: Path) -> None:
         assert file.read_bytes() == content
 
 
-def test_pipe(tmp_path: Path) -> None:
+def test_pipe_is_written_to(tmp_path: Path) -> None:
     """It gets the document, and is not replaced by a file."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -45,7 +45,7 @@ def test_pipe(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_folder(tmp_path: Path) -> None:
+def test_folder_is_an_error(tmp_path: Path) -> None:
     """The error states the reason."""
     with pytest.raises(OutputError, match="cannot be written: Is a directory"):
         write(tmp_path, b"document")

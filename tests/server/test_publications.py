@@ -46,14 +46,14 @@ def arrivals_of(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]
         ([(OLD,), (OLD, a_revision("develop", 6, "a", 4))], [[], []]),
     ],
 )
-def test_arrivals(
+def test_arrivals_are_new_revisions(
     histories: list[tuple[RevisionInfo, ...]], expected: list[list[RevisionInfo]]
 ) -> None:
     """Revisions whose rows are new; none of the first history."""
     assert arrivals_of(*histories) == expected
 
 
-def test_old_row_that_becomes_a_revision() -> None:
+def test_old_row_that_becomes_a_revision_is_not_new() -> None:
     """A different revision between two equal ones makes the second a revision, not a new one."""
     first, again = a_revision("develop", 1, "a", 1), a_revision("develop", 9, "a", 2)
     between = a_revision("develop", 5, "b", 3)
@@ -93,7 +93,7 @@ async def test_subscribers_get_selected_revisions(publications: Publications) ->
 
 
 @pytest.mark.anyio
-async def test_subscriber_without_a_selection(publications: Publications) -> None:
+async def test_subscriber_without_a_selection_gets_nothing(publications: Publications) -> None:
     """It gets no earlier publications."""
     with publications.subscriber() as subscriber:
         publications.tell([LATER], [OLD, LATER])
@@ -122,7 +122,7 @@ async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
     ("since", "expected"),
     [(OLD, [LATER, RELEASE]), (LATER, [RELEASE]), (RELEASE, []), (EARLIER, [])],
 )
-async def test_resumed_subscription(
+async def test_resumed_subscription_gets_missed_revisions(
     publications: Publications, since: RevisionInfo, expected: list[RevisionInfo]
 ) -> None:
     """It gets all revisions after a given one, in order; none after an unknown one."""

@@ -53,7 +53,7 @@ def client(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
         del sys.modules[name]
 
 
-def test_example_of_the_readme(
+def test_example_of_the_readme_runs(
     client: ModuleType, new_server_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It prints causes with their numbers, and an error with its code."""
@@ -82,7 +82,7 @@ def test_document_is_sent_once(client: ModuleType, new_server_url: str) -> None:
     assert methods == ["GET", "POST", "GET", "POST"]
 
 
-def test_all_queries_in_an_event_loop(client: ModuleType, new_server_url: str) -> None:
+def test_all_queries_run_in_an_event_loop(client: ModuleType, new_server_url: str) -> None:
     """They are concurrent, and each has its own result type."""
     module = import_module("cachelog_client.questions")
     queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
@@ -107,7 +107,7 @@ def test_all_queries_in_an_event_loop(client: ModuleType, new_server_url: str) -
 
 
 @pytest.mark.parametrize(("status", "text"), [(502, "<html>"), (429, '{"errors": []}')])
-def test_responses_of_other_servers(status: int, text: str, client: ModuleType) -> None:
+def test_responses_of_other_servers_are_errors(status: int, text: str, client: ModuleType) -> None:
     """The error has the status, and when to try again."""
     headers = {"retry-after": "7"}
     transport = httpx.MockTransport(lambda _: httpx.Response(status, headers=headers, text=text))
@@ -122,7 +122,7 @@ def test_responses_of_other_servers(status: int, text: str, client: ModuleType) 
 
 
 @pytest.mark.long
-def test_types(built: Path, tmp_path: Path) -> None:
+def test_types_are_checked(built: Path, tmp_path: Path) -> None:
     """Those of the package and the example are valid; type errors are reported."""
     (tmp_path / "example.py").write_text(EXAMPLE)
     (tmp_path / "wrong.py").write_text(WRONG)

@@ -31,7 +31,7 @@ def page_values(page: Path) -> dict[str, Any]:
     return values
 
 
-def test_facts_of_real_pages(tmp_path: Path) -> None:
+def test_facts_of_real_pages_are_complete(tmp_path: Path) -> None:
     """The API has the values of each package and its specs."""
     folder = real_data.folder() / "pages"
     pages = {page["title"]: page for page in map(page_values, folder.rglob("specs.md"))}

@@ -46,7 +46,7 @@ def example(name: str) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
-def test_variable_of_a_setting(name: str) -> None:
+def test_setting_is_read_from_its_variable(name: str) -> None:
     """CACHELOG_ and its name in capitals; the other settings have their defaults."""
     text, value = example(name)
     expected = replace(Settings(), **{name: value})
@@ -75,7 +75,7 @@ INVALID = {
 @pytest.mark.parametrize(
     ("name", "text"), [(name, text) for name, texts in INVALID.items() for text in texts]
 )
-def test_invalid_value(name: str, text: str) -> None:
+def test_invalid_value_is_an_error(name: str, text: str) -> None:
     """The error states the variable, the value and what is expected."""
     with pytest.raises(InvalidArgument) as error_info:
         settings_from({PREFIX + name: text})
@@ -94,7 +94,7 @@ def test_invalid_value(name: str, text: str) -> None:
         ("CACHELOG_PORT", ""),  # an option of ``cachelog serve``, and a variable of Kubernetes
     ],
 )
-def test_unknown_variable(variable: str, nearest: str) -> None:
+def test_unknown_variable_is_an_error(variable: str, nearest: str) -> None:
     """A misspelt variable would be ignored otherwise; the error states the nearest one."""
     with pytest.raises(InvalidArgument) as error_info:
         settings_from({variable: "8000"})
@@ -117,19 +117,19 @@ def test_unknown_variable(variable: str, nearest: str) -> None:
         ("_CACHELOG_COMPLETE", "complete_bash"),
     ],
 )
-def test_variables_of_other_programs(variable: str, text: str) -> None:
+def test_variables_of_other_programs_are_ignored(variable: str, text: str) -> None:
     """Those of tests, of builds, and of Kubernetes for a service named cachelog."""
     assert settings_from({variable: text}) == Settings()
 
 
 @pytest.mark.parametrize("text", ["1", "true", "TRUE", "Yes", "0", "false", "No"])
-def test_booleans(text: str) -> None:
+def test_booleans_ignore_case(text: str) -> None:
     """1, true and yes; 0, false and no; case is ignored."""
     settings = settings_from({"CACHELOG_ACCESS_LOG": text})
     assert settings.access_log == (text.lower() in ("1", "true", "yes"))
 
 
-def test_environ_of_settings() -> None:
+def test_environ_of_settings_is_parsed_to_them() -> None:
     """It is parsed to the same settings."""
     names = [field.name for field in fields(Settings)]
     settings = settings_from({PREFIX + name.upper(): example(name)[0] for name in names})
@@ -183,14 +183,16 @@ UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("read", "values", "reason"), UNUSABLE)
-def test_unusable_settings(read: Any, values: dict[str, Any], reason: str) -> None:
+def test_unusable_settings_are_errors(read: Any, values: dict[str, Any], reason: str) -> None:
     """The error states the variable and what is expected, but no password."""
     with pytest.raises(InvalidArgument, match=f"^CACHELOG_{reason}") as error_info:
         read(Settings(**values))
     assert PASSWORD not in str(error_info.value)
 
 
-def test_documentation_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documentation_folder_must_contain_a_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The configured one, which must contain a site, or the installed one; ``none`` disables it."""
     monkeypatch.setattr("server.settings.DOCUMENTATION", tmp_path)
     assert Settings().documentation() is None
@@ -203,14 +205,14 @@ def test_documentation_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert Settings().documentation() == tmp_path
 
 
-def test_registry_login() -> None:
+def test_registry_login_needs_user_and_password() -> None:
     """It requires both user and password."""
     assert Settings().reading().oci_login is None
     both = Settings(oci_user="reader", oci_password=PASSWORD).reading().oci_login
     assert both == Login("reader", PASSWORD)
 
 
-def test_docker_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_docker_configuration_is_located(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """DOCKER_CONFIG names its folder; the default is in the home folder."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     assert Settings().reading().docker_config == tmp_path / "config.json"
@@ -219,7 +221,9 @@ def test_docker_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert Settings().reading().docker_config == tmp_path / ".docker" / "config.json"
 
 
-def test_user_without_a_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_user_without_a_home_folder_has_no_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """There is no Docker configuration, and the cache folder must be configured."""
     monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
     assert Settings(cache_dir="").reading().cache_dir is None

@@ -110,7 +110,7 @@ def program(consumer: Path, name: str, url: str) -> Path:
     return file
 
 
-def test_example_of_the_readme(consumer: Path, new_server_url: str) -> None:
+def test_example_of_the_readme_runs(consumer: Path, new_server_url: str) -> None:
     """It prints causes with their numbers, packages page by page, and an error with its code."""
     lines = npm.run(consumer, program(consumer, "example.js", new_server_url)).decode().splitlines()
     assert re.fullmatch(r"\d+ .+", lines[0])
@@ -118,7 +118,7 @@ def test_example_of_the_readme(consumer: Path, new_server_url: str) -> None:
     assert lines[-1].startswith("no revision 'develp'")
 
 
-def test_component_of_the_readme(consumer: Path, new_server_url: str) -> None:
+def test_component_of_the_readme_renders(consumer: Path, new_server_url: str) -> None:
     """It renders the response to its latest variables, and the message of an error."""
     (consumer / "rendering.js").write_text(RENDERING)
     program(consumer, "component.js", new_server_url)

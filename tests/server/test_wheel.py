@@ -36,7 +36,7 @@ COMMAND = (
 
 
 @pytest.mark.parametrize(("program", "option"), [(MODULE, "gate --schema"), (COMMAND, "--version")])
-def test_command(installed: Path, program: str, option: str) -> None:
+def test_command_runs(installed: Path, program: str, option: str) -> None:
     """As a module and by its entry point, in both kinds of wheels, and with its data files."""
     script = (
         f"import site, sys; site.addsitedir({str(installed)!r}); "
@@ -53,7 +53,7 @@ def test_command(installed: Path, program: str, option: str) -> None:
     assert result.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
 
 
-def test_files_of_pages(installed: Path) -> None:
+def test_files_of_pages_are_installed(installed: Path) -> None:
     """Documents, templates, scripts and styles are installed with the code that reads them."""
     script = (
         f"import site; site.addsitedir({str(installed)!r}); from importlib.resources import files; "
@@ -68,7 +68,7 @@ def test_files_of_pages(installed: Path) -> None:
     assert set(result.stdout.split()) == set(expected)
 
 
-def test_module(installed: Path) -> None:
+def test_module_has_no_import_effect(installed: Path) -> None:
     """Importing it has no effect; it is the only top-level module beside the three layers."""
     names = {
         path.name for path in installed.iterdir() if not path.name.endswith((".dist-info", ".pth"))
@@ -79,7 +79,7 @@ def test_module(installed: Path) -> None:
     assert (result.stdout, result.stderr) == (b"", b"")
 
 
-def test_wheel_from_sdist_without_a_network(tmp_path: Path) -> None:
+def test_wheel_is_built_from_the_sdist(tmp_path: Path) -> None:
     """It includes vendored files and the documentation if the sdist does; no npm, no git."""
     (tmp_path / "source").mkdir()
     (tmp_path / "unpacked").mkdir()
@@ -102,7 +102,7 @@ def test_wheel_from_sdist_without_a_network(tmp_path: Path) -> None:
         assert not [name for name in archive.namelist() if name.startswith("server/build_")]
 
 
-def test_licences(installed: Path) -> None:
+def test_licences_are_in_the_metadata(installed: Path) -> None:
     """The metadata has those of cachelog and of all vendored files, as in PEP 639."""
     (folder,) = installed.glob("*.dist-info")
     metadata = BytesParser().parsebytes((folder / "METADATA").read_bytes())

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest import mock
 
 import httpx
 
@@ -14,39 +15,19 @@ from server.asgi.single_flight import SingleFlight
 from server.feeds import FeedMaker, FeedsEndpoint
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswer, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
-from snapshots.errors import IncompleteHistory
 
 SERIES = "/feeds/develop-DATE.atom"
 
 
-class RecordedHistory(HistoryAnswers):
-    """Counts the queries of the history, which is incomplete while ``is_missing``."""
-
-    is_missing = False
-    num_queries = 0
-
-    def is_whole(self, question: HistoryQuestion) -> bool:
-        """Return whether the history is complete."""
-        return not self.is_missing and super().is_whole(question)
-
-    def get(self, question: HistoryQuestion) -> HistoryAnswer:
-        """Return the answer to a query."""
-        self.num_queries += 1
-        if self.is_missing:
-            raise IncompleteHistory(2, len(question.history.pairs))
-        return super().get(question)
-
-
 class FeedsOf:
-    """The endpoint over a catalog, without a server."""
+    """The endpoint over a catalog, without a server; ``queries`` are those of the history."""
 
     def __init__(
         self,
         folder: Path,
         *,
-        is_missing: bool = False,
         requests: int = 0,
         cost: int = 0,
         seconds: float = 10,
@@ -55,10 +36,11 @@ class FeedsOf:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
         self.library = Library(self.catalog)
-        self.history = RecordedHistory(self.catalog, self.library)
-        self.history.is_missing = is_missing
+        history = HistoryAnswers(self.catalog, self.library)
+        self.queries = mock.Mock(wraps=history.get)
+        history.get = self.queries  # type: ignore[method-assign]
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
-        self.maker = FeedMaker(self.library, self.history, self.lanes)
+        self.maker = FeedMaker(self.library, history, self.lanes)
         self.responses = ResponseCache(1 << 24)
         allowances = Allowances(requests=requests, cost=cost)
         self.endpoint = FeedsEndpoint(

@@ -13,7 +13,7 @@ from tests.server.feeds.endpoints import SERIES, FeedsOf
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
-def test_feed_of_a_series(demo_catalog: Path) -> None:
+def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
     """It is valid, with one entry per revision, stories, and links relative to its URL."""
     feeds = FeedsOf(demo_catalog)
     answer = feeds.get(SERIES)
@@ -38,7 +38,7 @@ def test_feed_of_a_series(demo_catalog: Path) -> None:
     assert {link.type for link in links} == {"text/html"}
 
 
-def test_feed_of_a_package(demo_catalog: Path) -> None:
+def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
     """One entry for each revision that changed it, without loading a revision."""
     feeds = FeedsOf(demo_catalog)
     name = feeds.catalog.load(feeds.catalog.history.of_series("develop-DATE")[0].digest).packages[0]
@@ -72,7 +72,7 @@ def test_feed_of_a_package(demo_catalog: Path) -> None:
         (f"/feeds/{'x' * 5_000}.atom", "there is no series "),
     ],
 )
-def test_unknown_feed(demo_catalog: Path, path: str, text: str) -> None:
+def test_unknown_feed_is_not_found(demo_catalog: Path, path: str, text: str) -> None:
     """404 with the reason in one line, and the nearest names."""
     answer = FeedsOf(demo_catalog).get(path)
     assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
@@ -82,7 +82,7 @@ def test_unknown_feed(demo_catalog: Path, path: str, text: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_methods(demo_catalog: Path) -> None:
+async def test_other_methods_are_not_allowed(demo_catalog: Path) -> None:
     """405 with the allowed ones; HEAD is GET without the body."""
     async with FeedsOf(demo_catalog).client() as client:
         rejected = await client.post(SERIES)
@@ -93,7 +93,7 @@ async def test_methods(demo_catalog: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_unmodified_feed(demo_catalog: Path) -> None:
+async def test_unmodified_feed_is_not_sent(demo_catalog: Path) -> None:
     """304 for its ETag, which differs by coding, or else for its exact time."""
     async with FeedsOf(demo_catalog).client() as client:
         first = await client.get(SERIES)
@@ -124,11 +124,11 @@ async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
     async with feeds.client() as client:
         answers = await asyncio.gather(*(client.get(SERIES) for _ in range(20)))
         assert len({answer.headers["etag"] for answer in answers}) == 1
-        assert feeds.history.num_queries == 1
+        assert feeds.queries.call_count == 1
         feeds.catalog.publish([newest])
         second = await client.get(SERIES)
         assert second.headers["etag"] != answers[0].headers["etag"]
-        assert feeds.history.num_queries == 2
+        assert feeds.queries.call_count == 2
 
 
 @pytest.mark.anyio

@@ -4,15 +4,14 @@ import asyncio
 import shutil
 import threading
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswer, HistoryQuestion
 from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
-from snapshots.errors import CatalogError
+from snapshots.errors import CatalogError, IncompleteHistory
 from tests.server.feeds.endpoints import SERIES, FeedsOf
 from tests.snapshots.catalog.pasts import forget_stories
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -21,17 +20,9 @@ from tests.snapshots.notes.atom.feed_readers import read_feed
 pytestmark = pytest.mark.anyio
 
 
-async def test_incomplete_history(demo_catalog: Path) -> None:
-    """The feed of a series has the totals of its revisions; that of a package is 503."""
-    async with FeedsOf(demo_catalog, is_missing=True).client() as client:
-        feed = read_feed((await client.get(SERIES)).content)
-        assert "before" in feed.entries[0].title
-        rejected = await client.get("/feeds/develop-DATE/hdf5.atom")
-        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "2")
-        assert "cachelog history fill" in rejected.text
-
-
-async def test_unreadable_content(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreadable_content_has_no_story(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The feed has numbers but no story, and is not cached, as the content may be repaired."""
     snapshots = [one for one in demo(revisions=4, packages=4, specs=20) if "-" in one.tag]
     Catalog(str(tmp_path)).publish(snapshots)
@@ -57,7 +48,7 @@ async def test_unreadable_content(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert caplog.records
 
 
-async def test_series_with_repeated_contents(tmp_path: Path) -> None:
+async def test_repeated_contents_have_their_own_stories(tmp_path: Path) -> None:
     """Two steps between the same contents are two entries with stories; the feed is complete."""
     contents = [a_spec("1")], [a_spec("2")]
     Catalog(str(tmp_path)).publish(
@@ -70,7 +61,7 @@ async def test_series_with_repeated_contents(tmp_path: Path) -> None:
     assert feeds.responses.num_bytes > 0
 
 
-def test_stored_stories(
+def test_stored_stories_equal_computed_ones(
     demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They yield the same feed as computed ones, without an explanation."""
@@ -83,24 +74,30 @@ def test_stored_stories(
     assert FeedsOf(folder).get(SERIES).content == stored.content
 
 
-async def test_unreadable_changes(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "message", "is_cached"),
+    [
+        (IncompleteHistory(2, 5), "cachelog history fill", True),
+        (CatalogError("/private", "is damaged"), "the catalog cannot be read at the moment", False),
+    ],
+)
+async def test_unavailable_changes_leave_totals(
+    demo_catalog: Path, error: Exception, message: str, is_cached: bool
+) -> None:
     """The feed of a series has totals; that of a package is an error without a location."""
     feeds = FeedsOf(demo_catalog)
-
-    def fail(*_arguments: object) -> Any:
-        raise CatalogError(str(demo_catalog), "the table changes is damaged")
-
-    monkeypatch.setattr(feeds.history, "get", fail)
+    feeds.queries.side_effect = error
     async with feeds.client() as client:
         feed = read_feed((await client.get(SERIES)).content)
         assert "before" in feed.entries[0].title
-        assert feeds.responses.num_bytes == 0
+        assert bool(feeds.responses.num_bytes) is is_cached
         rejected = await client.get("/feeds/develop-DATE/hdf5.atom")
         assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "2")
-        assert rejected.text == "the catalog cannot be read at the moment\n"
+        assert message in rejected.text
+        assert "/private" not in rejected.text
 
 
-async def test_full_lane(demo_catalog: Path) -> None:
+async def test_full_lane_is_503(demo_catalog: Path) -> None:
     """503 with a time to try again."""
     feeds, release = FeedsOf(demo_catalog, queue_seconds=0.01), threading.Event()
     async with feeds.client() as client:
@@ -126,25 +123,19 @@ async def test_full_lane(demo_catalog: Path) -> None:
     ],
     ids=["requests", "cost"],
 )
-async def test_rate_limits(
+async def test_feeds_count_toward_rate_limits(
     demo_catalog: Path, limits: dict[str, int], paths: list[str], statuses: list[int]
 ) -> None:
     """A computed feed costs as much as a query that loads as much; a cached one is free."""
-    async with FeedsOf(demo_catalog, **limits).client() as client:  # type: ignore[arg-type]
+    async with FeedsOf(demo_catalog, **limits).client() as client:
         assert [(await client.get(path)).status_code for path in paths] == statuses
 
 
-async def test_slow_feed(demo_catalog: Path) -> None:
+async def test_slow_feed_is_computed_once(demo_catalog: Path) -> None:
     """Clients get 503 while it is computed once for all of them."""
     feeds = FeedsOf(demo_catalog, seconds=0.1)
-    get = feeds.history.get
     release = threading.Event()
-
-    def slow(question: HistoryQuestion) -> HistoryAnswer:
-        release.wait(20)
-        return get(question)
-
-    feeds.history.get = slow  # type: ignore[method-assign]
+    feeds.queries.side_effect = lambda _: release.wait(20) and mock.DEFAULT
     async with feeds.client() as client:
         answers = await asyncio.gather(*(client.get(SERIES) for _ in range(3)))
         assert {answer.status_code for answer in answers} == {503}
@@ -154,4 +145,4 @@ async def test_slow_feed(demo_catalog: Path) -> None:
         while (response := await client.get(SERIES)).status_code == 503:
             await asyncio.sleep(0.01)
         assert read_feed(response.content).entries
-        assert feeds.history.num_queries == 1
+        assert feeds.queries.call_count == 1

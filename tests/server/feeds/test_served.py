@@ -20,7 +20,7 @@ from tests.server.servers import application
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
-def test_feeds_linked_by_graphiql(client: httpx.Client) -> None:
+def test_graphiql_links_to_feeds(client: httpx.Client) -> None:
     """Its page links to the feeds of all series, where readers look for them."""
     page = client.get("/graphql", headers={"accept": "text/html"}).text
     links = re.findall(
@@ -48,7 +48,7 @@ def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path
             assert page.texts("#tab tbody tr, article, table.packages, table.specs")
 
 
-def test_escaped_names_of_series(tmp_path: Path) -> None:
+def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
     """For all characters of tags."""
     (snapshot,) = history(revisions=1, packages=2, specs=4)
     names = ("v1.0+x_y", "2.0", "a.atom", "UPPER")
@@ -78,7 +78,7 @@ def test_feed_fills_missing_changes(tmp_path: Path) -> None:
     assert (tmp_path / "comparisons").is_dir()
 
 
-def test_commits_imported_later(tmp_path: Path) -> None:
+def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
     """An entry gets their pull requests later, and a new modification time."""
     catalog = Catalog(str(tmp_path / "catalog"))
     catalog.publish(list(develop_history(revisions=2, packages=6, specs=30)))

@@ -175,7 +175,7 @@ def test_unknown_instruments_are_ignored() -> None:
     assert total == {"cachelog_requests": {"200": [2]}}
 
 
-def test_missing_folder(
+def test_missing_folder_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log states it once; the process shares its numbers when the folder is back."""

@@ -49,7 +49,7 @@ def site(catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_search_index(site: Path) -> None:
+def test_search_index_has_all_entries(site: Path) -> None:
     """Series, revisions, packages, stacks and hashes, including removed ones, have a page."""
     text = (site / "search-index.js").read_text().removeprefix("globalThis.searchIndex = ")
     rows = orjson.loads(text.removesuffix(";\n"))  # kind, value, detail, file
@@ -68,7 +68,7 @@ def test_search_index(site: Path) -> None:
     assert details[REMOVED.hash] == "pa@1.14.5 for x86_64_v3"
 
 
-def test_limit(catalog: Path) -> None:
+def test_limit_applies_to_each_kind(catalog: Path) -> None:
     """It applies to each kind; with 0, series and revisions remain."""
 
     def limited(limit: int) -> list[SiteEntry]:
@@ -99,7 +99,7 @@ def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -
     return [option.text for option in browser.find_elements(*options)]
 
 
-def test_search(browser: webdriver.Chrome, site: Path) -> None:
+def test_search_opens_pages(browser: webdriver.Chrome, site: Path) -> None:
     """By part of a name or the start of a hash; Enter opens the first suggestion.
 
     Exact matches come first; there is no suggestion for names that the site lacks.

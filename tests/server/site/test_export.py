@@ -153,7 +153,7 @@ def test_feeds_link_to_pages_of_the_site(site: Path) -> None:
     assert f"{links[0]}/index.html" in files
 
 
-def test_headers(site: Path) -> None:
+def test_one_rule_of_headers_matches_each_file(site: Path) -> None:
     """Exactly one rule matches each file, and none caches a file that may change."""
     headers = orjson.loads((site / "headers.json").read_bytes())
     assert headers.keys() == index_of(site)["files"].keys()

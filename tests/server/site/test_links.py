@@ -57,7 +57,7 @@ def test_links_lead_to_files_or_to_a_server(
     assert link(address_of(site_links(server_url=SERVER))) == (with_server or bare)
 
 
-def test_targets_of_a_page() -> None:
+def test_targets_of_a_page_are_recorded() -> None:
     """They record which targets the site has; static files are no targets."""
     links = site_links()
     address = address_of(links)
@@ -71,7 +71,7 @@ def test_targets_of_a_page() -> None:
     assert not links.still_lead(links.targets)
 
 
-def test_pages_of_a_list() -> None:
+def test_pages_of_a_list_are_linked() -> None:
     """Up to a maximum; the URL of a page itself is no further page."""
     links = site_links(SitePage(f"/r/{A}", 2, "after=y"))
     assert links.page.file == f"r/{A}/page-2.html"
@@ -87,7 +87,7 @@ def test_pages_of_a_list() -> None:
     assert last.next == ""
 
 
-def test_canonical_url() -> None:
+def test_canonical_url_needs_a_base_url() -> None:
     """Only if the URL of the site is configured."""
     base = "https://example.org/"
     assert address_of(site_links()).absolute("../r/x", "") == ""

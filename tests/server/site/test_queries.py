@@ -33,7 +33,7 @@ PAST = History(
         ("query($n: Int! = 3) { revisions(first: $n) { totalCount } }", {}),
     ],
 )
-def test_roles_of_variables(text: str, roles: dict[str, Role]) -> None:
+def test_roles_of_variables_follow_from_their_use(text: str, roles: dict[str, Role]) -> None:
     """They depend on their use, also in fragments, not on names; others keep their defaults."""
     (document,) = documents_of({"it": text})
     assert document.roles == roles
@@ -61,7 +61,7 @@ def test_roles_of_variables(text: str, roles: dict[str, Role]) -> None:
         ),
     ],
 )
-def test_unanswerable_documents(id_: str, text: str, reason: str) -> None:
+def test_unanswerable_documents_are_errors(id_: str, text: str, reason: str) -> None:
     """The error states the id of the document and the reason."""
     with pytest.raises(InvalidArgument) as error_info:
         documents_of({id_: text})
@@ -85,7 +85,7 @@ def test_queries_are_unique() -> None:
     assert variables_by_name["AllSeries"] == [{}]
 
 
-def test_choice_of_revisions() -> None:
+def test_revisions_are_chosen() -> None:
     """By series, time and number, newest first."""
     dated = PAST.of_series("develop-DATE")
     assert list(choose(PAST, ["develop-DATE"], last=2).revisions.values()) == [dated[:2]]

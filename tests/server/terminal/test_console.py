@@ -30,7 +30,7 @@ FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
         ("\u202etxt", r"\u202etxt"),
     ],
 )
-def test_line(text: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_escaped(text: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A result is one line, with invisible characters escaped."""
     say(text)
     assert capsys.readouterr().out == f"{output}\n"
@@ -46,19 +46,19 @@ def test_styles_are_preserved() -> None:
             assert echoed[-1] == f"{style('zlib')} \\x1b[5m"
 
 
-def test_operating_system_errors() -> None:
+def test_operating_system_errors_propagate() -> None:
     """They propagate, unless they concern the standard output."""
     with pytest.raises(PermissionError), faults_end_with(1):
         raise PermissionError(errno.EACCES, "Permission denied", "file")
 
 
-def test_messages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_may_have_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """They may have several lines, such as a caret below a query; controls are escaped."""
     note("a\x1b[31m\n  ^")
     assert capsys.readouterr().err == "a\\x1b[31m\n  ^\n"
 
 
-def test_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty line separates them; invisible characters are escaped."""
     say_blocks([["a", "b\x1b[5m"], ["c"]])
     assert capsys.readouterr().out == "a\nb\\x1b[5m\n\nc\n"
@@ -67,7 +67,7 @@ def test_blocks(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("num_blocks", "is_paged"), [(3, False), (4, True), (100, True)])
-def test_blocks_on_a_terminal(
+def test_long_blocks_are_paged(
     num_blocks: int,
     is_paged: bool,
     monkeypatch: pytest.MonkeyPatch,
@@ -101,7 +101,7 @@ def test_blocks_on_a_terminal(
 
 @FIXTURES
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_json(capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_json_is_escaped_but_equal(capsys: pytest.CaptureFixture[str], text: str) -> None:
     """It has the same value, in visible characters."""
     say_json({text: [text]})
     out = capsys.readouterr().out

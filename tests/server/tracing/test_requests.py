@@ -39,7 +39,7 @@ def attributes_of(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
 
-def test_attributes() -> None:
+def test_span_has_conventional_attributes() -> None:
     """Those of OpenTelemetry's conventions, and the id of the request in the log."""
     span = span_of(scope("/graphql", query_string=b"query={secret}", scheme="https"))
     attributes = attributes_of(span)
@@ -63,7 +63,7 @@ def test_attributes() -> None:
     ("path", "route"),
     [("/of/develop", "/of/{ref}"), ("/static/a/b.js", "/static/{path}"), ("/nope", None)],
 )
-def test_route(path: str, route: str | None) -> None:
+def test_route_has_no_values(path: str, route: str | None) -> None:
     """Parameters replace values, so that there are few names."""
     span = span_of(scope(path))
     assert span.name == (f"GET {route}" if route else "GET")
@@ -105,7 +105,7 @@ CASES: dict[str, tuple[Scope, Application, str, dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_particular_attributes(case: str) -> None:
+def test_clients_cannot_choose_names(case: str) -> None:
     """Clients cannot choose names, nor fill spans; only a fault of the server is an error."""
     request, application, name, expected = CASES[case]
     span = span_of(request, application)
@@ -115,7 +115,7 @@ def test_particular_attributes(case: str) -> None:
     assert (span.status.status_code is StatusCode.ERROR) == (application is fail)
 
 
-def test_trace_of_a_trusted_proxy() -> None:
+def test_trace_of_a_trusted_proxy_continues() -> None:
     """The span belongs to the trace of the proxy."""
     span = span_of(scope(headers=[TRACEPARENT]), trusted=("10.0.0.0/8",))
     assert span.parent is not None
@@ -133,7 +133,7 @@ def test_trace_of_a_trusted_proxy() -> None:
         (("10.0.0.0/8",), []),
     ],
 )
-def test_trace_of_other_clients(
+def test_other_clients_start_a_trace(
     trusted: tuple[str, ...], headers: list[tuple[bytes, bytes]]
 ) -> None:
     """Untrusted clients cannot add to the traces of others."""

@@ -34,7 +34,7 @@ def test_disabled_tracing_imports_no_library() -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "import"])
-def test_missing_package(
+def test_missing_package_is_an_error(
     command: str, demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the extra, before anything is served or imported."""
@@ -56,7 +56,7 @@ def test_missing_package(
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "'http/json' is not http/protobuf"),
     ],
 )
-def test_unsupported_variable(
+def test_unsupported_variable_is_an_error(
     variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the variable."""
@@ -65,7 +65,7 @@ def test_unsupported_variable(
         telemetry_from(Settings(tracing=True))
 
 
-def test_span_of_a_refresh(demo_catalog: Path, tmp_path: Path) -> None:
+def test_refresh_has_a_span(demo_catalog: Path, tmp_path: Path) -> None:
     """It has the number of revisions, or the error."""
     with in_memory() as (telemetry, exporter):
         for catalog in (demo_catalog, tmp_path / "none"):
@@ -77,7 +77,7 @@ def test_span_of_a_refresh(demo_catalog: Path, tmp_path: Path) -> None:
     assert NoCatalog.__name__ in str(bad.status.description)
 
 
-def test_spans_of_snapshots() -> None:
+def test_snapshots_have_spans() -> None:
     """Their parent is the span in which the import began."""
     snapshots = list(history(revisions=2, packages=4, specs=20))
     with in_memory() as (telemetry, exporter):
@@ -93,7 +93,7 @@ def test_spans_of_snapshots() -> None:
     ]
 
 
-def test_spans_of_a_server(
+def test_server_exports_spans(
     demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server sends all spans, including the last ones."""
@@ -124,7 +124,7 @@ def test_spans_of_a_server(
     assert {span.resource["deployment.environment.name"] for span in collector.spans} == {"test"}
 
 
-def test_spans_of_an_import(tmp_path: Path) -> None:
+def test_import_exports_spans(tmp_path: Path) -> None:
     """One span contains those of reading and publishing, with their numbers."""
     snapshots = demo_pages(tmp_path / "pages")
     with collecting() as collector:
@@ -145,7 +145,7 @@ def test_spans_of_an_import(tmp_path: Path) -> None:
     assert {span.resource["service.name"] for span in collector.spans} == {"nightly"}
 
 
-def test_failed_import_without_a_collector(tmp_path: Path) -> None:
+def test_failed_import_prints_its_own_error(tmp_path: Path) -> None:
     """The import prints its own error."""
     variables = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",

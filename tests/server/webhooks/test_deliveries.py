@@ -38,7 +38,7 @@ def deliver(
         return deliverer.deliver(announced, receivers[0]), pauses
 
 
-def test_body() -> None:
+def test_body_describes_the_revision() -> None:
     """The revision and the one before it, highlights, numbers, and the main causes."""
     before = datetime.now(UTC)
     with receiving() as hook:
@@ -65,7 +65,7 @@ def test_body() -> None:
     assert body["num_causes"] == len(LOG.causes)
 
 
-def test_first_revision_of_a_series() -> None:
+def test_first_revision_of_a_series_has_no_base() -> None:
     """The numbers are those of the revision, without changes."""
     with receiving() as hook:
         deliver(hook.url, announced=announcement(Neighbours(None, a_revision("develop", 0)), None))
@@ -86,7 +86,7 @@ def test_signatures_include_the_time() -> None:
     assert first.json["sent_at"] < second.json["sent_at"]
 
 
-def test_secret_that_is_not_utf_8() -> None:
+def test_secret_may_be_any_bytes() -> None:
     """Python passes such bytes of the environment as surrogates."""
     expected = hmac.new(b"s\xff", b"body", "sha256").hexdigest()
     assert signature(b"body", "s\udcff") == f"sha256={expected}"
@@ -106,7 +106,9 @@ def test_secret_that_is_not_utf_8() -> None:
     ],
     ids=str,
 )
-def test_retries(answers: list[Answer], attempts: int, reason: str | None) -> None:
+def test_temporary_errors_are_retried(
+    answers: list[Answer], attempts: int, reason: str | None
+) -> None:
     """After statuses that may be temporary; never for redirects or pauses of over a minute."""
     with receiving(answers) as hook:
         delivered, pauses = deliver(hook.url)
@@ -115,7 +117,7 @@ def test_retries(answers: list[Answer], attempts: int, reason: str | None) -> No
     assert {request.path for request in hook.received} == {"/hooks/token?key=s3cret"}
 
 
-def test_pauses() -> None:
+def test_pauses_grow() -> None:
     """Each is about twice the preceding one, and no shorter than the receiver requests."""
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
     with receiving(
@@ -132,7 +134,7 @@ def test_pauses() -> None:
 
 
 @pytest.mark.parametrize("how", ["nobody", "silent", "drips"])
-def test_unresponsive_receiver(how: str) -> None:
+def test_unresponsive_receiver_fails_in_time(how: str) -> None:
     """One that is unreachable, silent, or endless fails within the time of all attempts."""
     patience = replace(SOON, attempts=2)
     if how == "nobody":
@@ -146,14 +148,14 @@ def test_unresponsive_receiver(how: str) -> None:
     assert (delivered.attempts, delivered.may_recover, len(pauses)) == (2, True, 1)
 
 
-def test_invalid_host() -> None:
+def test_invalid_host_is_a_failed_delivery() -> None:
     """The delivery fails, but not the import, which has already published."""
     delivered, pauses = deliver("http://xn--a/")
     assert (delivered.reason, delivered.attempts) == ("is not a URL that can be posted to", 1)
     assert not pauses
 
 
-def test_body_of_the_response_is_ignored() -> None:
+def test_response_body_is_ignored() -> None:
     """Only its status counts."""
     with receiving([(200, {"transfer-encoding": "chunked"})]) as hook:
         delivered, _ = deliver(hook.url)
@@ -175,13 +177,13 @@ def test_body_of_the_response_is_ignored() -> None:
         "http://a:99999/",
     ],
 )
-def test_invalid_url(url: str) -> None:
+def test_invalid_url_is_an_error(url: str) -> None:
     """The error states its position, not its text, which may be secret."""
     with pytest.raises(InvalidArgument, match="URL 2 is not one of http:// or https://HOST"):
         receivers_of(["http://example.org/", url], "--notify")
 
 
-def test_receivers() -> None:
+def test_duplicate_receivers_are_removed() -> None:
     """Messages show only the host, as the rest may be secret; duplicates are removed."""
     url = "https://user:word@hooks.example.org:8443/services/T0/B0?key=x"
     assert receivers_of([url, url], "--notify") == [Receiver(url, "https://hooks.example.org:8443")]

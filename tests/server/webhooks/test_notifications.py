@@ -68,7 +68,9 @@ def test_new_revisions_are_announced_in_order(
         assert after["summary"]["specs_added"]
 
 
-def test_receivers_in_the_environment(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_receivers_are_read_from_the_environment(
+    tmp_path: Path, snapshots: Sequence[Snapshot]
+) -> None:
     """An option overrides them."""
     write_all_pages(snapshots[:1], tmp_path / "pages")
     with receiving() as one, receiving() as other:
@@ -81,7 +83,7 @@ def test_receivers_in_the_environment(tmp_path: Path, snapshots: Sequence[Snapsh
         assert one.tags == []
 
 
-def test_failed_deliveries(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_failed_deliveries_exit_with_3(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
     """The revisions stay published; the exit code is 3, and the warnings show only the host."""
     write_all_pages(snapshots, tmp_path / "pages")
     catalog = tmp_path / "catalog"
@@ -103,7 +105,7 @@ def test_failed_deliveries(tmp_path: Path, snapshots: Sequence[Snapshot]) -> Non
         assert secret not in result.err + result.out
 
 
-def test_invalid_url(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_invalid_url_prevents_publication(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
     """Of an option or the environment: it is rejected before any revision is published."""
     write_all_pages(snapshots, tmp_path / "pages")
     command = ("import", tmp_path / "pages")
@@ -128,7 +130,9 @@ def notify(catalog: Catalog, snapshots: Sequence[Snapshot], *urls: str) -> Notif
     return notifier
 
 
-def test_unreachable_receiver(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_unreachable_receiver_is_tried_for_one_revision(
+    tmp_path: Path, snapshots: Sequence[Snapshot]
+) -> None:
     """It is tried for one revision only; the other receivers get all revisions."""
     unreachable = f"http://127.0.0.1:{free_port()}/"
     with receiving() as hook:
@@ -143,7 +147,7 @@ def test_unreachable_receiver(tmp_path: Path, snapshots: Sequence[Snapshot]) -> 
     assert len(notifier.failures) == len(snapshots)
 
 
-def test_announcement_after_a_damaged_content(
+def test_announcement_after_a_damaged_content_has_no_changes(
     tmp_path: Path, snapshots: Sequence[Snapshot]
 ) -> None:
     """It has no changes."""
