@@ -18,7 +18,7 @@ def test_only_low_files_of_the_domain_are_returned() -> None:
         "snapshots/models.py": FLOOR,
         "server/app.py": 50.0,
     }
-    report = {path: {"summary": {"percent_covered": it}} for path, it in percents.items()}
+    report = {path: {"summary": {"percent_covered": percent}} for path, percent in percents.items()}
     assert low_files(report) == {"snapshots/refs.py": FLOOR - 0.1}
 
 

@@ -95,9 +95,9 @@ def test_named_files_exist(document: str, pattern: str, folders: tuple[str, ...]
         for folder in folders
         for path in (ROOT / folder, *(ROOT / folder).rglob("*"))
     ]
-    named = set(re.findall(pattern, DOCUMENTS[document]))
-    assert len(named) > 25
-    assert {name for name in named if not any(path.endswith(f"/{name}") for path in paths)} == set()
+    names = set(re.findall(pattern, DOCUMENTS[document]))
+    assert len(names) > 25
+    assert {name for name in names if not any(path.endswith(f"/{name}") for path in paths)} == set()
 
 
 def blocks(*languages: str) -> list[tuple[str, str]]:
@@ -149,7 +149,7 @@ NOT_RUN = {
 
 def test_blocks_are_run() -> None:
     """A new block belongs in RUN, next to the test that runs it, or its language in NOT_RUN."""
-    shown = Counter(
+    blocks_shown = Counter(
         (name, language)
         for name, text in DOCUMENTS.items()
         for language in re.findall(r"^ *```(.*)\n(?:.*\n)*?^ *```$", text, re.MULTILINE)
@@ -164,7 +164,7 @@ def test_blocks_are_run() -> None:
             assert re.search(rf"```{language}|\b(examples|blocks)\(|\\^\\\\\$ cachelog", source), (
                 test
             )
-    assert (shown - run, run - shown) == (Counter(), Counter())
+    assert (blocks_shown - run, run - blocks_shown) == (Counter(), Counter())
 
 
 @pytest.mark.parametrize(("document", "block"), blocks("sh"))

@@ -70,5 +70,5 @@ def test_documented_errors_occur() -> None:
     documented = re.findall(r"rules\.toml, line \d+, .*", TEXT)
     errors = str(error_info.value).split("\n")
     assert len(documented) == len(errors)
-    for line, whole in zip(documented, errors, strict=True):
-        assert whole.startswith(line.removesuffix(" ..."))
+    for line, error in zip(documented, errors, strict=True):
+        assert error.startswith(line.removesuffix(" ..."))

@@ -86,10 +86,10 @@ def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None
         "    no other spec of the package is available",
     ]
     assert result.lines[0].startswith("Searched develop of 2025-01-07 (")
-    (seen,) = (line for line in result.lines if "last in" in line)
-    assert seen.startswith("    last in develop of 2025-01-06 (")
-    assert ", removed in develop of 2025-01-07 (" in seen
-    assert seen.endswith("): replaced")
+    (last_seen,) = (line for line in result.lines if "last in" in line)
+    assert last_seen.startswith("    last in develop of 2025-01-06 (")
+    assert ", removed in develop of 2025-01-07 (" in last_seen
+    assert last_seen.endswith("): replaced")
 
 
 def test_writer_and_groups_of_roots_are_printed(catalog: Path, tmp_path: Path) -> None:

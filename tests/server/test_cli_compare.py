@@ -39,7 +39,7 @@ def test_diff_lists_specs(world: World) -> None:
     assert {line[2] for line in result.lines if re.match("  [^ ]", line)} == {*SIGNS, REPLACEMENT}
     comparison = comparison_of(world)
     hashes = [change.hash for change in comparison.specs]
-    assert all(any(whole.startswith(text) for whole in hashes) for text in printed_hashes(result))
+    assert all(any(digest.startswith(text) for digest in hashes) for text in printed_hashes(result))
     heads = [line.partition(":")[0] for line in result.lines[1:-1] if not line.startswith(" ")]
     assert heads == sorted({change.name for change in comparison.specs})
     kinds = Counter(change.kind for change in comparison.specs)

@@ -114,8 +114,8 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
     report = run(catalog, "prune", "--keep", "1 last", "--json").json
     assert [revision["tag"] for revision in report["removed"]] == ["develop"]
-    kept = [(revision["tag"], revision["kept_by"]) for revision in report["kept"]]
-    assert kept == [("develop", ["1 last"]), ("v1.0", ["1 last"])]
+    remaining = [(revision["tag"], revision["kept_by"]) for revision in report["kept"]]
+    assert remaining == [("develop", ["1 last"]), ("v1.0", ["1 last"])]
 
 
 def test_prune_retains_tags_by_default(catalog: Catalog) -> None:

@@ -48,9 +48,9 @@ def test_workers_share_an_address(tmp_path: Path) -> None:
             "both processes have the tags",
             4,
         )
-        named = {"query": "query Tags { tags { name } }", "operationName": "Tags"}
+        request = {"query": "query Tags { tags { name } }", "operationName": "Tags"}
         for _ in range(10):
-            response = client.post("/graphql", json=named, headers={"origin": front})
+            response = client.post("/graphql", json=request, headers={"origin": front})
             assert response.headers["access-control-allow-origin"] == front
         metrics = {("cachelog_processes", ""): 2, ("cachelog_request_seconds_count", "Tags"): 10}
         until(

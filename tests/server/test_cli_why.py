@@ -107,8 +107,8 @@ def test_json_has_causes_and_paths(world: World, expected: Causes) -> None:
             assert {*spec["causes"]} <= {*keys}
             path = [(step["before"], step["after"]) for step in spec["path"]]
             assert expected.is_shortest_path(spec["hash"], path)
-    (one,) = run_in(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
-    assert one["name"] == "app"
+    (app,) = run_in(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
+    assert app["name"] == "app"
 
 
 def test_coverage_lists_lost_and_gained_cells(world: World) -> None:

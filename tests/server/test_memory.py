@@ -32,7 +32,7 @@ def test_documented_sum_is_that_of_the_settings() -> None:
         re.findall(r"^\| ([a-z ]+?) +\| .*\| +([\d,]+) \|$", MEMORY.read_text("utf-8"), re.M)
     )
     documented = {name: int(text.replace(",", "")) for name, text in rows.items()}
-    expected = {name: round(it / 2**20) for name, it in memory_shares(Settings()).items()}
+    expected = {name: round(share / 2**20) for name, share in memory_shares(Settings()).items()}
     assert documented == expected | {"sum": round(max_memory(Settings()) / 2**20)}
 
 

@@ -87,9 +87,9 @@ async def test_other_methods_are_not_allowed(demo_catalog: Path) -> None:
     async with FeedsOf(demo_catalog).client() as client:
         rejected = await client.post(SERIES)
         assert (rejected.status_code, rejected.headers["allow"]) == (405, "GET, HEAD")
-        head, whole = await client.head(SERIES), await client.get(SERIES)
+        head, response = await client.head(SERIES), await client.get(SERIES)
         assert (head.status_code, head.content) == (200, b"")
-        assert head.headers == whole.headers
+        assert head.headers == response.headers
 
 
 @pytest.mark.anyio
@@ -118,7 +118,9 @@ async def test_unmodified_feed_is_not_sent(demo_catalog: Path) -> None:
 @pytest.mark.anyio
 async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
     """For all requests; a new revision changes it."""
-    *earlier, newest = (one for one in demo(revisions=4, packages=4, specs=20) if "-" in one.tag)
+    *earlier, newest = (
+        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
+    )
     Catalog(str(tmp_path)).publish(earlier)
     feeds = FeedsOf(tmp_path)
     async with feeds.client() as client:

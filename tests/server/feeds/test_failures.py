@@ -24,7 +24,9 @@ async def test_unreadable_content_has_no_story(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The feed has numbers but no story, and is not cached, as the content may be repaired."""
-    snapshots = [one for one in demo(revisions=4, packages=4, specs=20) if "-" in one.tag]
+    snapshots = [
+        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
+    ]
     Catalog(str(tmp_path)).publish(snapshots)
     forget_stories(str(tmp_path))
     feeds = FeedsOf(tmp_path)

@@ -53,7 +53,7 @@ def site(history_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def test_answers_equal_those_of_a_server(site: Path, history_client: httpx.Client) -> None:
     """Byte for byte, with headers; programs compute their paths without the index."""
     index, headers = index_of(site), orjson.loads((site / "headers.json").read_bytes())
-    answers = {file: it for file, it in index["files"].items() if "document" in it}
+    answers = {file: entry for file, entry in index["files"].items() if "document" in entry}
     texts = {
         sha256(path.read_bytes()).hexdigest(): path.read_text("utf-8")
         for path in DOCUMENTS.glob("*.graphql")

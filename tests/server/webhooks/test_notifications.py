@@ -43,24 +43,24 @@ def test_new_revisions_are_announced_in_order(
     """To all receivers, with signatures; existing revisions are not announced."""
     write_all_pages(snapshots, tmp_path / "pages")
     catalog = tmp_path / "catalog"
-    with receiving() as one, receiving() as other:
-        options = ("--notify", one.url, "--notify", other.url, "--json")
+    with receiving() as left, receiving() as right:
+        options = ("--notify", left.url, "--notify", right.url, "--json")
         result = cachelog(
             "import", tmp_path / "pages", *options, catalog=catalog, notify_secret=SECRET
         )
         assert (result.code, result.err) == (0, "")
         second = cachelog("import", tmp_path / "pages", *options, catalog=catalog)
         assert (second.code, second.json["notifications"]) == (0, [])
-    assert one.tags == other.tags == tags_of(catalog)
-    requests = (*one.received, *other.received)
+    assert left.tags == right.tags == tags_of(catalog)
+    requests = (*left.received, *right.received)
     assert all("x-cachelog-signature-256" in request.headers for request in requests)
     notifications = result.json["notifications"]
-    assert len(notifications) == 2 * len(one.tags)
+    assert len(notifications) == 2 * len(left.tags)
     assert {row["delivery"] for row in notifications} == {
         request.json["delivery"] for request in requests
     }
     assert {(row["attempts"], row["reason"]) for row in notifications} == {(1, None)}
-    bodies = [request.json for request in one.received]
+    bodies = [request.json for request in left.received]
     dated = [body for body in bodies if body["series"] == "develop-DATE"]
     assert dated[0]["base"] is None
     for before, after in pairwise(dated):
@@ -73,14 +73,14 @@ def test_receivers_are_read_from_the_environment(
 ) -> None:
     """An option overrides them."""
     write_all_pages(snapshots[:1], tmp_path / "pages")
-    with receiving() as one, receiving() as other:
-        notify = f"{one.url},{other.url}"
+    with receiving() as left, receiving() as right:
+        notify = f"{left.url},{right.url}"
         cachelog("import", tmp_path / "pages", catalog=tmp_path / "a", notify=notify)
-        assert one.tags == other.tags != []
-        one.received.clear()
-        options = ("--notify", other.url)
+        assert left.tags == right.tags != []
+        left.received.clear()
+        options = ("--notify", right.url)
         cachelog("import", tmp_path / "pages", *options, catalog=tmp_path / "b", notify=notify)
-        assert one.tags == []
+        assert left.tags == []
 
 
 def test_failed_deliveries_exit_with_3(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
