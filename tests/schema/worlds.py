@@ -82,6 +82,12 @@ class World:
         assert isinstance(error, dict)
         return error
 
+    def is_permanent(self, query: str, /, **variables: Any) -> bool:
+        """Return whether the response to a query that must have no errors is permanent."""
+        context = self.context()
+        assert not api.execute(query, variables, context=context).errors
+        return context.is_permanent
+
     def context(self) -> Context:
         """Return the context of a new request."""
         return Context(self.catalog, self.library)

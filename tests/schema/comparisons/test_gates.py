@@ -210,13 +210,9 @@ def test_each_part_of_a_rule_has_a_cost() -> None:
 
 def test_response_for_digests_is_permanent(world: World) -> None:
     """Unless a rule looks up the packages of other revisions."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
-
-    def is_permanent(*rules: dict[str, Any]) -> bool:
-        context = world.context()
-        variables = {"base": base, "head": head, "rules": list(rules)}
-        api.execute(questions.CHECK, variables, context=context)
-        return context.is_permanent
-
-    assert is_permanent(*RULES)
-    assert not is_permanent({"name": "a", "require": "apq"})
+    refs = {side: world.catalog.history.resolve(ref).digest for side, ref in REFS.items()}
+    assert world.is_permanent(questions.CHECK, **refs, rules=RULES)
+    context = world.context()
+    variables = refs | {"rules": [{"name": "a", "require": "apq"}]}
+    api.execute(questions.CHECK, variables, context=context)
+    assert not context.is_permanent

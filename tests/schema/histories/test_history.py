@@ -119,7 +119,7 @@ def test_series_of_tags_and_revisions(history: History) -> None:
     ids=str,
 )
 def test_growth_is_limited(history: History, arguments: dict[str, Any], points: slice) -> None:
-    """Both times are inclusive; ``last`` counts from the end of the interval."""
+    """Both times are inclusive; ``last`` counts from the end. Points are cached as JSON."""
     answer = history.world.data(GROWTH, series="develop", **arguments)
     assert answer["series"]["growth"] == growth_json(history.past, "develop")[points]
 
@@ -128,22 +128,6 @@ def test_negative_number_of_points_is_refused(history: History) -> None:
     """As a client error."""
     error = history.world.error(GROWTH, series="develop", last=-1)
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
-
-
-def test_cached_points_are_those_of_their_series(history: History) -> None:
-    """JSON of points is cached: each interval of each series has its own."""
-    text = (
-        "query($series: String!, $last: Int) "
-        "{ series(name: $series) { growth(last: $last) { takenAt numSpecs specsAdded } } }"
-    )
-    for last in (2, 2, 2, 1, 99, 3):
-        for series in history.past.history.series_names:
-            points = [
-                {name: point[name] for name in ("takenAt", "numSpecs", "specsAdded")}
-                for point in growth_json(history.past, series)
-            ]
-            data = history.world.data(text, series=series, last=last)
-            assert data["series"]["growth"] == points[-last:]
 
 
 def test_growth_of_a_revision(history: History) -> None:

@@ -122,11 +122,9 @@ def test_best_revisions_are_first(world: World) -> None:
 def test_counts_need_no_frame(world: World) -> None:
     """The best revisions are determined by hashes only."""
     inputs = [as_input(spec) for spec in world.newest.specs]
-    context = world.context()
-    held = world.library.frames.num_cached
-    api.execute(BEST % COUNTS, {"specs": inputs}, context=context)
-    assert world.library.frames.num_cached == held
-    assert not context.is_permanent
+    num_cached = world.library.frames.num_cached
+    assert not world.is_permanent(BEST % COUNTS, specs=inputs)
+    assert world.library.frames.num_cached == num_cached
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,8 @@ from server.asgi.allowances import MAX_ADDRESSES, Allowances, client_address
 from server.asgi.errors import BadRequest
 from server.graphql.endpoint import proxy_reader
 from server.settings import Settings
+from tests.server.asgi.test_room import Clock
 from tests.server.servers import application
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time in seconds."""
-        return self.now
 
 
 def scope(client: str | None, *forwarded: str) -> dict[str, Any]:
@@ -27,11 +18,6 @@ def scope(client: str | None, *forwarded: str) -> dict[str, Any]:
     headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
     address = (client, 1) if client else None
     return {"type": "http", "client": address, "headers": [(b"host", b"x"), *headers]}
-
-
-def allowances(clock: Clock, requests: int = 0, cost: int = 0) -> Allowances:
-    """Return allowances without a proxy."""
-    return Allowances(requests=requests, cost=cost, clock=clock)
 
 
 def retry_after(call: Any) -> int:
@@ -45,7 +31,7 @@ def retry_after(call: Any) -> int:
 def test_requests_per_minute_are_limited() -> None:
     """A burst of six, then one every ten seconds; each client has its own allowance."""
     clock = Clock()
-    allowed = allowances(clock, requests=6)
+    allowed = Allowances(requests=6, cost=0, clock=clock)
     for _ in range(6):
         allowed.count_request(scope("192.0.2.1"))
     assert retry_after(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
@@ -63,7 +49,7 @@ def test_requests_per_minute_are_limited() -> None:
 def test_cost_per_minute_is_limited() -> None:
     """A request may cost more than is left: its client waits correspondingly longer."""
     clock = Clock()
-    allowed = allowances(clock, cost=600)
+    allowed = Allowances(requests=0, cost=600, clock=clock)
     allowed.charge(scope("192.0.2.1"), 1_200)
     assert retry_after(lambda: allowed.charge(scope("192.0.2.1"), 1)) == 61
     clock.now = 61.0
@@ -73,7 +59,7 @@ def test_cost_per_minute_is_limited() -> None:
 
 def test_zero_disables_a_limit() -> None:
     """No number of requests and no cost is refused."""
-    allowed = allowances(Clock())
+    allowed = Allowances(requests=0, cost=0)
     assert not allowed.is_limited
     for _ in range(100):
         allowed.count_request(scope("192.0.2.1"))
@@ -82,7 +68,7 @@ def test_zero_disables_a_limit() -> None:
 
 def test_number_of_addresses_is_bounded() -> None:
     """The least recently seen addresses are dropped."""
-    allowed = allowances(Clock(), requests=1)
+    allowed = Allowances(requests=1, cost=0)
     for number in range(MAX_ADDRESSES + 10):
         allowed.count_request(scope(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
     assert len(allowed._asked) == MAX_ADDRESSES

@@ -233,19 +233,6 @@ def test_response_before_the_end_of_the_body_closes(bounded: Running) -> None:
         assert b"connection: close" in answer
 
 
-def test_delayed_body_keeps_the_connection(bounded: Running) -> None:
-    """If it arrives before the deadline."""
-    request = request_bytes(body=b"c" * 3_000)
-    with bounded.connect() as connection:
-        for _ in range(2):
-            connection.sendall(request[:500])
-            time.sleep(0.1)
-            connection.sendall(request[500:])
-            answer = connection.recv(1_000)
-            assert answer.endswith(b"3000")
-            assert b"connection: close" not in answer
-
-
 # -- times
 
 

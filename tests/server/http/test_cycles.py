@@ -217,16 +217,6 @@ def test_exception_is_handled_by_a_task(ready: Running, path: str) -> None:
     assert response_to(ready, request_bytes(path, CLOSE)).endswith(b"task %b " % path.encode())
 
 
-def test_clients_take_turns(ready: Running) -> None:
-    """All concurrent clients are served, also behind one that disconnects while it waits."""
-    with ExitStack() as held:
-        connections = [held.enter_context(ready.connect()) for _ in range(20)]
-        for connection in connections:
-            connection.sendall(request_bytes("/turn") * 3 + request_bytes("/last", CLOSE))
-        connections.pop(1).close()
-        assert {rest(connection).count(b" /turn ") for connection in connections} == {3}
-
-
 def test_disconnect_before_a_turn_is_noticed() -> None:
     """By the application, like a disconnect during the request."""
     application = Application()

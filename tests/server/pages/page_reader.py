@@ -1,9 +1,14 @@
 """Pages as a reader sees them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import httpx
 from lxml import html
+
+from server.pages.addresses import Address
+from server.pages.renderer import Renderer
+from server.pages.routes import Page
 
 
 class Shown:
@@ -34,6 +39,26 @@ class Shown:
             " ".join(link.text_content().split()): str(httpx.URL(base).join(link.get("href", "")))
             for link in self.dom.cssselect(selector)
         }
+
+
+def rendered(
+    page: Page,
+    path: str,
+    data: Any,
+    errors: Sequence[tuple[str, Sequence[str]]] = (),
+    **params: str,
+) -> Shown:
+    """Return a page rendered from the data of a response, with the messages and paths of errors."""
+    body = Renderer().page(
+        page,
+        Address(path, {}),
+        data,
+        params=params,
+        variables=params,
+        errors=[{"message": message, "path": [*path]} for message, path in errors],
+    )
+    request = httpx.Request("GET", f"http://a{path}")
+    return Shown(httpx.Response(200, content=body, request=request))
 
 
 def shown(client: httpx.Client, address: str, headers: Mapping[str, str] | None = None) -> Shown:

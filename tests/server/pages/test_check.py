@@ -8,16 +8,15 @@ from typing import Any
 
 import httpx
 import pytest
-from lxml import html
 
-from server.pages.addresses import Address, query_string
+from server.pages.addresses import query_string
 from server.pages.check import RESULT, address_of
 from server.pages.filters import MAX_MISSING, missing_groups
-from server.pages.renderer import MINUS, Renderer
+from server.pages.renderer import MINUS
 from snapshots.models import Spec
 from tests.server.pages.api_answers import page_data
 from tests.server.pages.catalogs import published
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import Shown, rendered, shown
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -197,7 +196,7 @@ def test_no_tag_has_any_spec(client: httpx.Client) -> None:
     nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))
     page = checked(client, nothing)
     assert page.text("h1") == "0.0 % of spack.lock"
-    assert page.text("hgroup").endswith("; no tag has any of its specss specs")
+    assert page.text("hgroup").endswith("; no tag has any of its specs")
 
 
 def test_truncated_query_says_so(client: httpx.Client) -> None:
@@ -289,16 +288,10 @@ def test_incomplete_history_is_stated(client: httpx.Client) -> None:
     answer = page_data(client, "check", ref="develop", specs=[never], first=1)
     shown_beside = {"covering": [], "left_out": (), "text": "", "name": "the text", "groups": ()}
     nothing = dict.fromkeys(("tags", "writer", "shared", "shared_missing"))
-    body = Renderer().page(
-        RESULT,
-        Address("/check", {}),
-        answer | shown_beside | nothing | {"num_asked": 3},
-        params={},
-        variables={},
-        errors=[{"message": "the history is not complete", "path": ["revision", "lookup"]}],
-    )
-    page = html.document_fromstring(body)
-    assert "the history is not complete" in page.cssselect(".problem")[0].text_content()
-    line = page.cssselect("section[aria-labelledby=missing] tbody tr")[0].text_content()
+    data = answer | shown_beside | nothing | {"num_asked": 3}
+    error = ("the history is not complete", ["revision", "lookup"])
+    page = rendered(RESULT, "/check", data, [error])
+    assert "the history is not complete" in page.text(".problem")
+    line = page.text("section[aria-labelledby=missing] tbody tr")
     assert "unknown" in line
     assert "never seen" not in line

@@ -3,22 +3,18 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from server.pages.addresses import Address
-from server.pages.renderer import MINUS, Renderer
+from server.pages.renderer import MINUS
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.api_answers import LARGE, page_data
 from tests.server.pages.catalogs import without_sizes
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import rendered, shown
 from tests.server.servers import application
-
-HOME = PAGES[0]
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +104,7 @@ def test_size_of_the_page_of_a_hundred_series() -> None:
         }
         for number in range(100)
     ]
-    body = rendered({"allSeries": all_series})
-    assert len(body) <= 100_000
-    page = Shown(httpx.Response(200, content=body))
+    page = rendered(PAGES[0], "/", {"allSeries": all_series})
+    assert len(page.response.content) <= 100_000
     assert page.dom.cssselect("main b") == []
     assert page.texts("tbody th")[-1] == "site-99<b>"
-
-
-def rendered(data: Any) -> bytes:
-    """Return the rendered page of a response."""
-    return Renderer().page(HOME, Address("/", {}), data, params={}, variables={}, errors=[])

@@ -10,13 +10,12 @@ import httpx
 import orjson
 import pytest
 
-from server.pages.addresses import Address
-from server.pages.renderer import MINUS, Renderer
+from server.pages.renderer import MINUS
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.api_answers import LARGE, page_data
 from tests.server.pages.catalogs import without_sizes
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import Shown, rendered, shown
 from tests.server.servers import application
 from tests.snapshots.factories import day
 
@@ -159,13 +158,6 @@ def test_unknown_series_is_not_found(client: httpx.Client) -> None:
     assert client.get(links["develop"]).status_code == 200
 
 
-def rendered(data: Any, errors: list[dict[str, Any]] | None = None) -> bytes:
-    """Return the rendered page of a response."""
-    address = Address("/series/develop", {})
-    name = {"name": "develop"}
-    return Renderer().page(PAGE, address, data, params=name, variables=name, errors=errors or [])
-
-
 def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
     """Return the part of a response for the log."""
     ends = {"startCursor": "a", "endCursor": "b", "startIndex": 0}
@@ -188,23 +180,23 @@ def test_size_of_the_page_of_a_thousand_revisions() -> None:
         for number in range(1_000)
     ]
     series = series_of([LARGE] * 50, 1_200)
-    body = rendered({"growing": {"growth": growth}, "series": series})
-    assert len(body) <= 100_000
-    page = Shown(httpx.Response(200, content=body, request=httpx.Request("GET", "http://a/b/c")))
+    data = {"growing": {"growth": growth}, "series": series}
+    page = rendered(PAGE, "/series/develop", data, name="develop")
+    assert len(page.response.content) <= 100_000
     assert len(points_of(page)["specs"]) == 1_000
     assert "The last 1,000 of 1,200 revisions." in page.text()
-    assert page.links(".pager a")["Next →"] == "http://a/b/c?after=b"
+    assert page.links(".pager a")["Next →"] == "http://a/series/develop?after=b"
 
 
 def test_incomplete_history_is_stated() -> None:
     """The log has all other data; the error states the reason."""
     bare = LARGE | {"growth": None}
     errors = [
-        {"message": "the history is not complete", "path": ["growing", "growth"]},
-        {"message": "not <b>kept</b>", "path": ["series", "latest", "growth"]},
+        ("the history is not complete", ["growing", "growth"]),
+        ("not <b>kept</b>", ["series", "latest", "growth"]),
     ]
     data = {"growing": None, "series": series_of([bare], 2) | {"latest": bare}}
-    page = Shown(httpx.Response(200, content=rendered(data, errors)))
+    page = rendered(PAGE, "/series/develop", data, errors, name="develop")
     first, second = page.texts(".problem")
     assert first == "the history is not complete"
     assert "not <b>kept</b>" in second

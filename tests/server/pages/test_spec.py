@@ -4,17 +4,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from lxml import html
 
-from server.pages.addresses import Address
 from server.pages.filters import install_commands
-from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from snapshots.contents import Content, Snapshot
 from snapshots.texts import short_hash
 from tests.server.pages.api_answers import data_of, page_data
 from tests.server.pages.catalogs import published, served
-from tests.server.pages.page_reader import shown
+from tests.server.pages.page_reader import rendered, shown
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, full_spec, hash_of
 
 BUSY = """
@@ -159,22 +156,13 @@ def test_unavailable_parts_affect_nothing_else(client: httpx.Client, needed: str
     """An incomplete history and unreadable dependencies are stated."""
     data = page_data(client, "spec", ref="develop", hash=needed, first=50)
     page = next(page for page in PAGES if page.query == "spec")
-    errors = [
-        {"message": f"not now: {name}", "path": [name]} for name in ("needs", "neededBy", "history")
-    ]
-    body = Renderer().page(
-        page,
-        Address(f"/r/develop/specs/{needed}", {}),
-        data | {"needs": None, "neededBy": None, "history": None},
-        params={"ref": "develop", "hash": needed},
-        variables={},
-        errors=errors,
-    )
-    dom = html.document_fromstring(body)
-    problems = [problem.text_content() for problem in dom.cssselect(".problem")]
-    parts = [problem.split(":")[1].split()[0] for problem in problems]
-    assert parts == ["history", "needs", "neededBy"]
-    assert data["revision"]["spec"]["version"] in dom.cssselect("dl.facts")[0].text_content()
+    parts = ("history", "needs", "neededBy")
+    errors = [(f"not now: {name}", [name]) for name in parts]
+    path, missing = f"/r/develop/specs/{needed}", dict.fromkeys(parts)
+    incomplete = rendered(page, path, data | missing, errors, ref="develop", hash=needed)
+    for problem, name in zip(incomplete.texts(".problem"), parts, strict=True):
+        assert f"not now: {name}" in problem
+    assert data["revision"]["spec"]["version"] in incomplete.text("dl.facts")
 
 
 def test_prefix_of_a_hash(tmp_path: Path) -> None:
