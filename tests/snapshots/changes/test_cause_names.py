@@ -3,13 +3,12 @@
 from itertools import product
 
 import pytest
-from msgspec.structs import replace
 
 from snapshots.changes.cause_names import CauseName
 from snapshots.models import CauseKind, Dependency
 from tests.snapshots.changes.cause_records import records
-from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
-from tests.snapshots.changes.graphs import OTHER_RECIPE, edge, node, side_of
+from tests.snapshots.changes.finding import causes_of
+from tests.snapshots.changes.graphs import edge, node, side_of
 
 
 def test_keys() -> None:
@@ -21,57 +20,6 @@ def test_keys() -> None:
 
 
 ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (
-            {"version": "3.3.1"},
-            {"version": "3.4.0", "package_hash": OTHER_RECIPE, "variants": ("+x",)},
-            (CauseKind.VERSION, "3.3.1", "3.4.0"),
-        ),
-        (
-            {"variants": ("+x",)},
-            {"variants": (), "package_hash": OTHER_RECIPE},
-            (CauseKind.RECIPE, None, None),
-        ),
-        ({}, {"namespace": "mine", "target": "zen4"}, (CauseKind.RECIPE, None, None)),
-        (
-            {"variants": ("+mpi", "build_type=Debug", "~cxx")},
-            {"variants": ("+cxx", "+mpi", "build_type=Release"), "dependencies": ()},
-            (CauseKind.VARIANTS, "build_type=Debug ~cxx", "+cxx build_type=Release"),
-        ),
-        ({}, {"variants": ("+x",)}, (CauseKind.VARIANTS, None, "+x")),
-        ({"variants": ("+x",)}, {}, (CauseKind.VARIANTS, "+x", None)),
-        (
-            {"compiler": "gcc@12.3.0"},
-            {"compiler": "gcc@13.2.0", "target": "zen4"},
-            (CauseKind.COMPILER, "gcc@12.3.0", "gcc@13.2.0"),
-        ),
-        (
-            {},
-            {"operating_system": "rhel8"},
-            (CauseKind.TARGET, "linux-ubuntu22.04-x86_64_v3", "linux-rhel8-x86_64_v3"),
-        ),
-        ({}, {}, (CauseKind.UNKNOWN, None, None)),
-    ],
-)
-def test_own_cause(
-    before: dict[str, object],
-    after: dict[str, object],
-    expected: tuple[CauseKind, str | None, str | None],
-) -> None:
-    """All differing own facts are one cause, named by the first of them."""
-    base = side_of([replace(node("a:1", "z"), **before)])
-    head = side_of([replace(node("a:2", "z"), **after)])
-    causes = causes_of(base, head)
-    (cause,) = records(causes)
-    kind, *texts = expected
-    assert named(causes) == [(kind, "a", *texts)]
-    assert (cause.num_specs, cause.num_involved) == (1, 1)
-    assert (cause.packages, cause.together) == (("a",), ())
-    assert names_on(causes, head, "a:2") == ["a"]
 
 
 def provided_by(label: str, *virtuals: str) -> Dependency:
@@ -153,26 +101,6 @@ def test_several_dependencies_of_one_name() -> None:
     assert sorted(
         (record.kind.value, record.before, record.after) for record in records(causes)
     ) == [("external", None, None), ("variants", "+x", "+y"), ("version", "1", "2")]
-
-
-def test_outside_the_cache() -> None:
-    """Described nodes outside the cache have usual causes; for others the cause is external."""
-    gcc = node("gcc:1", version="12"), node("gcc:2", version="13")
-    base = [node("a:1", "gcc:1")]
-    head = [node("a:2", "gcc:2")]
-    expected = {
-        (True, True): (CauseKind.VERSION, "gcc", "12", "13"),
-        (True, False): (CauseKind.EXTERNAL, "gcc", "12", None),
-        (False, True): (CauseKind.EXTERNAL, "gcc", None, "13"),
-        (False, False): (CauseKind.EXTERNAL, "gcc", None, None),
-    }
-    for (in_base, in_head), cause in expected.items():
-        sides = side_of(base, [gcc[0]] * in_base), side_of(head, [gcc[1]] * in_head)
-        causes = causes_of(*sides)
-        assert named(causes) == [cause]
-        assert names_on(causes, sides[1], "a:2") == ["a", "gcc"]
-        step = causes.path(row_of(sides[1], "a:2"))[-1]
-        assert (step.base_node, step.head_node) == (1, 1)
 
 
 @pytest.mark.parametrize(

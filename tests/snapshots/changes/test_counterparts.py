@@ -20,8 +20,6 @@ from snapshots.models import Spec
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import hash_of
 
-C_BY_GCC = ("build",), ("c",)
-
 
 def counterparts(base: Side, head: Side) -> Counterparts:
     """Find the counterparts of all specs of one side only; they do not depend on ties."""
@@ -96,24 +94,6 @@ def test_tiers(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
         assert paired([near, far], [before]) == {(near.hash, before.hash)}
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"name": "zlib"},
-        {"target": "zen3", "stacks": ("hep", "root")},
-        {"target": "zen3", "stacks": ("root",)},
-        {"operating_system": "rhel8", "stacks": ()},
-    ],
-)
-def test_no_counterparts(facts: dict[str, Any]) -> None:
-    """Specs of other packages, or with no common architecture or stack except root, do not pair."""
-    before = hdf5("before", stacks=("e4s", "root"))
-    after = hdf5("after", **facts)
-    assert paired([before], [after]) == set()
-    in_root = {"stacks": ("root",)}
-    assert paired([replace(before, **in_root)], [replace(after, target="zen3", **in_root)]) == set()
-
-
 def using(side: str, uses: str, *others: str) -> list[Spec]:
     """Return two builds of zlib of one side, and hdf5 and py that depend on one of them each."""
     version = {"base": "1", "head": "2"}[side]
@@ -184,20 +164,6 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
     assert {*texts} == {None, f"1 of 2 was {verb}; it is unknown which"}
     assert explanation.ties(comparison.specs).count(None) == len(comparison.specs) - 3
-
-
-def test_compilers_without_edges() -> None:
-    """A compiler's name counts as a direct dependency, its version as a transitive one."""
-    before = hdf5("before", compiler="gcc@12", version="9", dependencies=None)
-    other_name = replace(before, hash=hash_of("1"), compiler="clang@12")
-    other_version = replace(before, hash=hash_of("2"), compiler="gcc@13")
-    same = replace(before, hash=hash_of("3"), stacks=("hep",))
-    assert paired([before], [other_name, other_version]) == {(before.hash, other_version.hash)}
-    assert paired([before], [other_version, same]) == {(before.hash, same.hash)}
-    as_dependency = replace(
-        before, hash=hash_of("4"), compiler=None, dependencies=(edge("gcc", *C_BY_GCC),)
-    )
-    assert paired([before], [as_dependency, other_name]) == {(before.hash, as_dependency.hash)}
 
 
 @pytest.mark.parametrize("number", [2, 3])

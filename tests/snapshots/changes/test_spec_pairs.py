@@ -302,35 +302,6 @@ def test_all_differences() -> None:
     }
 
 
-def test_several_nodes_of_one_package() -> None:
-    """Each node is next to one of the other side; further ones have numbered names."""
-    sides = [
-        app(
-            Build(name="py", version=low),
-            Build(name="py", version=high),
-            Build(name="app", needs=(Need(0, ("build",)), Need(1, LINK))),
-        )
-        for low, high in (("3.11", "3.12"), ("3.12", "3.13"))
-    ]
-    pair = compare_specs(*sides).pair
-    assert len(pair.below.shared) == 1
-    assert [change.path for change in pair.nested_changes if change.path.startswith("below")] == [
-        "below/py/version"
-    ]
-    far = compare_specs(
-        sides[0],
-        app(
-            Build(name="py", version="3.8"),
-            Build(name="py", version="3.9"),
-            Build(name="app", needs=(Need(0, ("build",)), Need(1, LINK))),
-        ),
-    ).pair
-    assert [change.path for change in far.nested_changes if change.path.startswith("below")] == [
-        "below/py#2/version",
-        "below/py/version",
-    ]
-
-
 @pytest.mark.parametrize(
     ("path", "before", "after", "phrase"),
     [
