@@ -208,8 +208,8 @@ def test_no_holes(server: httpx.Client) -> None:
     """None, or none as far as dependencies are listed."""
     assert shown(server, "/r/develop~1/holes").text(".empty") == "No spec is missing."
     partly = shown(server, "/r/partly/holes")
-    assert partly.facts(".figures")["Whole"] == "7"
-    assert partly.text(".empty") == "Nothing is missing as far as it is known."
+    assert partly.facts(".figures")["Complete"] == "7"
+    assert partly.text(".empty") == "No spec is missing, as far as is known."
     assert "Of 1 spec the source does not list dependencies" in partly.text(".notice")
     assert "unknown" in shown(server, "/r/pages/holes").text(".notice")
 
@@ -242,7 +242,7 @@ def test_impact(server: httpx.Client) -> None:
       numSpecs numPackages sizeLabel } } } }"""
     impact = data_of(server, query)["revision"]["package"]["impact"]
     text = page.text("#impact + p")
-    assert numbers([text.partition("hash to ")[2].partition(" spec")[0]]) == [impact["numSpecs"]]
+    assert numbers([text.partition("hashes of ")[2].partition(" spec")[0]]) == [impact["numSpecs"]]
     assert f"of {impact['numPackages']} packages" in text
     assert impact["sizeLabel"] in text
     assert "is unknown" in shown(server, f"/r/pages/packages/{a_spec().name}").text("#impact + p")
