@@ -46,7 +46,7 @@ from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
 from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
 from snapshots.recipes.effects import RecipesChange
-from snapshots.refs import is_whole_digest, parse_side
+from snapshots.refs import is_full_digest, parse_side
 from snapshots.texts import short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
@@ -179,7 +179,7 @@ class Context:
             if latest is None:
                 raise RevisionNotFound("", "the catalog is empty")
             return latest
-        if not is_whole_digest(ref):
+        if not is_full_digest(ref):
             self.is_permanent = False
         return self.history.resolve(ref)
 
@@ -329,7 +329,7 @@ class Context:
             raise _too_many(f"the history of more than {most} hashes, packages and series")
         question = HistoryQuestion(self.changing_history(), asked_for)
         if self._has_filled:
-            self._answers.require_whole(question)
+            self._answers.require_complete(question)
         try:
             answer = self._loaded(self._answers, question)
             if answer.left_out is not None:

@@ -45,7 +45,7 @@ from server.logs import AccessLog
 from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
 from server.pages.addresses import Address, PageRoute, Query
 from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
-from server.pages.documents import Asker
+from server.pages.documents import DocumentRunner
 from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.renderer import STATIC as PAGES_STATIC
 from server.pages.renderer import Renderer
@@ -146,7 +146,7 @@ def create_app(
     docs = settings.documentation()
     pages = PageContext(
         catalog,
-        Asker(execution, lanes, allowances),
+        DocumentRunner(execution, lanes, allowances),
         Renderer(
             public_url=settings.public_address(),
             has_graphiql=settings.graphiql,

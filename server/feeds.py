@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from schema.errors import CODES, bounded
 from server.asgi.allowances import Allowances
 from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.exchanges import CODE, GONE, unless_gone
+from server.asgi.exchanges import CODE, GONE, unless_disconnected
 from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
@@ -168,10 +168,10 @@ class NoSuchFeed(Exception):
 class FeedResponse(Response):
     """A feed as XML, and the time when it was ``modified`` as an HTTP date.
 
-    It ``is_whole`` unless part of its content could not be read.
+    It ``is_complete`` unless part of its content could not be read.
     """
 
-    is_whole = True
+    is_complete = True
     key: CacheKey | None = None
     """The key under which the response is cached, if it is."""
 
@@ -220,7 +220,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
                 after=after,
             )
         )
-        response.is_whole = has_counts and len(stories) == len(newest)
+        response.is_complete = has_counts and len(stories) == len(newest)
         return response
 
     async def package(
@@ -235,7 +235,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         if not is_name(name):  # such texts are never looked up, and so never cached
             raise NoSuchFeed(f"{quoted(name)} cannot be a package")
         topic = HistoryTopic(About.PACKAGE, name, series=series)
-        timeline: PackageTimeline | None = await self._ask(history, topic)
+        timeline: PackageTimeline | None = await self._query(history, topic)
         if timeline is None:
             reason = f"no revision of {series} has a package {quoted(name)}"
             raise await self._missing(reason, name, self.library.package_names)
@@ -254,7 +254,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         Without counts, the feed shows the totals of revisions, which are available.
         """
         try:
-            growth: Growth = await self._ask(history, HistoryTopic(About.GROWTH, series=series))
+            growth: Growth = await self._query(history, HistoryTopic(About.GROWTH, series=series))
         except IncompleteHistory:
             return {}, True
         except CatalogError as error:
@@ -282,11 +282,11 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
                 _log.error("%s", visible(str(error)))
         return stories
 
-    async def _ask(self, history: History, topic: HistoryTopic) -> Any:
+    async def _query(self, history: History, topic: HistoryTopic) -> Any:
         """Return the result of a history query. Missing data is computed first, in limited time."""
         question = HistoryQuestion(history, topic)
-        is_whole = self.answers.is_whole(question)
-        lane = self.lanes.loading if is_whole else self.lanes.explaining
+        is_complete = self.answers.is_complete(question)
+        lane = self.lanes.loading if is_complete else self.lanes.explaining
         return (await lane.run(partial(self.answers.get, question))).value
 
     async def _require_series(self, history: History, series: str) -> None:
@@ -337,7 +337,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             return
         try:
             self.allowances.count_request(scope)
-            response = await unless_gone(receive, self._find(scope))
+            response = await unless_disconnected(receive, self._find(scope))
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
             return
@@ -380,7 +380,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             response = await self.maker.series(history, series, after)
         else:
             response = await self.maker.package(history, series, package, after)
-        if response.is_whole:
+        if response.is_complete:
             response.key = key
             self.responses.put(key, response)
         return response

@@ -139,7 +139,7 @@ class Publications:
                 subscriber.catch_up(order[place + 1 :])
                 return
 
-    def tell(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
+    def offer(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
         """Offer arrived revisions to all subscribers; ``order`` has all revisions, these last.
 
         Both are updated in one step, so a client that resumes neither misses a revision nor gets

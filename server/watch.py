@@ -133,7 +133,7 @@ class CatalogWatch:
 
     def _notify(self) -> None:
         arrived, self._arrived = self._arrived, []
-        self.publications.tell(arrived, self._arrivals.order)
+        self.publications.offer(arrived, self._arrivals.order)
 
 
 async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:

@@ -315,7 +315,7 @@ class Notifier:
         self._given_up: set[Receiver] = set()
         self.notifications: list[Notification] = []
 
-    def tell(self, publications: Sequence[Publication]) -> None:
+    def notify(self, publications: Sequence[Publication]) -> None:
         """Notify the receivers of the new revisions, the oldest first."""
         for revision in sorted(
             {publication.revision for publication in publications if publication.is_new}, key=age

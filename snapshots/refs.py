@@ -54,7 +54,7 @@ def parse_ref(text: str) -> Ref:
     return Ref(match["name"], until, int(match["back"] or 0))
 
 
-def is_whole_digest(text: str) -> bool:
+def is_full_digest(text: str) -> bool:
     """Return whether the text is a full digest, which permanently identifies the same content."""
     return len(text) == DIGEST_LENGTH and _DIGEST.fullmatch(text) is not None
 

@@ -143,7 +143,7 @@ GONE = 499
 """The status of a request whose client has disconnected, as in nginx."""
 
 
-async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
+async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
     """Return the result of the work; cancel it and return None if the client disconnects first.
 
     ``receive`` belongs to a request whose body has been read completely. For work that never waits,

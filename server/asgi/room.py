@@ -60,7 +60,7 @@ class Room:
         """
         return Place(self, scope)
 
-    def make_way(self, place: "Place", num_bytes: int) -> None:
+    def free_capacity(self, place: "Place", num_bytes: int) -> None:
         """End others so that a place can use ``num_bytes`` in total; raise as ``Place.hold``."""
         ended, left = [], self.num_bytes - place.num_bytes
         if left and left + num_bytes > self.max_bytes:
@@ -132,7 +132,7 @@ class Place:
         """Use ``num_bytes`` in total; raise BadRequest with status 503 if they do not fit."""
         if self._scope is not None and not self.num_bytes:
             self.client = client_address(self._scope)
-        self._room.make_way(self, num_bytes)
+        self._room.free_capacity(self, num_bytes)
         if not self.num_bytes:
             self.note_progress()
         self._room.count(self, num_bytes)

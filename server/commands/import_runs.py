@@ -99,7 +99,7 @@ class ImportRun:
                 else:
                     self._publish_locations(spans)
                     self._import_recipes(self._publications)
-                    notifier.tell(self._publications)
+                    notifier.notify(self._publications)
             except NothingToPublish:
                 self._say_remarks()
                 raise
@@ -173,7 +173,7 @@ class ImportRun:
             published = self._publish(batch, spans)
             self._publications += published
             self._import_recipes(published)
-            notifier.tell(published)
+            notifier.notify(published)
 
     def _publish(
         self, snapshots: Iterable[Snapshot | PackedSnapshot], spans: Spans

@@ -144,7 +144,7 @@ class Answers:
             parsed.weight = Weight.LIGHT  # the work itself takes long
         return None
 
-    def count_anew(self, answer: Answer) -> None:
+    def update_size(self, answer: Answer) -> None:
         """Update the size of a response in the cache after it was encoded in another coding."""
         if answer.key is not None:
             self.responses.put(answer.key, answer.response)

@@ -25,7 +25,7 @@ from server.asgi.exchanges import (
     SecurityHeaders,
     note_answer,
     note_exchange,
-    unless_gone,
+    unless_disconnected,
 )
 from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import (
@@ -144,7 +144,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 return
             answer: Answer | None = scope.pop(_ANSWER, None)
             if answer is None:
-                answer = await unless_gone(receive, self.answers.answer(request, charge))
+                answer = await unless_disconnected(receive, self.answers.answer(request, charge))
             if answer is None:
                 await send_head(send, GONE, [])  # for the log only
                 return
@@ -153,7 +153,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 if await send_response(
                     answer.response, scope, headers, send, compressing=self.lanes.compressing
                 ):
-                    self.answers.count_anew(answer)
+                    self.answers.update_size(answer)
         except BadRequest as error:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)
@@ -268,7 +268,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         encoded = response.known(coding)
         if encoded is None and len(response.body) <= LARGE_BODY_TO_COMPRESS:
             encoded = response.encoded(coding)
-            self.answers.count_anew(answer)
+            self.answers.update_size(answer)
         try:
             if encoded is None:
                 raise BadRequest("it is compressed in a thread")

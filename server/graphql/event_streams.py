@@ -25,7 +25,7 @@ from server.asgi.exchanges import (
     OPERATION,
     note_answer,
     note_error,
-    unless_gone,
+    unless_disconnected,
 )
 from server.asgi.responses import EVENT_STREAM, Headers, send_head, send_in_pieces
 from server.asgi.room import Outgoing
@@ -191,7 +191,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
     async def _send_answer(self, request: RequestBytes, asgi: AsgiRequest) -> None:
         """Send the answer to a query: the event with its result, and the last event."""
         making = self.answers.answer(request, asgi.charge)
-        answer = await unless_gone(asgi.receive, making)
+        answer = await unless_disconnected(asgi.receive, making)
         if answer is not None:
             note_answer(asgi.scope, answer)
             with self.outgoing.begin(answer.response, asgi.scope):
@@ -215,7 +215,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
                 return
             asgi.scope[IS_OPEN_ENDED] = True
             asgi.scope[OPERATION] = parsed.request.operation_name or ""
-            await unless_gone(asgi.receive, self._send_events(parsed, subscriber, asgi))
+            await unless_disconnected(asgi.receive, self._send_events(parsed, subscriber, asgi))
 
     def _resume(self, scope: Scope, subscriber: Subscriber) -> bytes | None:
         """Resume after Last-Event-ID; return the body of an error if that is not a valid id."""

@@ -157,7 +157,7 @@ class Execution:
 
     def _is_incomplete(self, question: HistoryQuestion) -> bool:
         try:
-            return not self.answers.is_whole(question)
+            return not self.answers.is_complete(question)
         except CatalogError:
             return False  # the query itself fails immediately
 

@@ -39,7 +39,7 @@ _SHA256 = "sha256:"
 https://github.com/graphql/graphql-over-http/blob/main/spec/Appendix%20A%20--%20Persisted%20Documents.md"""
 
 
-def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
+def persisted_hash(extensions: Mapping[str, Any] | None) -> str | None:
     """Return the hash by which an Apollo client names a document, if any.
 
     Raises BadRequest if the extension is invalid.
@@ -73,7 +73,7 @@ class PersistedDocuments:
         self, query: str | None, extensions: Mapping[str, Any] | None, _document_id: str | None
     ) -> str | None:
         """Return the document of a request; raise BadRequest if its hash is unknown or wrong."""
-        digest = hash_asked(extensions)
+        digest = persisted_hash(extensions)
         if digest is None:
             return query
         if query is None:
@@ -114,7 +114,9 @@ class Manifest:
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
     ) -> str | None:
         """Return the document of a request; raise BadRequest if it is not allowed."""
-        name = hash_asked(extensions) if document_id is None else document_id.removeprefix(_SHA256)
+        name = (
+            persisted_hash(extensions) if document_id is None else document_id.removeprefix(_SHA256)
+        )
         if name is not None:
             document = self.documents.get(name)
             if document is None:

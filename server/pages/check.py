@@ -13,7 +13,7 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.errors import bounded
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, unless_gone
+from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import Response
 from server.asgi.room import Incoming
 from server.pages.addresses import Address, given, query_string, raw_path
@@ -128,13 +128,15 @@ class CheckEndpoint:
             content = await incoming.read(place, receive, BODIES * incoming.max_body)
             if content is None:
                 return None
-            return await unless_gone(receive, self._answer(scope, self._checked(scope, content)))
+            return await unless_disconnected(
+                receive, self._answer(scope, self._checked(scope, content))
+            )
 
     async def _shared(self, scope: Scope, receive: Receive) -> Response | None:
         """Answer a URL that contains names and hashes of specs."""
         self._context.allowances.count_request(scope)
         making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
-        return await unless_gone(receive, self._answer(scope, making))
+        return await unless_disconnected(receive, self._answer(scope, making))
 
     async def _answer(self, scope: Scope, making: Awaitable[Response]) -> Response:
         """Return the response; for invalid input, the form with its values and a message."""
@@ -143,7 +145,7 @@ class CheckEndpoint:
         except Unreadable as error:
             scope[CODE], form = error.code, error.form
             variables = {"ref": None}
-            answered = await self._context.asker.ask(self.form.document, variables, scope)
+            answered = await self._context.runner.run(self.form.document, variables, scope)
             data = {
                 "tags": None,
                 **answered.data,  # empty if the document was refused
@@ -187,15 +189,15 @@ class CheckEndpoint:
         shown: Mapping[str, Any],
     ) -> Response:
         """Return the page or table for some specs; ``shown`` is additional data for the page."""
-        asker = self._context.asker
+        runner = self._context.runner
         # A separate request, because the limit on cost applies to each one.
-        covering = await asker.ask(document("check_covering"), {"specs": specs}, scope)
+        covering = await runner.run(document("check_covering"), {"specs": specs}, scope)
         variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
         if form.is_table:
             return _missing_as_csv(await self._all_missing(scope, form, variables))
         for size in LISTED:
             variables["first"] = size
-            if await asker.is_affordable(RESULT.document.text, variables):
+            if await runner.is_affordable(RESULT.document.text, variables):
                 break
         answered = await self._answered(RESULT, variables, scope, form, "revision")
         missing = answered.data["revision"]["lookup"]["missing"]
@@ -215,7 +217,7 @@ class CheckEndpoint:
         self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
     ) -> Answered:
         """Return the answer for a page; raise Unreadable if it lacks the subject."""
-        answered = await self._context.asker.ask(page.document, variables, scope)
+        answered = await self._context.runner.run(page.document, variables, scope)
         if not answered.data.get(subject):
             raise Unreadable(_first_error(answered), form)
         return answered

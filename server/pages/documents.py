@@ -154,14 +154,14 @@ class PageQuestion(msgspec.Struct, frozen=True):
     weight: Weight
 
 
-class Asker(msgspec.Struct, frozen=True):
+class DocumentRunner(msgspec.Struct, frozen=True):
     """Executes the documents of pages, within the same limits as requests to the API."""
 
     execution: Execution
     lanes: Lanes
     allowances: Allowances
 
-    async def ask(
+    async def run(
         self, document: PageDocument, variables: Mapping[str, Any], scope: Any
     ) -> Answered:
         """Return the answer to a document; raise the same errors as ``weighed``."""

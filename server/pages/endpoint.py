@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, GONE, unless_gone
+from server.asgi.exchanges import CODE, GONE, unless_disconnected
 from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
@@ -33,10 +33,10 @@ from server.pages.addresses import (
     raw_path,
     without_slash,
 )
-from server.pages.documents import HAS_COSTS, Answered, Asker
+from server.pages.documents import HAS_COSTS, Answered, DocumentRunner
 from server.pages.error_pages import ErrorPages, nearest_to
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
-from server.pages.renderer import NO_STORE, PageResponse, Renderer, led_to
+from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
 from server.pages.routes import Page
 from snapshots.catalog.catalog import Catalog
 
@@ -54,7 +54,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
     """
 
     catalog: Catalog
-    asker: Asker
+    runner: DocumentRunner
     renderer: Renderer
     responses: ResponseCache
     lanes: Lanes
@@ -154,12 +154,12 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         context.allowances.count_request(scope)
         parameters = given(scope)
         if (link := without_slash(scope)) is not None:
-            return led_to(link, status=308)
+            return redirect_to(link, status=308)
         if self.page.leads_to and (path := path_filled(self.page.leads_to, parameters)):
-            return led_to(bare_address(scope).root + path.removeprefix("/"))
+            return redirect_to(bare_address(scope).root + path.removeprefix("/"))
         query = self.page.document.known(parameters)
         if PARAMETER in parameters:
-            return await unless_gone(receive, self._export(scope, parameters, query))
+            return await unless_disconnected(receive, self._export(scope, parameters, query))
         if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
             query[HAS_COSTS] = ["true"]
         keys = self._keys(scope, query)
@@ -167,7 +167,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             if (kept := context.responses.get(key)) is not None:
                 context.responses.num_hits += 1
                 return kept
-        return await unless_gone(receive, self._made(scope, query, keys))
+        return await unless_disconnected(receive, self._made(scope, query, keys))
 
     def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
         """Return the cache keys of a page: if permanent, and in the catalog's current state."""
@@ -192,7 +192,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             raise BadRequest("this page has no table to export")
         table, variables = table_of(page.query, page.table), page.document.variables(query)
         lane, outgoing = context.lanes.light, context.outgoing
-        export = Export(table, suffix, variables, scope, context.asker, lane, outgoing)
+        export = Export(table, suffix, variables, scope, context.runner, lane, outgoing)
         failure = await export.begin()
         return export if failure is None else await self._missing(scope, query, failure)
 
@@ -202,7 +202,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         """Return the error page for an answer that lacks the page's subject."""
         page, context, params = self.page, self.context, scope["path_params"]
         address = self._address(scope, query)
-        nearest = await nearest_to(page, address, params, answered, context.asker, scope)
+        nearest = await nearest_to(page, address, params, answered, context.runner, scope)
         return context.error_pages.missing(address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, query: Mapping[str, list[str]]) -> Address:
@@ -218,10 +218,10 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if keys[1] in context.makings:
             return await context.makings.joined(keys[1])
         variables = page.document.variables(query)
-        question = await context.asker.weighed(page.document.text, variables, scope)
+        question = await context.runner.weighed(page.document.text, variables, scope)
 
         async def make() -> PageResponse:
-            answered = await context.asker.answered(question)
+            answered = await context.runner.answered(question)
             if not page.has_subject(answered.data):
                 return await self._missing(scope, query, answered)
             body = await context.lanes.light.run(

@@ -10,7 +10,7 @@ from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Headers
 from server.pages.addresses import Address, path_filled, query_string
-from server.pages.documents import Answered, Asker, document
+from server.pages.documents import Answered, DocumentRunner, document
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
 from snapshots.texts import nearest_names, quoted
@@ -68,7 +68,7 @@ async def nearest_to(
     address: Address,
     params: Mapping[str, str],
     answered: Answered,
-    asker: Asker,
+    runner: DocumentRunner,
     scope: Any,
 ) -> Nearest:
     """Return the nearest matches for the subject of a page that its answer lacks."""
@@ -91,7 +91,7 @@ async def nearest_to(
         return Nearest()
     parameter, name = [*params.items()][-1]
     sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SIMILAR_NAMES[kind]
-    data, names = await _names_like(name, sought, params, asker, scope)
+    data, names = await _names_like(name, sought, params, runner, scope)
     links = [(near, link_with(page, address, params, parameter, near)) for near in names]
     elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
     return Nearest(kind, name, links, params.get("ref", ""), elsewhere)
@@ -125,7 +125,7 @@ def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
 
 
 async def _names_like(
-    name: str, query: str, params: Mapping[str, str], asker: Asker, scope: Any
+    name: str, query: str, params: Mapping[str, str], runner: DocumentRunner, scope: Any
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Return the answer to a document, and the names in it that are similar to a name."""
     if not query:
@@ -133,7 +133,7 @@ async def _names_like(
     names_query = document(query)
     parameters = names_query.known({key: [value] for key, value in params.items()})
     try:
-        answered = await asker.ask(names_query, names_query.variables(parameters), scope)
+        answered = await runner.run(names_query, names_query.variables(parameters), scope)
     except BadRequest:  # overload or a client's limit: the page is shown without suggestions
         return {}, []
     spelt = [

@@ -23,11 +23,11 @@ from graphql import (
 from starlette.types import Receive, Scope, Send
 
 from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.exchanges import CODE, unless_gone
+from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
-from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, document
+from server.pages.documents import IS_PAGE, Answered, DocumentRunner, PageDocument, document
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
@@ -242,7 +242,7 @@ class Export(msgspec.Struct, eq=False):
     suffix: str
     variables: Mapping[str, Any]
     scope: Scope
-    asker: Asker
+    runner: DocumentRunner
     lane: Lane
     outgoing: Outgoing
     size: int = msgspec.field(default_factory=lambda: _MAX_ROWS)
@@ -254,7 +254,7 @@ class Export(msgspec.Struct, eq=False):
 
         Raises BadRequest if the server is overloaded.
         """
-        while self.size > _MIN_ROWS and not await self.asker.is_affordable(
+        while self.size > _MIN_ROWS and not await self.runner.is_affordable(
             self.table.document.text, self._variables_after(None)
         ):
             self.size //= 2
@@ -283,7 +283,7 @@ class Export(msgspec.Struct, eq=False):
             return
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         try:
-            await unless_gone(receive, self.send_rows(send))
+            await unless_disconnected(receive, self.send_rows(send))
         except Broken as error:
             scope[CODE] = "EXPORT_BROKEN_OFF"
             _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
@@ -313,7 +313,7 @@ class Export(msgspec.Struct, eq=False):
 
     async def _answered(self, after: str | None) -> Answered:
         text, variables = self.table.document.text, self._variables_after(after)
-        return await self.asker.answered(await self.asker.weighed(text, variables, self.scope))
+        return await self.runner.answered(await self.runner.weighed(text, variables, self.scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
         return {**self.variables, IS_PAGE: False, "first": self.size, "after": after}

@@ -70,7 +70,7 @@ FEW = 2
 """Minimum number of specs whose common variants are shown separately."""
 
 
-def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def distinguishing(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the variants that all specs share, and the other variants and stacks of each spec.
 
     Specs of several packages share no variants. The stack that is the union of all is omitted.
@@ -504,7 +504,7 @@ FILTERS = (
     own_differences,
     reading_of,
     series_line,
-    telling_apart,
+    distinguishing,
     twins_causes,
     undirected_title,
     version_matrix,

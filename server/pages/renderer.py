@@ -63,7 +63,7 @@ class PageResponse(Response):
         """The key in the cache, if it is cached."""
 
 
-def led_to(link: str, *, status: int = 303) -> PageResponse:
+def redirect_to(link: str, *, status: int = 303) -> PageResponse:
     """Return a redirect: with status 303 from a form, with 308 permanently."""
     return PageResponse(status, b"", REVALIDATE, more=[(b"location", link.encode())])
 

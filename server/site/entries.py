@@ -55,7 +55,7 @@ _COMMITS = f"""query ($base: String!, $head: String!, $first: Int!, $after: Stri
   }}
 }}"""
 
-Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+Query = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Returns the single root field of the answer to a document with variables; None if missing."""
 
 
@@ -71,7 +71,7 @@ class SiteEntry(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
+async def entries(query: Query, chosen: Chosen, limit: int) -> list[SiteEntry]:
     """Return the entries of a site, at most ``limit`` of each kind except commits.
 
     These are the packages of the catalog; the packages, stacks and specs of the newest revision of
@@ -82,24 +82,24 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
     refs = [{"ref": digest} for digest in newest]
     pairs = [{"base": pair[Role.BASE], "head": pair[Role.HEAD]} for pair in chosen.comparisons]
     listed = [*_series(chosen)]
-    listed += [_package(node) async for node in _nodes(ask, _PACKAGES, [{}], limit)]
+    listed += [_package(node) async for node in _nodes(query, _PACKAGES, [{}], limit)]
     listed += [
         SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
-        async for node in _nodes(ask, _PACKAGES_OF_REVISION, refs, limit)
+        async for node in _nodes(query, _PACKAGES_OF_REVISION, refs, limit)
     ]
     for digest, tag in newest.items():
-        stacks = (await ask(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
+        stacks = (await query(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
         listed += [_stack(stack, digest, tag) for stack in stacks[:limit]]
     listed += [
         _hash(node["hash"], node, path_of("r", node["ref"], "specs", node["hash"]))
-        async for node in _nodes(ask, _SPECS, refs, limit)
+        async for node in _nodes(query, _SPECS, refs, limit)
     ]
     listed += [
-        _hash(node["hash"], node["before"]) async for node in _nodes(ask, _REMOVED, pairs, limit)
+        _hash(node["hash"], node["before"]) async for node in _nodes(query, _REMOVED, pairs, limit)
     ]
     listed += [
         SiteEntry([path_of("commits", node["commit"]["oid"])])
-        async for node in _nodes(ask, _COMMITS, pairs, maxsize)
+        async for node in _nodes(query, _COMMITS, pairs, maxsize)
     ]
     return [entry for entry in listed if _can_be_files(entry.addresses)]
 
@@ -125,7 +125,7 @@ def _can_be_files(addresses: Iterable[str]) -> bool:
 
 
 async def _nodes(
-    ask: Ask, text: str, each: Iterable[Mapping[str, Any]], limit: int
+    query: Query, text: str, each: Iterable[Mapping[str, Any]], limit: int
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield the nodes of the list in a document, for each set of variables in turn.
 
@@ -135,7 +135,7 @@ async def _nodes(
         after = None
         while limit > 0:
             page = {"first": min(limit, _PAGE_SIZE), "after": after}
-            answer = await ask(text, {**variables, **page})
+            answer = await query(text, {**variables, **page})
             for name in ("packages", "specs", "commits"):
                 answer = (answer or {}).get(name, answer)
             if answer is None:

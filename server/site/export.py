@@ -186,7 +186,7 @@ class _Pages:
             response = await self._server.get(f"/{name}")
             file, headers = urlsplit(name).path, _headers(response)
             self._folder.put(file, response.content, headers, SiteFile(address=f"/{file}"))
-        found = await entries(self._ask, self._site.chosen, self._site.limit)
+        found = await entries(self._query, self._site.chosen, self._site.limit)
         of_entries = (address for entry in found for address in entry.addresses)
         addresses = list(dict.fromkeys([*self._addresses(), *of_entries]))
         for address in addresses:
@@ -221,7 +221,7 @@ class _Pages:
             *(pair + tab for pair in pairs for tab in TABS),
         ]
 
-    async def _ask(self, text: str, variables: Mapping[str, Any]) -> Any:
+    async def _query(self, text: str, variables: Mapping[str, Any]) -> Any:
         """Return the single root field of the answer to a document; None if it is unavailable."""
         response = await _answered(self._server, text, variables)
         (value,) = (response.json().get("data") or {"": None}).values()

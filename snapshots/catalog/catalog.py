@@ -24,7 +24,7 @@ from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
-from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, store_all
+from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, store_all
 from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
@@ -299,7 +299,7 @@ class Catalog:
         computed when they are first requested.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
-        unmade = Unmade()
+        unmade = PairFailures()
         try:
             missing = [pair for pair in new if pair not in self.counts]
             feed_pairs = neighbours_in_feeds(history) if missing else {}

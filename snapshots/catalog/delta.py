@@ -163,7 +163,7 @@ class TableLog:
             return None
         return Mark(version, checksum(data), data.size)
 
-    def stands(self, mark: Mark) -> bool:
+    def contains(self, mark: Mark) -> bool:
         """Return whether the log still contains the commit of a state, byte by byte."""
         try:
             data = self._storage.read(self._path(mark.version), mark.size)
@@ -315,7 +315,7 @@ _OPEN_ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
 
-def ask_anew(
+def query_table(
     uri: str, question: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
 ) -> Answer:
     """Open a table, with the ``options`` of its store, and return the result of a query.
@@ -413,14 +413,14 @@ class CatalogTable:
     def is_replaced(self) -> bool:
         """Return, by one request, whether the commit of the last known state no longer exists."""
         opened = self._open
-        return opened is not None and not self._log.stands(opened.mark)
+        return opened is not None and not self._log.contains(opened.mark)
 
     def _opened(self) -> DeltaTable:
         """Return the table in a recent state."""
         if (
             self._open is None
             or self._needs_reopening(self._open)
-            or not self._log.stands(self._open.mark)
+            or not self._log.contains(self._open.mark)
         ):
             return self.current()
         return self._open.table
@@ -435,7 +435,7 @@ class CatalogTable:
                     self._open = opened
                     return opened
         with self._damage_reported():
-            table = ask_anew(self._uri, lambda opened_table: opened_table, self._storage.options)
+            table = query_table(self._uri, lambda opened_table: opened_table, self._storage.options)
         self._refuse_empty_commits()
         self._storage.connect(self.name, table)
         self._open = _Open(table, table.version(), self._mark_of(table))
@@ -451,7 +451,7 @@ class CatalogTable:
             self._refuse_empty_commits()
             opened.mark = self._mark_of(opened.table)
         # Checked last, so that the new commits are known to belong to the same table.
-        return self._log.stands(before) and not self._needs_reopening(opened)
+        return self._log.contains(before) and not self._needs_reopening(opened)
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
@@ -614,7 +614,7 @@ class CatalogTable:
             )
 
         try:
-            return list(map(unquote, ask_anew(self._uri, ask, self._storage.options)))
+            return list(map(unquote, query_table(self._uri, ask, self._storage.options)))
         except TableNotFoundError:
             return []
 

@@ -241,14 +241,14 @@ class HistoryAnswers:
             return self._make(question.history, question.topic)
         return cache.get(question.topic)
 
-    def is_whole(self, question: HistoryQuestion) -> bool:
+    def is_complete(self, question: HistoryQuestion) -> bool:
         """Return whether all changes that the answer needs are stored; otherwise it is slow.
 
         Raises CatalogError if the tables of the history are damaged.
         """
         return not self._missing(question.history, question.topic)
 
-    def require_whole(self, question: HistoryQuestion) -> None:
+    def require_complete(self, question: HistoryQuestion) -> None:
         """Raise IncompleteHistory if changes that the answer needs are missing."""
         if missing := self._missing(question.history, question.topic):
             num_pairs = len(question.history.pairs_of(question.topic.needs))
@@ -276,7 +276,7 @@ class HistoryAnswers:
         except IncompleteHistory:
             unreadable = self._complete(history, question)
             readable = history.without(unreadable) if unreadable else history
-            self.require_whole(HistoryQuestion(readable, question))
+            self.require_complete(HistoryQuestion(readable, question))
             value = answer(readable, question)
             if unreadable:
                 # Larger than the cache, so not cached: the contents may be repaired at any time.

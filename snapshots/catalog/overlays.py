@@ -181,7 +181,7 @@ def overlay(digest: str, base: pa.Table, rows: pa.Table) -> pa.Table | None:
     )
 
 
-def laid_over(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table:
+def overlaid(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return columns of an overlay's content, rows in any order.
 
     ``base`` has these columns and ``place``; ``own`` has them, ``hash`` and ``base_place``.
@@ -192,7 +192,7 @@ def laid_over(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table
     )
 
 
-def whole_rows(rows: pa.Table) -> pa.Table:
+def rows_without_base(rows: pa.Table) -> pa.Table:
     """Return the rows without a base, each once: two imports may have written the same content."""
     rows = rows.filter(pc.is_null(rows["base"]))
     _, first = np.unique(np.asarray(rows["place"].fill_null(-1)), return_index=True)

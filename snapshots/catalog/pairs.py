@@ -46,7 +46,7 @@ NeighboursOfPairs = Mapping[Pair, Neighbours]
 """The pairs whose stories are stored as well, with the revisions that the stories describe."""
 
 
-class Unmade(msgspec.Struct):
+class PairFailures(msgspec.Struct):
     """The failures of a computation: ``failures`` maps pairs to reasons.
 
     ``unreadable`` maps the digests of unreadable contents to reasons.
@@ -55,7 +55,7 @@ class Unmade(msgspec.Struct):
     failures: dict[Pair, str] = {}
     unreadable: dict[str, str] = {}
 
-    def add(self, other: "Unmade") -> None:
+    def add(self, other: "PairFailures") -> None:
         """Add the failures of another computation."""
         self.failures |= other.failures
         self.unreadable |= other.unreadable
@@ -72,7 +72,7 @@ class PairMaker:
     def __init__(
         self,
         load: Callable[[str], Side],
-        unmade: Unmade | None = None,
+        unmade: PairFailures | None = None,
         neighbours: NeighboursOfPairs | None = None,
         narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
     ) -> None:
@@ -80,7 +80,7 @@ class PairMaker:
         self._narrow = narrow
         self._neighbours = neighbours or {}
         self._sides: dict[str, Side] = {}
-        self.unmade = Unmade() if unmade is None else unmade
+        self.unmade = PairFailures() if unmade is None else unmade
 
     def make(self, chain: Iterable[Pair]) -> Iterator[StoredChanges]:
         """Yield the stored form of each pair's changes, except pairs with an unreadable content."""
@@ -152,7 +152,7 @@ The first content of an item is loaded by two workers, so items should not be sm
 """
 
 MakePairs = Callable[
-    [ContentReader, str, Sequence[Pair], Unmade, NeighboursOfPairs],
+    [ContentReader, str, Sequence[Pair], PairFailures, NeighboursOfPairs],
     AbstractContextManager[Iterator[StoredChanges]],
 ]
 """``changes_of_pairs``, or a partial of it with ``jobs`` or ``cluster``."""
@@ -163,7 +163,7 @@ def changes_of_pairs(
     reader: ContentReader,
     location: str,
     pairs: Sequence[Pair],
-    unmade: Unmade,
+    unmade: PairFailures,
     neighbours: NeighboursOfPairs,
     *,
     jobs: int | None = None,
@@ -187,10 +187,10 @@ def changes_of_pairs(
         yield _gathered(made, unmade)
 
 
-_Made = tuple[list[StoredChanges], Unmade]
+_Made = tuple[list[StoredChanges], PairFailures]
 
 
-def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[StoredChanges]:
+def _gathered(pieces: Iterator[_Made], unmade: PairFailures) -> Iterator[StoredChanges]:
     for made, left in pieces:
         unmade.add(left)
         yield from made

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from snapshots import refs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pairs import Unmade, changes_of_pairs, store_all
+from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.stored_changes import (
     PackageCounts,
@@ -413,7 +413,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished pairs, and the number of all pairs."""
 
 
-class Filled(Unmade):
+class Filled(PairFailures):
     """The number of pairs that were computed and stored, and the failures of the others."""
 
     num_made: int = 0

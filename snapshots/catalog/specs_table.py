@@ -24,10 +24,10 @@ from snapshots.catalog.overlays import (
     Base,
     Bases,
     folder_of,
-    laid_over,
+    overlaid,
     own_files,
     owner_of,
-    whole_rows,
+    rows_without_base,
 )
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.recent_rows import RecentRows
@@ -97,7 +97,7 @@ def stored_content(
         if not is_laid:
             return pa.concat_tables(tables)
         own, base = tables
-        return laid_over(base, own, columns)
+        return overlaid(base, own, columns)
 
     return read
 
@@ -186,11 +186,11 @@ class SpecsTable:
         own = self._read_partition(digest, digest, needed)
         bases = pc.unique(own["base"]).to_pylist()
         if None in bases or not bases:
-            return whole_rows(own).select(columns)
-        base = whole_rows(self._read_partition(digest, bases[0], needed))
+            return rows_without_base(own).select(columns)
+        base = rows_without_base(self._read_partition(digest, bases[0], needed))
         if not len(base):
             raise self._damaged(digest, None, bases[0])
-        return laid_over(base, own.filter(pc.equal(own["base"], bases[0])), columns)
+        return overlaid(base, own.filter(pc.equal(own["base"], bases[0])), columns)
 
     def _read_partition(self, digest: str, owner: str, columns: Sequence[str]) -> pa.Table:
         try:

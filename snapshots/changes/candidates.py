@@ -228,7 +228,7 @@ class Ties:
             self._enter(self.of_head, np.array(head), number)
             self.every.append(Tie(len(base), len(head), num_pairs))
 
-    def add_alike(
+    def add_ties(
         self, base: Places, base_marks: Fingerprints, head: Places, head_marks: Fingerprints
     ) -> None:
         """Add the ties between candidates of both sides that have the same mark."""

@@ -168,7 +168,7 @@ class Ranking:
         # No pair precedes one of equal candidates, and each class equals at most one class.
         first, second = twins(*marks)
         if ties:
-            ties.add_alike(base.places, marks[0], head.places, marks[1])
+            ties.add_ties(base.places, marks[0], head.places, marks[1])
         pairs.append((base.places[first], head.places[second]))
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)

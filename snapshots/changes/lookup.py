@@ -126,7 +126,7 @@ class _Pairs(msgspec.Struct, frozen=True):
         """Return the code of each pair's requested spec in one of its columns."""
         return column.codes[self.places][self.owners]
 
-    def alike(self, name: str) -> Scores:
+    def equal(self, name: str) -> Scores:
         """Return 1 for pairs with the same value of a fact, else 0."""
         ours, theirs = self.requested.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
@@ -156,7 +156,7 @@ def _pairs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Iterator[tu
 
 
 def _architecture(pairs: _Pairs) -> Scores:
-    return 4 * pairs.alike("platform") + 2 * pairs.alike("operating_system") + pairs.alike("target")
+    return 4 * pairs.equal("platform") + 2 * pairs.equal("operating_system") + pairs.equal("target")
 
 
 def _version(pairs: _Pairs) -> Scores:
@@ -202,11 +202,11 @@ def _compiler(pairs: _Pairs) -> Scores:
     ]
     name_codes = np.array(codes, np.int64)[pairs.codes_of(ours)]
     same_name: Mask = name_codes == np.array(names, np.int64)[theirs.codes[pairs.rows]]
-    return pairs.alike("compiler") + same_name
+    return pairs.equal("compiler") + same_name
 
 
 def _recipe(pairs: _Pairs) -> Scores:
-    return 2 * pairs.alike("package_hash") + pairs.alike("namespace")
+    return 2 * pairs.equal("package_hash") + pairs.equal("namespace")
 
 
 _NO_ITEMS = np.empty(0, np.int32)

@@ -66,10 +66,10 @@ def _unknown(num_unknown: int, num_rebuilt: int) -> str:
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
     """Return the pieces that name a cause in a list or after "by", and its commit."""
-    return [*_pieces(_phrases(cause).noun, cause), *_behind(cause)]
+    return [*_pieces(_phrases(cause).noun, cause), *_first_commit(cause)]
 
 
-def _behind(cause: CauseEntry) -> list[str]:
+def _first_commit(cause: CauseEntry) -> list[str]:
     """Return the pieces that name the first commit of a cause, in parentheses."""
     if not cause.commits:
         return []
@@ -180,7 +180,7 @@ def _clause(cause: CauseEntry) -> list[str]:
     template = _phrases(cause).clause
     if not template:
         return [*noun_phrase(cause), " changed"]
-    return [*_pieces(template, cause), *_behind(cause)]
+    return [*_pieces(template, cause), *_first_commit(cause)]
 
 
 def _causes(causes: Iterable[CauseEntry]) -> list[str]:

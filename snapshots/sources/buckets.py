@@ -142,7 +142,7 @@ def location_of(root: str, key: str) -> str:
     return f"{root}/{path}"
 
 
-def is_asked(location: str, settings: ReadSettings) -> bool:
+def is_s3(location: str, settings: ReadSettings) -> bool:
     """Return whether a location is served by S3 itself, not by a public prefix of a bucket."""
     place = in_bucket(location, settings)
     return place is not None and place.root not in _roots(settings)

@@ -438,7 +438,7 @@ class Transport:
         is_unchanged = response.status_code == 304 and "If-None-Match" in response.request.headers
         if response.status_code == 200 or is_unchanged:
             return
-        if buckets.is_asked(url, self.settings):
+        if buckets.is_s3(url, self.settings):
             raise buckets.refusal(response, url, status_of(response))
         raise _refusal(response, url)
 

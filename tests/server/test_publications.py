@@ -83,11 +83,11 @@ async def test_subscribers_get_selected_revisions(publications: Publications) ->
     with publications.subscriber() as everything, publications.subscriber() as releases:
         everything.follow(all_revisions)
         releases.follow(lambda revision: revision.tag == "v0.22.0")
-        publications.tell([LATER, RELEASE], [OLD, LATER, RELEASE])
+        publications.offer([LATER, RELEASE], [OLD, LATER, RELEASE])
         assert await received_by(everything) == [LATER, RELEASE]
         assert await received_by(releases) == [RELEASE]
         assert publications.num_subscribers == 2
-    publications.tell([EARLIER], [OLD, LATER, RELEASE, EARLIER])
+    publications.offer([EARLIER], [OLD, LATER, RELEASE, EARLIER])
     assert await received_by(everything) == []
     assert publications.num_subscribers == 0
 
@@ -96,7 +96,7 @@ async def test_subscribers_get_selected_revisions(publications: Publications) ->
 async def test_subscriber_without_a_selection_gets_nothing(publications: Publications) -> None:
     """It gets no earlier publications."""
     with publications.subscriber() as subscriber:
-        publications.tell([LATER], [OLD, LATER])
+        publications.offer([LATER], [OLD, LATER])
         subscriber.follow(all_revisions)
         assert await received_by(subscriber) == []
 
@@ -113,7 +113,7 @@ async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
             await asyncio.gather(waiting, return_exceptions=True)
             waiting = asyncio.ensure_future(anext(subscriber))
             await asyncio.sleep(0)
-            publications.tell([revision], [revision])
+            publications.offer([revision], [revision])
             assert await waiting == revision
 
 
@@ -126,7 +126,7 @@ async def test_resumed_subscription_gets_missed_revisions(
     publications: Publications, since: RevisionInfo, expected: list[RevisionInfo]
 ) -> None:
     """It gets all revisions after a given one, in order; none after an unknown one."""
-    publications.tell([], [OLD, LATER, RELEASE])
+    publications.offer([], [OLD, LATER, RELEASE])
     with publications.subscriber() as subscriber:
         publications.resume(subscriber.follow(all_revisions), since.key)
         assert await received_by(subscriber) == expected
@@ -137,14 +137,14 @@ async def test_slow_subscriber_is_ended(publications: Publications) -> None:
     """If too many revisions wait; those missed before a resumption do not count."""
     missed = [a_revision("develop", 0, "a", number) for number in range(10)]
     many = [a_revision("develop", number, "a", number) for number in range(MAX_WAITING)]
-    publications.tell([], [OLD, *missed])
+    publications.offer([], [OLD, *missed])
     with publications.subscriber() as slow, publications.subscriber() as resumed:
         slow.follow(all_revisions)
         publications.resume(resumed.follow(all_revisions), OLD.key)
         assert await anext(resumed) == missed[0]
-        publications.tell(many, many)
+        publications.offer(many, many)
         assert not slow.fell_behind
-        publications.tell([LATER], many)
+        publications.offer([LATER], many)
         assert slow.fell_behind
         assert not resumed.fell_behind
         assert await received_by(slow) == []
@@ -165,7 +165,7 @@ async def test_close_ends_all_subscriptions(publications: Publications) -> None:
         for ended in (waiting, anext(busy)):
             with pytest.raises(StopAsyncIteration):
                 await ended
-        publications.tell([RELEASE], [RELEASE])
+        publications.offer([RELEASE], [RELEASE])
         assert await received_by(busy) == []
         assert not busy.fell_behind
     with pytest.raises(BadRequest, match="being stopped"):

@@ -11,7 +11,7 @@ from snapshots.refs import (
     Ref,
     SideWords,
     check_tag,
-    is_whole_digest,
+    is_full_digest,
     parse_moment,
     parse_ref,
     parse_side,
@@ -107,7 +107,7 @@ def test_digest_in_a_ref(text: str, *, is_digest: bool) -> None:
 )
 def test_full_digest(text: str, *, expected: bool) -> None:
     """Only 64 hexadecimal digits identify one content permanently."""
-    assert is_whole_digest(text) is expected
+    assert is_full_digest(text) is expected
 
 
 def test_a_date_alone_is_its_first_or_last_moment() -> None:

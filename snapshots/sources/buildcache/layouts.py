@@ -571,7 +571,7 @@ def read_published(
     packages: dict[str, BinaryPackage] = {}
     checksums: dict[str, str] = {}
 
-    def with_kept() -> Iterator[tuple[SpecPlace, bytes | None]]:
+    def with_cached() -> Iterator[tuple[SpecPlace, bytes | None]]:
         for place in places:
             yield place, kept.find(place.key) if place.key else None
 
@@ -593,7 +593,7 @@ def read_published(
 
     with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as kept:
         task = f"reading the specs of {location}"
-        transport.each(task, unpacked_or_read, with_kept(), len(places), add)
+        transport.each(task, unpacked_or_read, with_cached(), len(places), add)
     return documents.specs(), packages, checksums
 
 

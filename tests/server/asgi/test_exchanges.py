@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from schema.api import API, OperationResult
 from schema.context import Context
-from server.asgi.exchanges import SecurityHeaders, trusted_among, unless_gone
+from server.asgi.exchanges import SecurityHeaders, trusted_among, unless_disconnected
 from server.asgi.lanes import Lanes
 from server.pages.renderer import POLICY
 from server.settings import Settings
@@ -160,7 +160,7 @@ async def late_result() -> str:
 @pytest.mark.anyio
 async def test_connected_client_gets_the_result() -> None:
     """Messages other than a disconnect are ignored."""
-    assert await unless_gone(received("http.request"), late_result()) == "answer"
+    assert await unless_disconnected(received("http.request"), late_result()) == "answer"
 
 
 @pytest.mark.anyio
@@ -176,7 +176,7 @@ async def test_disconnect_cancels_the_work() -> None:
             raise
         return "never"
 
-    assert await unless_gone(received("http.request", "http.disconnect"), work()) is None
+    assert await unless_disconnected(received("http.request", "http.disconnect"), work()) is None
     assert cancelled == [True]
 
 
@@ -188,13 +188,13 @@ async def test_error_of_the_work_is_raised() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await unless_gone(received(), work())
+        await unless_disconnected(received(), work())
 
 
 @pytest.mark.anyio
 async def test_cancelled_request_is_not_a_disconnect() -> None:
     """Cancellation, as when the server stops, propagates."""
-    request = asyncio.create_task(unless_gone(received(), asyncio.sleep(60)))
+    request = asyncio.create_task(unless_disconnected(received(), asyncio.sleep(60)))
     await asyncio.sleep(0.01)
     request.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -186,7 +186,7 @@ def test_errors_are_not_cached(answers: Answers, execution: CountingExecution) -
     """A missing revision may be published later."""
     for answer in answered(answers, *[request_bytes('{ revision(ref: "nope") { tag } }')] * 2):
         assert answer.key is None
-        answers.count_anew(answer)
+        answers.update_size(answer)
     assert len(execution.requests) == 2
 
 
@@ -203,7 +203,7 @@ def test_response_is_measured_again_with_each_coding(
     cached, again = answered(answers, query, query)
     assert cached.response is again.response
     cached.response.encoded("gzip")
-    answers.count_anew(cached)
+    answers.update_size(cached)
     (later,) = answered(answers, query)
     assert later.response is not cached.response
 

@@ -412,7 +412,7 @@ async def test_slow_subscriber_is_disconnected_with_an_error(world: World) -> No
     stream.may_send.clear()
     (revision,) = world.publish(DEMO[1])
     await stream.until(lambda stream: stream.is_sending)
-    world.publications.tell([revision] * (MAX_WAITING + 1), [revision])
+    world.publications.offer([revision] * (MAX_WAITING + 1), [revision])
     stream.may_send.set()
     first, error, end = await stream.ended()
     assert (first, end) == (shown(revision), END)

@@ -19,7 +19,7 @@ from schema.limits import Limits
 from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
-from server.pages.documents import IS_PAGE, Answered, Asker
+from server.pages.documents import IS_PAGE, Answered, DocumentRunner
 from server.pages.exports import (
     Export,
     cell,
@@ -317,7 +317,7 @@ def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
     """The next is queried when it was read; a piece in transit counts as a large response."""
 
     async def reading() -> None:
-        asker, outgoing = Endless(), Outgoing(1 << 30)
+        runner, outgoing = Endless(), Outgoing(1 << 30)
         sent: list[int] = []
         enough = asyncio.Event()
 
@@ -328,12 +328,14 @@ def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
                 await asyncio.Future()  # the client stops reading
 
         table = table_of("compare_pickers", "revisions")
-        export = Export(table, "jsonl", {}, {}, cast("Asker", asker), lanes.light, outgoing)
+        export = Export(
+            table, "jsonl", {}, {}, cast("DocumentRunner", runner), lanes.light, outgoing
+        )
         assert await export.begin() is None
         sending = asyncio.create_task(export.send_rows(send))
         await enough.wait()
         await asyncio.sleep(0.05)
-        assert asker.num_pieces == 3
+        assert runner.num_pieces == 3
         assert 500_000 < outgoing.num_bytes < 600_000
         assert export.first.rows == []
         sending.cancel()

@@ -126,7 +126,7 @@ def notify(catalog: Catalog, snapshots: Sequence[Snapshot], *urls: str) -> Notif
     receivers = receivers_of(urls, "--notify")
     with closing(Deliverer(receivers, "", HURRIED)) as deliverer:
         notifier = Notifier(catalog, receivers, deliverer)
-        notifier.tell(catalog.publish(snapshots))
+        notifier.notify(catalog.publish(snapshots))
     return notifier
 
 

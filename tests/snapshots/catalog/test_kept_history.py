@@ -278,7 +278,7 @@ def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.Mo
     Catalog(catalog.location).publish(states("ab", "bc"))
     catalog.refresh()
     prepare(catalog)
-    monkeypatch.setattr(delta, "ask_anew", None)
+    monkeypatch.setattr(delta, "query_table", None)
     assert Library(catalog).past.hash_history(catalog.history, hash_of("c")) is not None
     assert not missing_pairs(catalog, catalog.history)
 

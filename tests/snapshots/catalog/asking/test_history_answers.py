@@ -134,7 +134,7 @@ def test_answers_are_cached(
     """The cache counts their bytes."""
     answers, cached_query = answers_of(whole), query(whole, topic)
     assert answers.peek(cached_query) is None
-    assert answers.is_whole(cached_query)
+    assert answers.is_complete(cached_query)
     answer = answers.get(cached_query)
     assert answer.value
     assert answers.num_bytes == answer.num_bytes > 0
@@ -210,16 +210,16 @@ def test_answers_are_dropped_with_their_history(catalog: Catalog) -> None:
 def test_missing_pairs_are_stored(older: Catalog, topic: HistoryTopic, num_missing: int) -> None:
     """The first query computes those that it needs: of a series only its own."""
     answers = answers_of(older)
-    assert not any(answers.is_whole(query(older, topic)) for topic in TOPICS)
+    assert not any(answers.is_complete(query(older, topic)) for topic in TOPICS)
     assert value(answers, older, topic)
-    assert answers.is_whole(query(older, topic))
+    assert answers.is_complete(query(older, topic))
     missing = missing_pairs(older, older.history)
     assert len(missing) == num_missing
     reader = Catalog(older.location)
     assert missing_pairs(reader, reader.require_history()) == missing
     for other in TOPICS:
         is_answered = not missing or other.needs is not None
-        assert answers.is_whole(query(older, other)) == is_answered
+        assert answers.is_complete(query(older, other)) == is_answered
 
 
 def test_time_of_a_query_is_limited(older: Catalog) -> None:

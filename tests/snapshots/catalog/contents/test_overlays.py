@@ -13,10 +13,10 @@ from snapshots.catalog.overlays import (
     OF_BASE,
     OF_OVERLAY,
     equal_rows,
-    laid_over,
+    overlaid,
     overlay,
+    rows_without_base,
     whole,
-    whole_rows,
 )
 from snapshots.contents import Content, SuccessiveTables
 from snapshots.models import Spec
@@ -73,8 +73,8 @@ def test_overlay_is_read_as_all_rows(
         with_columns(rows, [*dict.fromkeys([*columns, *more])])
         for rows, more in ((whole(base), OF_BASE), (own, OF_OVERLAY))
     )
-    read = laid_over(of_base, of_own, [*columns])
-    everything = laid_over(whole(base), own, SPEC_ROWS.names)
+    read = overlaid(of_base, of_own, [*columns])
+    everything = overlaid(whole(base), own, SPEC_ROWS.names)
     assert in_order(everything) == in_order(head.select(SPEC_ROWS.names))
     assert read == everything.select(columns)
 
@@ -118,11 +118,11 @@ def test_duplicate_rows_count_once() -> None:
     table = whole(Content.of([a_spec("1"), a_spec("2"), a_spec("3")]).table())
     other = overlay(BASE, table, Content.of([a_spec("4")]).table())
     assert other is not None
-    assert whole_rows(table) == table
-    result = whole_rows(pa.concat_tables([table.slice(1), other, table]))
+    assert rows_without_base(table) == table
+    result = rows_without_base(pa.concat_tables([table.slice(1), other, table]))
     assert in_order(result) == in_order(table)
     of_before = with_columns(table.drop_columns(["place"]), table.schema.names)
-    assert whole_rows(pa.concat_tables([of_before, of_before])).num_rows == 6
+    assert rows_without_base(pa.concat_tables([of_before, of_before])).num_rows == 6
 
 
 LISTS = st.none() | st.lists(

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, TableLog, add_action, ask_anew
+from snapshots.catalog.delta import CatalogTable, TableLog, add_action, query_table
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.storage import Storage
@@ -122,11 +122,11 @@ def test_commits_that_are_removed_while_a_table_is_opened(storage: Storage) -> N
             raise problems.pop()
         return opened.version()
 
-    assert ask_anew(uri, version) == 0
+    assert query_table(uri, version) == 0
     assert not problems
     problems = [DeltaError("broken")] * 20
     with pytest.raises(DeltaError, match="broken"):
-        ask_anew(uri, version)
+        query_table(uri, version)
     assert 10 < len(problems) < 19
     with pytest.raises(TableNotFoundError):
-        ask_anew(storage.location.uri("nothing"), version)
+        query_table(storage.location.uri("nothing"), version)

@@ -20,7 +20,7 @@ from snapshots.sources.buckets import (
     InBucket,
     bucket_url,
     in_bucket,
-    is_asked,
+    is_s3,
     list_location,
     object_url,
     signed_headers,
@@ -71,7 +71,7 @@ def test_url_of_a_bucket(bucket: str, access: dict[str, Any], url: str) -> None:
     assert bucket_url("s3://x", bucket, settings) == url
     stored_object = in_bucket(f"{url}/a/b%20c", settings)
     assert stored_object == InBucket(url, "a/b c")
-    assert is_asked(f"{url}/a", settings) == (bucket in ("mine", "my.own"))
+    assert is_s3(f"{url}/a", settings) == (bucket in ("mine", "my.own"))
     for location in (
         "https://host/a",
         "https://s3.example.org/bucket/a",
