@@ -84,6 +84,10 @@ def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
 @contextmanager
 def _untraced(coverage: Coverage) -> Iterator[None]:
     coverage.stop()
+    # In a worker, pytest-cov starts two measurements, and reports only the last one. The first one
+    # would continue while the last one is stopped.
+    while superfluous := Coverage.current():
+        superfluous.stop()
     try:
         yield
     finally:
