@@ -17,7 +17,7 @@ from schema.documents.bounds import Refusal, refused_variables
 from schema.documents.documents import MAX_CACHED_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.execution.budget import BudgetExceeded
-from schema.execution.compiled import Declined
+from schema.execution.compiled import NotCompilable
 from schema.execution.executor import RenderingExecutor
 from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields.scalars import SCALARS
@@ -214,7 +214,7 @@ class API:
                 return ExecutionResult(
                     document.execute(graphql_schema, operation_name, variables, context, self.rows)
                 )
-            except Declined:
+            except NotCompilable:
                 pass
             finally:
                 if document.num_bytes != num_bytes:

@@ -22,8 +22,8 @@ from schema.execution.budget import (
     NotLoaded,
 )
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
-from snapshots.catalog.library import Covered, Library, best_covering, candidates
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
+from snapshots.catalog.library import Library, RevisionCoverage, best_covering, candidates
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -305,7 +305,7 @@ class Context:
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
-    def best_covering(self, specs: RequestedSpecs, series: str | None) -> list[Covered]:
+    def best_covering(self, specs: RequestedSpecs, series: str | None) -> list[RevisionCoverage]:
         """Return the revisions that contain the most of some specs, among those with the newest
         contents.
         """
@@ -327,7 +327,7 @@ class Context:
         most = _HISTORIES_EACH * self.budget.limits.max_revisions
         if len(self._asked) > most:
             raise _too_many(f"the history of more than {most} hashes, packages and series")
-        question = HistoryQuestion(self.changing_history(), asked_for)
+        question = HistoryQuery(self.changing_history(), asked_for)
         if self._has_filled:
             self._answers.require_complete(question)
         try:
@@ -348,7 +348,7 @@ class Context:
         alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
         others = {topic for topic in self._asked if topic.about is alone.about} - {alone}
         package: CatalogPackage | None
-        if others or self._answers.peek(HistoryQuestion(self.changing_history(), every)):
+        if others or self._answers.peek(HistoryQuery(self.changing_history(), every)):
             package = self.of_history(every).get(name)
         else:
             package = self.of_history(alone)
@@ -396,7 +396,7 @@ class Context:
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)
-            if not isinstance(key, HistoryQuestion):  # of_history counts those
+            if not isinstance(key, HistoryQuery):  # of_history counts those
                 self._num_loads += 1
             self._require_few(self._num_loads / _LOADS_EACH)
             with self.budget.waiting():

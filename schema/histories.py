@@ -28,17 +28,17 @@ from schema.fields.cost import (
     TIMELINE,
     ArgumentCost,
     Cost,
-    NumberOf,
+    NumberArgument,
     field,
     resolver,
     texts,
 )
 from schema.fields.many import (
-    Each,
+    ComputedList,
     ListedRecord,
+    NullableObjects,
     Places,
     RowList,
-    WhereKnown,
     attribute,
     for_many,
     of_record,
@@ -61,7 +61,7 @@ from schema.revisions.revision import (
     series_field,
 )
 from schema.revisions.spec import SpecType
-from snapshots.catalog import past
+from snapshots.catalog import history_queries
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
@@ -360,7 +360,7 @@ class PackageHistory(Node):
     def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
         """One entry for each revision that changed the package, newest first."""
         entries = self.timeline.entries
-        keys = Each(len(entries), lambda place: entries[place].head.key)
+        keys = ComputedList(len(entries), lambda place: entries[place].head.key)
 
         def entry(place: int) -> PackageHistoryEntry:
             start = place - place % TOGETHER
@@ -678,7 +678,7 @@ class SeriesCauseType:
     size = attribute("cause.size", ByteCount | None)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
-    @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
+    @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
     def points(self, last: FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
         """The numbers of specs in each revision with one of these causes, oldest first. If there
         are more than `last`, only the newest.
@@ -705,7 +705,7 @@ class ImpactOutcome:
         """The comparison of the two revisions between which the package changed."""
         return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
 
-    @resolver(Cost(weight=5, items=NumberOf("first", default=CAUSES_DEFAULT)))
+    @resolver(Cost(weight=5, items=NumberArgument("first", default=CAUSES_DEFAULT)))
     def causes(self, first: FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
         """The causes in the package, those that explain the most specs first."""
         check_size("first", first)
@@ -753,9 +753,11 @@ class GrowthRows(RowList["GrowthPointType"]):
         return Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
 
 
-def _comparisons(points: GrowthRows) -> WhereKnown:
+def _comparisons(points: GrowthRows) -> NullableObjects:
     pairs = [point.base and (point.base, point.revision) for point in points.records]
-    return WhereKnown.of(pairs, lambda pair: ComparisonType(base_info=pair[0], head_info=pair[1]))
+    return NullableObjects.of(
+        pairs, lambda pair: ComparisonType(base_info=pair[0], head_info=pair[1])
+    )
 
 
 _of_point = partial(of_record, is_fixed=True)
@@ -806,7 +808,7 @@ class GrowthPointType(ListedRecord):
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
         """Return the point of one revision; raises IncompleteHistory if it is not stored."""
-        point = past.growth_point(context.catalog, context.changing_history(), revision)
+        point = history_queries.growth_point(context.catalog, context.changing_history(), revision)
         return GrowthRows(Growth([point]), np.zeros(1, np.int32))[0]  # type: ignore[no-any-return]
 
 
@@ -845,7 +847,7 @@ class Series(Node):
         """
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @resolver(Cost(weight=500, items=NumberOf("last", default=POINTS), each=3), Omittable())
+    @resolver(Cost(weight=500, items=NumberArgument("last", default=POINTS), each=3), Omittable())
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType]:

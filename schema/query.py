@@ -31,8 +31,8 @@ from schema.fields.cost import (
     SPANS_OF_HASH,
     ArgumentCost,
     Cost,
-    ItemsOf,
-    NumberOf,
+    ListLength,
+    NumberArgument,
     resolver,
 )
 from schema.fields.scalars import DateTime, Omittable, SearchArgument, object_type
@@ -68,7 +68,7 @@ from snapshots.changes.lookup import RequestedSpecs
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import Only
+from snapshots.notes.changelog import NotesFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
 from snapshots.timelines.catalog_packages import CatalogPackage
 
@@ -121,7 +121,7 @@ class Query:
         """
         return find_node(info.context, id)
 
-    @resolver(Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING))
+    @resolver(Cost(items=ListLength("ids"), each=FINDING, each_loaded=LOADING))
     def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
         """The objects with some ids, in the same order; null for each id without an object.
 
@@ -314,7 +314,7 @@ class Query:
         - matching: Only specs that match this query in Spack's spec syntax.
         """
         resolve = info.context.resolve_side
-        only = Only(stack=stack, package=package, matching=matching)
+        only = NotesFilter(stack=stack, package=package, matching=matching)
         return ComparisonType(
             base_info=resolve(base), head_info=resolve(head), only=only if only else None
         )
@@ -375,8 +375,8 @@ class Query:
     @resolver(
         Cost(
             weight=COVERING_ALL,
-            items=NumberOf("first", default=10),
-            page=ItemsOf("specs"),
+            items=NumberArgument("first", default=10),
+            page=ListLength("specs"),
             arguments={"specs": CONCRETE_SPECS},
         ),
         Omittable(),

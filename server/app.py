@@ -40,7 +40,7 @@ from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, 
 from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
-from server.http.cycles import AnswersAtOnce, Turns
+from server.http.cycles import DirectResponder, LoopTurns
 from server.logs import AccessLog
 from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
 from server.pages.addresses import Address, PageRoute, Query
@@ -68,13 +68,13 @@ _SWITCH_SECONDS = 0.001
 class Application(Starlette):
     """Starlette without its error responses: Exchanges responds to errors, as to all requests."""
 
-    at_once: AnswersAtOnce | None = None
+    at_once: DirectResponder | None = None
     """Answers requests without ASGI; the server tries it first."""
 
     drain: Callable[[], None] | None = None
     """Called when the server is stopped, to end open-ended responses."""
 
-    turns: Turns
+    turns: LoopTurns
     """The turns in which the server computes small responses."""
 
     def build_middleware_stack(self) -> ASGIApp:

@@ -22,7 +22,7 @@ from server.commands import (
     service,
 )
 from server.terminal import console
-from server.terminal.parameters import HintingGroup
+from server.terminal.parameters import CommandGroup
 from snapshots.errors import ForeignPackage
 
 FAULT = 1
@@ -35,7 +35,7 @@ UNREAD = 141
 """The exit code if the reader of the output has closed it, as of programs ended by SIGPIPE."""
 
 
-class _Commands(HintingGroup):
+class _Commands(CommandGroup):
     """Lists commands in the order in which they were added; exits without a traceback on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.feeds import SUFFIX, FeedAddresses, entry_story
 from server.output_files import write
-from snapshots.catalog.past import require_complete
+from snapshots.catalog.history_queries import require_complete
 from snapshots.errors import IncompleteHistory
 from snapshots.notes.atom import package_feed, series_feed
 from snapshots.notes.stories import neighbours_in_feed

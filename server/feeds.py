@@ -32,7 +32,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import (
     About,
     HistoryAnswers,
-    HistoryQuestion,
+    HistoryQuery,
     HistoryTopic,
 )
 from snapshots.catalog.library import Library
@@ -284,7 +284,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
 
     async def _query(self, history: History, topic: HistoryTopic) -> Any:
         """Return the result of a history query. Missing data is computed first, in limited time."""
-        question = HistoryQuestion(history, topic)
+        question = HistoryQuery(history, topic)
         is_complete = self.answers.is_complete(question)
         lane = self.lanes.loading if is_complete else self.lanes.explaining
         return (await lane.run(partial(self.answers.get, question))).value

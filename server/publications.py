@@ -15,7 +15,7 @@ MAX_WAITING = 1_000
 """Maximum number of revisions that wait for one subscriber."""
 
 
-class Arrivals:
+class DiscoveryOrder:
     """The revisions of a catalog in the ``order`` in which this process discovered them."""
 
     def __init__(self) -> None:

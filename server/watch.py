@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from schema.errors import incident
-from server.publications import Arrivals, Publications
+from server.publications import DiscoveryOrder, Publications
 from server.tracing.spans import Spans
 from snapshots.catalog.catalog import Catalog, Follower
-from snapshots.catalog.past import prepare
+from snapshots.catalog.history_queries import prepare
 from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted
@@ -46,7 +46,7 @@ class CatalogWatch:
     ) -> None:
         self.catalog = catalog
         self._follower = Follower(catalog)
-        self._arrivals = Arrivals()
+        self._arrivals = DiscoveryOrder()
         self._arrived: list[RevisionInfo] = []
         self.publications = Publications(max_subscribers=max_subscribers)
         self._problem: str | None = "not looked yet"

@@ -135,7 +135,7 @@ FORMAT = 1
 EVENT = "revision.published"
 
 
-class Patience(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """The number and duration of attempts to deliver; times are in seconds.
 
     ``silence`` is the longest time in which a receiver sends nothing, ``attempt_seconds`` the
@@ -150,7 +150,7 @@ class Patience(msgspec.Struct, frozen=True):
     longest_wait: float = 60.0
 
 
-class Delivered(msgspec.Struct, frozen=True):
+class Delivery(msgspec.Struct, frozen=True):
     """The outcome of a delivery: ``reason`` is that of its failure, and None on success.
 
     ``may_recover`` states that the receiver was unreachable or busy at each attempt.
@@ -173,7 +173,7 @@ class Deliverer:
         self,
         receivers: list[Receiver],
         secret: str,
-        patience: Patience = Patience(),  # noqa: B008 - it is frozen
+        patience: RetryPolicy = RetryPolicy(),  # noqa: B008 - it is frozen
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._receivers = receivers
@@ -187,7 +187,7 @@ class Deliverer:
         if self._opened is not None:
             self._opened[0].close()
 
-    def deliver(self, announced: Announcement, receiver: Receiver) -> Delivered:
+    def deliver(self, announced: Announcement, receiver: Receiver) -> Delivery:
         """Notify a receiver, and return the outcome. Errors of a receiver are not raised."""
         delivery = str(uuid4())
         wait = 0.0
@@ -197,10 +197,10 @@ class Deliverer:
                 self._pause(max(wait, self._patience.backoff * 2 ** (attempt - 2) * jitter))
             reason, may_recover, wait = self._attempt(announced, receiver, delivery)
             if reason is None:
-                return Delivered(delivery, attempt, None)
+                return Delivery(delivery, attempt, None)
             if not may_recover or wait > self._patience.longest_wait:
-                return Delivered(delivery, attempt, reason, may_recover)
-        return Delivered(delivery, self._patience.attempts, reason, may_recover=True)
+                return Delivery(delivery, attempt, reason, may_recover)
+        return Delivery(delivery, self._patience.attempts, reason, may_recover=True)
 
     def _attempt(
         self, announced: Announcement, receiver: Receiver, delivery: str
@@ -208,7 +208,7 @@ class Deliverer:
         """Return the reason of failure, whether a retry may succeed, and the seconds to wait."""
         import httpx
 
-        from snapshots.sources.network import Overdue
+        from snapshots.sources.network import DeadlineExceeded
 
         body = document(announced, delivery, datetime.now(UTC))
         client, backend = self._connections()
@@ -222,7 +222,7 @@ class Deliverer:
                 if response.is_success:
                     return None, False, 0.0
                 return status_of(response), may_recover(response), retry_after(response)
-        except Overdue:
+        except DeadlineExceeded:
             return f"no answer within {self._patience.attempt_seconds:g} s", True, 0.0
         except httpx.TimeoutException:
             return f"silent for {self._patience.silence:g} s", True, 0.0
@@ -274,7 +274,7 @@ def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes
 _FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
 """Sizes of caches for imports of many revisions, which need two frames at a time."""
 
-_GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_recover=True)
+_GIVEN_UP = Delivery("", 0, "not tried: it could not be reached before", may_recover=True)
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -282,7 +282,7 @@ class Notification(msgspec.Struct, frozen=True):
 
     revision: RevisionInfo
     receiver: Receiver
-    delivered: Delivered
+    delivered: Delivery
 
     def __str__(self) -> str:
         reason = self.delivered.reason

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.verification import verify
 from tests.benchmarks.years import catalog_of_years, copy_of
 

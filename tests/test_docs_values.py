@@ -19,8 +19,8 @@ from server.pages.filters import MAX_MISSING
 from server.settings import Settings, environ_of, variable_of
 from server.terminal.printing.histories import MAX_CHANGED
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
-from server.webhooks import Patience
-from snapshots.catalog import past
+from server.webhooks import RetryPolicy
+from snapshots.catalog import history_queries
 from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
 from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
 from snapshots.changes import lookup
@@ -49,7 +49,7 @@ from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
 from snapshots.notes.plan_comments import MAX_CHARACTERS
 from snapshots.notes.stories import FORMAT as STORY_FORMAT
-from snapshots.recipes.commits import SWEEPING, FoundBy, package_of, stack_of
+from snapshots.recipes.commits import SWEEPING, RecipesOrigin, package_of, stack_of
 from snapshots.recipes.effects import MAX_DEPENDENTS, CommitLevel
 from snapshots.recipes.repository import REFS
 from snapshots.sources.lock_files import LOCK_FILE_VERSIONS, MAX_BYTES, MAX_SPECS
@@ -58,7 +58,7 @@ from tests.test_docs import DOCUMENTS, blocks, section
 
 WORDS = {3: "three", 6: "six", 8: "eight", 10: "ten", 60: "a minute"}
 LABELS = f"its pull requests: {', '.join(dict.fromkeys(map(size_label, range(2_000))))}."
-PATIENCE = Patience()
+PATIENCE = RetryPolicy()
 PAUSES = [int(PATIENCE.backoff * 2**number) for number in range(PATIENCE.attempts - 1)]
 *OLDER_LOCK_FILES, NEWEST_LOCK_FILE = map(str, LOCK_FILE_VERSIONS)
 
@@ -67,7 +67,7 @@ SENTENCES = {
         f"more than {MAX_CLASSES} different specs",
         f"stops after {MAX_STEPS:,} levels",
         f"lists up to {MAX_TOGETHER} of the others under *together with*",
-        f"more than {past.MAX_CONTENTS} different contents",
+        f"more than {history_queries.MAX_CONTENTS} different contents",
         f"up to {WORDS[NUM_NEAREST]} *nearest* specs",
     ),
     "commits.md": (
@@ -152,7 +152,7 @@ STEPS = r"^ +(\d\. .*)$"
         (
             section("commits.md", "The commit of a revision"),
             r"^\d\. `(\w+)`",
-            (method.value for method in FoundBy),
+            (method.value for method in RecipesOrigin),
         ),
         (
             DOCUMENTS["history.md"].split("in this order: ")[1].split(".\n")[0],

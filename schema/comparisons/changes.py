@@ -20,12 +20,19 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import Cost, field, texts
-from schema.fields.many import LazyList, ListedRecord, Sublists, WhereKnown, for_many, of_record
+from schema.fields.many import (
+    LazyList,
+    ListedRecord,
+    NullableObjects,
+    Sublists,
+    for_many,
+    of_record,
+)
 from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.catalog.past import MAX_CONTENTS
+from snapshots.catalog.history_queries import MAX_CONTENTS
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -34,7 +41,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import Only
+from snapshots.notes.changelog import NotesFilter
 from snapshots.notes.side_comparisons import SideComparison
 from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import quoted
@@ -95,7 +102,7 @@ class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=
 
 
 def load_comparison(
-    context: Context, base: RevisionInfo, head: RevisionInfo, only: Only | None = None
+    context: Context, base: RevisionInfo, head: RevisionInfo, only: NotesFilter | None = None
 ) -> LoadedComparison:
     """Load and compare two sides, and restrict the comparison to some specs of both.
 
@@ -118,7 +125,7 @@ _ONLY = "?"
 
 
 def comparison_key(
-    base: RevisionInfo, head: RevisionInfo, only: Only | None = None
+    base: RevisionInfo, head: RevisionInfo, only: NotesFilter | None = None
 ) -> tuple[str, str, str, str]:
     """Return the parts of ids that identify a comparison: both digests and both keys.
 
@@ -130,7 +137,7 @@ def comparison_key(
 
 def comparison_of_keys(
     context: Context, base: str, head: str
-) -> tuple[RevisionInfo, RevisionInfo, Only | None] | None:
+) -> tuple[RevisionInfo, RevisionInfo, NotesFilter | None] | None:
     """Return the sides that an id names by two keys, and the restriction; None if a side does not
     exist.
 
@@ -138,7 +145,7 @@ def comparison_of_keys(
     """
     head, sign, narrowing = head.partition(_ONLY)
     try:
-        only = msgspec.json.decode(bytes.fromhex(narrowing), type=Only) if sign else None
+        only = msgspec.json.decode(bytes.fromhex(narrowing), type=NotesFilter) if sign else None
     except (ValueError, msgspec.DecodeError):
         raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
     before, after = info_of_key(context, base), info_of_key(context, head)
@@ -268,16 +275,16 @@ PackageChangeOrderArgument = Annotated[
 ]
 
 
-def _packages_before(rows: PartRows[Any]) -> WhereKnown:
+def _packages_before(rows: PartRows[Any]) -> NullableObjects:
     """The package in base; null if it was added."""
     codes = rows.table.names.in_base[rows.table.places]
-    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.before, present))
+    return NullableObjects.at(codes, lambda present: PackageRows(rows.comparison.before, present))
 
 
-def _packages_after(rows: PartRows[Any]) -> WhereKnown:
+def _packages_after(rows: PartRows[Any]) -> NullableObjects:
     """The package in head; null if it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
-    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.after, present))
+    return NullableObjects.at(codes, lambda present: PackageRows(rows.comparison.after, present))
 
 
 @object_type

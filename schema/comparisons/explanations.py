@@ -33,12 +33,20 @@ from schema.fields.connections import (
     order_by,
     page_of,
 )
-from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, resolver, texts
+from schema.fields.cost import (
+    EXPLAINING,
+    ArgumentCost,
+    Cost,
+    NumberArgument,
+    field,
+    resolver,
+    texts,
+)
 from schema.fields.many import (
     ListedRecord,
+    NullableObjects,
     RowList,
     Sublists,
-    WhereKnown,
     attribute,
     for_many,
     of_record,
@@ -80,7 +88,7 @@ COMMITS = Cost(
 """A page of the commits of a comparison: looking up and counting those between two revisions."""
 
 CAUSE_COMMITS = Cost(
-    weight=100, items=NumberOf("first", default=10), each=20, once=EXPLAINING + 60_000
+    weight=100, items=NumberArgument("first", default=10), each=20, once=EXPLAINING + 60_000
 )
 """Commits of one cause."""
 
@@ -474,21 +482,21 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
     return Cause(comparison=comparison, number=number)
 
 
-def _steps_before(rows: PartRows[Any]) -> WhereKnown:
+def _steps_before(rows: PartRows[Any]) -> NullableObjects:
     """The spec in base; null if it is not in the cache."""
     return _specs_at(rows.comparison.before, [step.base_node for step in rows.records])
 
 
-def _steps_after(rows: PartRows[Any]) -> WhereKnown:
+def _steps_after(rows: PartRows[Any]) -> NullableObjects:
     """The spec in head; null if it is not in the cache."""
     return _specs_at(rows.comparison.after, [step.head_node for step in rows.records])
 
 
-def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown:
+def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> NullableObjects:
     """Return the specs of nodes; null for those outside the revision."""
     size = len(loaded.frame)
     rows = [-1 if node is None or node >= size else node for node in nodes]
-    return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
+    return NullableObjects.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
 
 
 @object_type
@@ -532,14 +540,14 @@ SpecChangeOrderArgument = Annotated[
 ]
 
 
-def _specs_before(rows: PartRows[Any]) -> WhereKnown:
+def _specs_before(rows: PartRows[Any]) -> NullableObjects:
     """The spec in base; null if it was added."""
-    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.before, at))
+    return NullableObjects.at(rows.table.before, lambda at: SpecRows(rows.comparison.before, at))
 
 
-def _specs_after(rows: PartRows[Any]) -> WhereKnown:
+def _specs_after(rows: PartRows[Any]) -> NullableObjects:
     """The spec in head; null if it was removed."""
-    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
+    return NullableObjects.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
 
 
 def _fields(rows: PartRows[Any]) -> Sublists:
@@ -557,13 +565,13 @@ def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: PartRows[Any]) -> WhereKnown:
+def _counterparts(rows: PartRows[Any]) -> NullableObjects:
     """The spec that it replaced, or that replaced it; null if there is none."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation.counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
     choices = np.where(has_one, np.where(is_added, 0, 1), -1)
-    return WhereKnown(
+    return NullableObjects(
         [
             SpecRows(comparison.before, partners[has_one & is_added]),
             SpecRows(comparison.after, partners[has_one & ~is_added]),
@@ -584,10 +592,10 @@ def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
     return rows.comparison.explanation.why_ambiguous(rows.table)
 
 
-def _main_causes(rows: PartRows[Any]) -> WhereKnown:
+def _main_causes(rows: PartRows[Any]) -> NullableObjects:
     """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
     numbers = rows.comparison.explanation.main_causes(rows.table)
-    return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
+    return NullableObjects.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
 def _causes(rows: PartRows[Any]) -> Sublists:

@@ -17,13 +17,13 @@ from schema.fields.cost import (
     ITEMS_OF_PAGE,
     ArgumentCost,
     Cost,
-    ItemsOf,
-    NumberOf,
+    ListLength,
+    NumberArgument,
     resolver,
     texts,
 )
-from schema.fields.many import ListedRecord, WhereKnown, attribute, for_many, of_record
-from schema.fields.scalars import describe_enum, given_values, object_type, optional_field
+from schema.fields.many import ListedRecord, NullableObjects, attribute, for_many, of_record
+from schema.fields.scalars import describe_enum, input_values, object_type, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
@@ -135,7 +135,7 @@ def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
 
 
 def _read(rule: RuleInput) -> Rule:
-    fields = given_values(rule)
+    fields = input_values(rule)
     values = {
         key.name: fields[name]
         for key in KEYS.values()
@@ -233,14 +233,14 @@ RULES = ArgumentCost(each=1_000, parts=_weigh)
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
 
-CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ItemsOf("rules"))
+CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules"))
 """Evaluating rules; the cost of each is that of the argument."""
 
-BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), each=100)
+BREACHES = Cost(weight=200, items=NumberArgument("first", default=BREACHES_DEFAULT), each=100)
 """The first breaches of a rule, each of which looks up its specs."""
 
 
-def _specs(rows: PartRows[Any]) -> WhereKnown:
+def _specs(rows: PartRows[Any]) -> NullableObjects:
     """The first of these specs, ordered by package, newest version first: in base, or in head for
     additions; null if it is in neither.
     """
@@ -257,7 +257,7 @@ def _specs(rows: PartRows[Any]) -> WhereKnown:
     lists = [
         SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
     ]
-    return WhereKnown(lists, choices)
+    return NullableObjects(lists, choices)
 
 
 @object_type

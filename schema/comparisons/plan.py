@@ -12,7 +12,7 @@ from schema.context import Info, PlannedInfo
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import ArgumentCost, Cost, resolver
 from schema.fields.many import attribute
-from schema.fields.scalars import given_values, made_at_once, object_type, optional_field
+from schema.fields.scalars import created_directly, input_values, object_type, optional_field
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
@@ -48,7 +48,7 @@ class PlannedDependencyInput:
     virtuals: list[str] | None = optional_field("The virtual packages that it provides: mpi, c.")
 
 
-@made_at_once
+@created_directly
 @strawberry.input(
     description="A concrete spec, for example of a lock file, which may not have been built yet."
 )
@@ -125,7 +125,7 @@ def stack_locks(
 
 def _spec(given: PlannedSpecInput) -> Spec:
     """Return a spec in the form of a content. Raises ValueError."""
-    values = {name: value for name, value in given_values(given).items() if value is not None}
+    values = {name: value for name, value in input_values(given).items() if value is not None}
     facts: dict[str, Any] = {"package_hash": None} | dict.fromkeys(_PLACES, _UNKNOWN)
     for name in ("hash", "name", "version", *_PLACES, "package_hash"):
         if name in values:

@@ -17,7 +17,7 @@ from schema.fields.cost import (
     SPANS_OF_HASH,
     ArgumentCost,
     Cost,
-    NumberOf,
+    NumberArgument,
     field,
     resolver,
     texts,
@@ -51,7 +51,7 @@ NESTING = 100_000
 
 LISTED_DEFAULT = 100
 
-LISTED = NumberOf("first", default=LISTED_DEFAULT)
+LISTED = NumberArgument("first", default=LISTED_DEFAULT)
 
 
 class ComparedSpecs:

@@ -17,7 +17,7 @@ from graphql.language.ast import QUERY_DOCUMENT_KEYS
 from schema import errors
 from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
-from schema.execution.compiled import Declined, Operations, nodes_of
+from schema.execution.compiled import NotCompilable, Operations, nodes_of
 from schema.execution.row_cache import RowCache
 from schema.limits import Limits
 
@@ -182,7 +182,7 @@ class Document:
         """Return the data of a compiled operation; raises Declined like Operations.execute."""
         operation = self._operations.get(name)
         if self.node is None or operation is None:
-            raise Declined
+            raise NotCompilable
         if self._compiled is None:
             self._compiled = Operations(schema, self.node)
         return self._compiled.execute(operation, variables, context, rows)

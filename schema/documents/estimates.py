@@ -16,7 +16,7 @@ from schema.documents.bounds import refuse
 from schema.errors import bounded
 from schema.execution.budget import QUERY_TOO_LARGE
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX, is_paged
-from schema.fields.cost import ArgumentCost, ItemsOf, NumberOf, cost_of, usual_bytes
+from schema.fields.cost import ArgumentCost, ListLength, NumberArgument, cost_of, usual_bytes
 from schema.fields.many import is_for_many
 from schema.limits import Limits
 
@@ -313,11 +313,11 @@ class _Walk:
         return units
 
     def _items(
-        self, items: float | ItemsOf | NumberOf, arguments: Mapping[str, Any], page: int
+        self, items: float | ListLength | NumberArgument, arguments: Mapping[str, Any], page: int
     ) -> float:
-        if isinstance(items, NumberOf):
+        if isinstance(items, NumberArgument):
             return list_size(self._value(arguments.get(items.argument)), items.default, page)
-        if not isinstance(items, ItemsOf):
+        if not isinstance(items, ListLength):
             return items
         if items.argument is None:
             return page

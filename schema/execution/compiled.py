@@ -29,7 +29,7 @@ from strawberry.types.field import StrawberryField
 from schema.execution.budget import Budget
 from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_values
 from schema.execution.row_cache import RowCache
-from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
+from schema.fields.many import FIXED, LazyList, NotVectorized, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
 
 MAX_FIELDS = 500
@@ -41,7 +41,7 @@ conditions.
 """
 
 
-class Declined(Exception):
+class NotCompilable(Exception):
     """Raised if graphql-core has to execute the operation."""
 
 
@@ -126,7 +126,7 @@ class CompiledSelection:
     def many(self, objects: Any, run: Run) -> JsonObjects:
         """Return the JSON of each object of a list; raises NotForMany."""
         if not self._is_for_many:
-            raise NotForMany
+            raise NotVectorized
         if run.rows is not None and self.fixed and isinstance(objects, LazyList):
             places = objects.places()
             if places is not None:
@@ -188,10 +188,10 @@ class Operations:
         values = self._coerced(operation, variables)
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
         if key not in self._declined and len(self._declined) >= MAX_COMPILED:
-            raise Declined
+            raise NotCompilable
         if self._declined[key] > _MAX_DECLINED:
             self._declined[key] -= 1
-            raise Declined
+            raise NotCompilable
         # Rows are only cached for repeated operations.
         run = Run(context, values, rows if key in self._selections else None)
         try:
@@ -201,7 +201,7 @@ class Operations:
         except Exception as error:
             self._declined[key] += _EACH_DECLINED
             context.budget.begin_again()
-            raise Declined from error
+            raise NotCompilable from error
         self._declined[key] = max(0, self._declined[key] - 1)
         return data
 
@@ -214,7 +214,7 @@ class Operations:
             self._schema, operation.variable_definitions, dict(variables), max_errors=1
         )
         if isinstance(values, list):
-            raise Declined
+            raise NotCompilable
         return values
 
     def _compiled(
@@ -227,7 +227,7 @@ class Operations:
             operation_name=operation.name.value if operation.name else None,
         )
         if isinstance(executor, list):
-            raise Declined
+            raise NotCompilable
         compiler = Compiler(executor, MAX_FIELDS)
         selection = compiler.operation()
         self.num_bytes += _BYTES_A_FIELD * compiler.num_fields
@@ -287,7 +287,7 @@ class Compiler:
         executor = self._executor
         root = self._schema.query_type
         if executor.operation.operation is not graphql.OperationType.QUERY or root is None:
-            raise Declined
+            raise NotCompilable
         grouped = collect_fields(
             self._schema, executor.fragments, executor.variable_values, root, executor.operation
         )
@@ -303,7 +303,7 @@ class Compiler:
     ) -> CompiledSelection:
         self.num_fields += len(grouped)
         if self._most_fields is not None and self.num_fields > self._most_fields:
-            raise Declined
+            raise NotCompilable
         return CompiledSelection(
             [self._field(object_type, key, details) for key, details in grouped.items()]
         )
@@ -314,7 +314,7 @@ class Compiler:
             return _type_name(key, object_type.name)
         field = object_type.fields.get(name)
         if field is None:  # __schema and __type
-            raise Declined
+            raise NotCompilable
         declared: StrawberryField = field.extensions["strawberry-definition"]
         item_type = graphql.get_named_type(field.type)
         arguments = self._arguments(field, declared, details[0])
@@ -431,7 +431,7 @@ def _completed(kind: Any, below: Any) -> Complete:
         if value is not None:
             return inner(value, run, out)
         if is_required:
-            raise Declined
+            raise NotCompilable
         out.append("null")
         return 0
 
@@ -470,7 +470,7 @@ def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
             num_bytes = run.budget.num_bytes
             try:
                 out.append(below.many(values, run).array(0, len(values)))
-            except NotForMany:
+            except NotVectorized:
                 run.budget.num_bytes = num_bytes
             else:
                 return 0
@@ -492,7 +492,7 @@ def _many(
     """Return the function that renders a field for many objects; None if it has none."""
     try:
         function = function_for_many(declared, is_leaf=below is None)
-    except NotForMany:
+    except NotVectorized:
         return None
 
     def many(objects: Any, run: Run) -> Any:
@@ -519,5 +519,5 @@ class _OfAnyType:
         definition = getattr(source, "__strawberry_definition__", None)
         selection = self._selections.get(definition.name) if definition else None
         if selection is None:
-            raise Declined
+            raise NotCompilable
         selection.one(source, run, out)

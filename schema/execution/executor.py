@@ -15,9 +15,9 @@ from graphql.execution.collect_fields import FieldDetails
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.execution.budget import Budget
-from schema.execution.compiled import CompiledSelection, Compiler, Declined, Run
+from schema.execution.compiled import CompiledSelection, Compiler, NotCompilable, Run
 from schema.execution.json_objects import STRUCTURE
-from schema.fields.many import LazyList, NotForMany
+from schema.fields.many import LazyList, NotVectorized
 from snapshots.errors import CachelogError
 
 
@@ -81,7 +81,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
                 objects = selection.many(
                     result, Run(self.context_value, self.variable_values, None)
                 )
-            except (NotForMany, Declined, CachelogError, GraphQLError):
+            except (NotVectorized, NotCompilable, CachelogError, GraphQLError):
                 budget.num_bytes = bytes_before  # the rendered text is discarded
             else:
                 return orjson.Fragment(objects.array(0, len(result)))

@@ -9,7 +9,7 @@ import orjson
 from graphql import is_leaf_type, is_specified_scalar_type
 
 from schema.execution.budget import Budget
-from schema.fields.many import ColumnSlice, Sublists, WhereKnown
+from schema.fields.many import ColumnSlice, NullableObjects, Sublists
 
 Texts = list[str]
 
@@ -145,7 +145,7 @@ def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObj
         return answer.texts()
     if isinstance(answer, Sublists):
         return render(answer.items).arrays(answer.counts)
-    if isinstance(answer, WhereKnown):
+    if isinstance(answer, NullableObjects):
         lists = [iter(render(items).each()) for items in answer.lists]
         return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
     if is_leaf_type(item_type):

@@ -16,7 +16,7 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
-from schema.fields.many import ColumnTable, Each, Sublists, for_many
+from schema.fields.many import ColumnTable, ComputedList, Sublists, for_many
 from schema.fields.scalars import Omittable, describe_enum, object_type
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
@@ -359,5 +359,5 @@ def page_of(
             return None
 
     part = window_at(arguments, len(keys), find)
-    items = Each(part.stop - part.start, lambda place: make(part.start + place))
+    items = ComputedList(part.stop - part.start, lambda place: make(part.start + place))
     return ListPage(part, items, keys[part.start : part.stop], edge_type)

@@ -20,13 +20,13 @@ COST = "cost"
 """The key of the Cost in a field's metadata."""
 
 
-class ItemsOf(msgspec.Struct, frozen=True):
+class ListLength(msgspec.Struct, frozen=True):
     """The length of a list that is as long as its page (None), or as the list in an argument."""
 
     argument: str | None
 
 
-class NumberOf(msgspec.Struct, frozen=True):
+class NumberArgument(msgspec.Struct, frozen=True):
     """The length of a list that is the number in an argument; ``default`` if it is not given.
 
     Without a default, the list is as long as the page, and never longer.
@@ -36,7 +36,7 @@ class NumberOf(msgspec.Struct, frozen=True):
     default: int | None = None
 
 
-ITEMS_OF_PAGE = ItemsOf(None)
+ITEMS_OF_PAGE = ListLength(None)
 
 
 class ArgumentCost(msgspec.Struct, frozen=True):
@@ -67,13 +67,13 @@ class Cost(msgspec.Struct, frozen=True):
     """
 
     weight: float = 0
-    items: float | ItemsOf | NumberOf = 1
+    items: float | ListLength | NumberArgument = 1
     each: float = 0
     once: float = 0
     num_bytes: int | None = None
     arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
     each_loaded: float = 0
-    page: ItemsOf | None = None
+    page: ListLength | None = None
 
 
 VALUE = Cost()

@@ -35,7 +35,7 @@ Item = TypeVar("Item")
 Columns = Mapping[str, Sequence[Any]]
 
 
-class NotForMany(Exception):
+class NotVectorized(Exception):
     """Raised if a field can only be resolved object by object."""
 
 
@@ -137,7 +137,7 @@ class Sublists(msgspec.Struct, frozen=True):
         return cls(make([*chain.from_iterable(lists)]), list(map(len, lists)))
 
 
-class WhereKnown(msgspec.Struct, frozen=True):
+class NullableObjects(msgspec.Struct, frozen=True):
     """The objects that a field returns for some of the parents, with null for the others.
 
     ``choices`` has, for each parent, the index of the list that contains its object, or -1 for
@@ -160,7 +160,7 @@ class WhereKnown(msgspec.Struct, frozen=True):
         return cls([make(rows[rows >= 0])], np.minimum(rows, 0).tolist())
 
 
-class Each(LazyList[Item]):
+class ComputedList(LazyList[Item]):
     """A list of ``size`` items, each computed from its index on every access."""
 
     def __init__(self, size: int, make: Callable[[int], Item]) -> None:
@@ -222,7 +222,7 @@ class ListedColumn(ColumnSlice):
         return [f"[{text}]" for text in super().texts()]
 
 
-Answer = Sequence[Any] | WhereKnown | Sublists
+Answer = Sequence[Any] | NullableObjects | Sublists
 """The result of a field for many objects: a value, an object or null, or a list for each."""
 
 ForMany = Callable[..., Answer]
@@ -248,7 +248,7 @@ def for_many(
 
     def resolve(self: Any, **arguments: Any) -> Any:
         answer = function(self.alone(), **arguments)
-        if isinstance(answer, WhereKnown):
+        if isinstance(answer, NullableObjects):
             choice = answer.choices[0]
             return None if choice < 0 else answer.lists[choice][0]
         return answer.items if isinstance(answer, Sublists) else answer[0]
@@ -341,14 +341,14 @@ def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
     if function is not None:
         return function
     if not field.is_basic_field:
-        raise NotForMany
+        raise NotVectorized
     name = field.python_name
 
     def values(objects: Sequence[Any]) -> Sequence[Any]:
         if isinstance(objects, LazyList) and name in objects.columns:
             return objects.columns[name]
         if not is_leaf:
-            raise NotForMany
+            raise NotVectorized
         return [getattr(item, name) for item in objects]
 
     return values

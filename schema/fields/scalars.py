@@ -116,7 +116,7 @@ def deprecated(reason: str) -> Callable[[Any], Any]:
     return mark
 
 
-def made_at_once(kind: Kind) -> Kind:
+def created_directly(kind: Kind) -> Kind:
     """Create the objects of an input type from validated values at once: ten times as fast as per
     field.
     """
@@ -130,7 +130,7 @@ def made_at_once(kind: Kind) -> Kind:
     return kind
 
 
-def given_values(conditions: object) -> dict[str, Any]:
+def input_values(conditions: object) -> dict[str, Any]:
     """Return the given values of an input object by field name, with lists as tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value

@@ -17,7 +17,7 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.many import Each, RowList, for_many
+from schema.fields.many import ComputedList, RowList, for_many
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyType
@@ -154,8 +154,8 @@ def neighbours_of(
     nodes = DependencyNodes(loaded, reached.nodes[part.start : part.stop].tolist())
     edges = reached.edges[part.start : part.stop]
     of_edges = {
-        "types": Each(len(nodes), lambda place: TYPES_OF_MASK[graph.types[edges[place]]]),
-        "virtuals": Each(len(nodes), lambda place: list(graph.virtuals.at(edges[place]))),
+        "types": ComputedList(len(nodes), lambda place: TYPES_OF_MASK[graph.types[edges[place]]]),
+        "virtuals": ComputedList(len(nodes), lambda place: list(graph.virtuals.at(edges[place]))),
     }
     page = ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
     return DependencyConnection(page=page)

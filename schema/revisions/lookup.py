@@ -19,22 +19,28 @@ from schema.fields.connections import (
     check_size,
     window_at,
 )
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, resolver, texts
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.many import (
     ListedRecord,
+    NullableObjects,
     RowList,
     Sublists,
-    WhereKnown,
     attribute,
     for_many,
     of_record,
 )
-from schema.fields.scalars import Omittable, given_values, made_at_once, object_type, optional_field
+from schema.fields.scalars import (
+    Omittable,
+    created_directly,
+    input_values,
+    object_type,
+    optional_field,
+)
 from schema.node import revision_object
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.catalog.library import Covered
+from snapshots.catalog.library import RevisionCoverage
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.reasons import SpecChangeReason
@@ -53,7 +59,7 @@ if TYPE_CHECKING:
     from schema.histories import MainCause
 
 
-@made_at_once
+@created_directly
 @strawberry.input(
     description="A concrete spec, for example of a lock file. Facts that are not given are not "
     "compared."
@@ -85,7 +91,7 @@ class ConcreteSpecInput:
             )
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
-        values = given_values(self)
+        values = input_values(self)
         values["compiler"] = canonical_compiler(values.get("compiler") or "")
         if (variants := values.get("variants")) is not None:
             values["variants"] = canonical_variants(variants)
@@ -118,7 +124,7 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     return specs
 
 
-LOOKED_UP = Cost(weight=2_000, items=NumberOf("first"), once=LOADING)
+LOOKED_UP = Cost(weight=2_000, items=NumberArgument("first"), once=LOADING)
 """The specs that were found, or those that are missing."""
 
 HISTORIES = 60_000
@@ -226,26 +232,26 @@ class MissingRows(RowList["MissingSpec"]):
         return [getattr(last, fact, None) for last in map(self.loaded.last_seen, self.numbers)]
 
 
-def _last_seen(rows: MissingRows) -> WhereKnown:
+def _last_seen(rows: MissingRows) -> NullableObjects:
     """The last revision that has it: of the same series, or of any series if the same series never
     had it; null if no revision ever had it.
     """
-    return WhereKnown.of(rows.seen("revision"), revision_object)
+    return NullableObjects.of(rows.seen("revision"), revision_object)
 
 
-def _gone_in(rows: MissingRows) -> WhereKnown:
+def _gone_in(rows: MissingRows) -> NullableObjects:
     """The revision after `lastSeen`, which no longer has it; null if there is none, or if no
     revision ever had it.
     """
-    return WhereKnown.of(rows.seen("gone_in"), revision_object)
+    return NullableObjects.of(rows.seen("gone_in"), revision_object)
 
 
-def _nearest(rows: MissingRows) -> WhereKnown:
+def _nearest(rows: MissingRows) -> NullableObjects:
     """The most similar spec of the same package, compared by architecture, then version, variants,
     compiler, and recipe; null if the revision does not have the package.
     """
     nearest = rows.loaded.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
-    return WhereKnown.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
+    return NullableObjects.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
@@ -302,7 +308,7 @@ class LookupType:
 
     info: strawberry.Private[RevisionInfo]
     specs: strawberry.Private[RequestedSpecs]
-    covered: strawberry.Private[Covered | None] = None
+    covered: strawberry.Private[RevisionCoverage | None] = None
 
     revision = attribute("info", LazyRevision, make=revision_object)
     num_wanted = attribute("specs", int, make=len)
@@ -356,7 +362,7 @@ HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
 AFFECTED_DEFAULT = 20
 """Default number of affected specs in the list of a hole."""
 
-AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT), each=2)
+AFFECTED = Cost(weight=2_000, items=NumberArgument("first", default=AFFECTED_DEFAULT), each=2)
 """The direct and indirect dependents of one hole."""
 
 

@@ -28,17 +28,17 @@ from schema.fields.cost import (
     TIMELINE,
     ArgumentCost,
     Cost,
-    NumberOf,
+    NumberArgument,
     field,
     resolver,
     texts,
 )
 from schema.fields.many import (
     ColumnTable,
+    NullableObjects,
     Places,
     RowList,
     Sublists,
-    WhereKnown,
     attribute,
     for_many,
 )
@@ -46,7 +46,7 @@ from schema.fields.scalars import (
     ByteCount,
     deprecated,
     describe_enum,
-    given_values,
+    input_values,
     object_type,
     optional_field,
 )
@@ -101,7 +101,7 @@ class PackageFilterInput:
 
     def to_domain(self) -> PackageFilter:
         """Return the conditions in the form that the frame accepts."""
-        values = given_values(self)
+        values = input_values(self)
         packages = values.pop("packages", None)
         if packages is not None:
             names = values.get("names")
@@ -123,10 +123,10 @@ PackageOrderArgument = Annotated[
 describe_enum(CoverageDimension)
 
 
-CELLS = Cost(weight=2_000, items=NumberOf("first", default=PAGE_MAX), each=5)
+CELLS = Cost(weight=2_000, items=NumberArgument("first", default=PAGE_MAX), each=5)
 """Sorting the values of entire columns; a cell then consists of a few codes."""
 
-DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=PAGE_MAX), each=2)
+DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=PAGE_MAX), each=2)
 """Following all edges that lead to a package one step up."""
 
 Dimensions = Annotated[
@@ -274,7 +274,7 @@ def _stack_names(frame: Frame, code: int) -> list[str] | None:
     return _values_in(frame, "stacks", code) if states_stacks(frame) else None
 
 
-def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
+def _stack_nodes(packages: "PackageRows") -> Sublists | NullableObjects:
     """The stacks that contain a spec of it, ordered by name; null if the source of the revision
     does not list stacks.
     """
@@ -283,12 +283,12 @@ def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
     return stacks_of_each(packages.loaded, names)
 
 
-def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
+def _counts_by_stack(packages: "PackageRows") -> Sublists | NullableObjects:
     """Number of its specs in each stack, ordered by stack name; null if the source of the revision
     does not list stacks.
     """
     if not states_stacks(packages.loaded.frame):
-        return WhereKnown([], [-1] * len(packages))
+        return NullableObjects([], [-1] * len(packages))
     return _num_specs_by_stack(packages)
 
 
@@ -321,14 +321,14 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
     return [revision_object(packages.loaded.info)] * len(packages)
 
 
-def _histories(packages: "PackageRows") -> WhereKnown:
+def _histories(packages: "PackageRows") -> NullableObjects:
     """The history of the package in the series of this revision."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
-    return WhereKnown.of(
+    return NullableObjects.of(
         [timelines.get(name) for name in names],
         lambda timeline: node_of("PackageHistory", timeline=timeline),
     )

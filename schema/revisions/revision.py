@@ -20,11 +20,11 @@ from schema.fields.cost import (
     SPECS_ARGUMENTS,
     STACKS,
     Cost,
-    ItemsOf,
+    ListLength,
     field,
     resolver,
 )
-from schema.fields.many import Each, attribute
+from schema.fields.many import ComputedList, attribute
 from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import (
@@ -53,9 +53,9 @@ from schema.revisions.spec import (
 )
 from schema.revisions.twins import (
     TWINS,
-    ShownTwins,
     TwinGroupConnection,
     TwinGroupType,
+    TwinsPage,
     twins_comparison,
 )
 from snapshots import refs
@@ -63,7 +63,7 @@ from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.pairings import states_stacks
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
-from snapshots.recipes.commits import FoundBy, Recipes
+from snapshots.recipes.commits import Recipes, RecipesOrigin
 
 if TYPE_CHECKING:
     from schema.histories import GrowthPointType, Series
@@ -124,7 +124,7 @@ class SourceType:
     synthetic: bool = field("Whether the data was generated for demonstration.")
 
 
-describe_enum(FoundBy, name="RecipesFoundBy")
+describe_enum(RecipesOrigin, name="RecipesFoundBy")
 
 
 @object_type
@@ -133,7 +133,7 @@ class RecipesType:
 
     repository: str = field("The git repository: a URL, or the last part of a local path.")
     commit: str = field("The full hash of the commit.")
-    found_by: FoundBy = field("How the commit was determined.")
+    found_by: RecipesOrigin = field("How the commit was determined.")
     url: str | None = field("The URL of a web page that shows the commit, if known.")
 
     @classmethod
@@ -317,7 +317,9 @@ class Revision(Node):
         return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
 
     @resolver(
-        Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS})
+        Cost(
+            weight=500, once=LOADING, page=ListLength("specs"), arguments={"specs": CONCRETE_SPECS}
+        )
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
         """Which of some concrete specs, for example those of a spack.lock, it contains."""
@@ -351,7 +353,7 @@ class Revision(Node):
         twins = info.context.twins(self.info, stack, package)
         part = window_at(page, len(twins), twins.find)
         comparison = twins_comparison(info.context, self.info, twins)
-        shown = ShownTwins(comparison, twins, twins[part.start : part.stop])
+        shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
         groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
         cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
         return TwinGroupConnection(page=ListPage(part, groups, cursors), shown=shown)
@@ -421,5 +423,5 @@ def revision_connection(
 ) -> Connection[Revision]:
     """Return a connection over revisions of the catalog, newest first."""
     # A cursor is searched from the front, so that the first pages compute few keys.
-    keys = Each(len(lines), lambda place: lines[place].key)
+    keys = ComputedList(len(lines), lambda place: lines[place].key)
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

@@ -26,15 +26,15 @@ from schema.fields.many import (
     ColumnTable,
     LazyList,
     ListedColumn,
+    NullableObjects,
     Places,
     RowList,
     Sublists,
-    WhereKnown,
     attribute,
     column,
     for_many,
 )
-from schema.fields.scalars import ByteCount, deprecated, given_values, object_type, optional_field
+from schema.fields.scalars import ByteCount, deprecated, input_values, object_type, optional_field
 from schema.node import Node, node_id, node_of, revision_object, revision_of_key
 from schema.revisions.dependency import (
     WALK,
@@ -84,7 +84,7 @@ class SpecFilterInput:
 
     def to_domain(self) -> SpecFilter:
         """Return the conditions in the form that the frame accepts."""
-        return SpecFilter(**given_values(self))
+        return SpecFilter(**input_values(self))
 
 
 MatchingArgument = Annotated[
@@ -160,7 +160,7 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
     )
 
 
-def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
+def _stack_nodes(specs: "SpecRows") -> Sublists | NullableObjects:
     """The stacks that contain it, ordered by name; null if the source of the revision does not list
     stacks.
     """
@@ -168,10 +168,12 @@ def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
     return stacks_of_each(specs.loaded, names)
 
 
-def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Sublists | WhereKnown:
+def stacks_of_each(
+    loaded: LoadedRevision, names: Sequence[Sequence[str]]
+) -> Sublists | NullableObjects:
     """Return the stacks of each spec or package; null if the source does not list stacks."""
     if not states_stacks(loaded.frame):
-        return WhereKnown([], [-1] * len(names))
+        return NullableObjects([], [-1] * len(names))
     stack = partial(node_of, "Stack", loaded=loaded)
     return Sublists.of(names, lambda joined: ColumnTable(stack, {"name": joined}))
 
@@ -183,7 +185,7 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.numbers])
 
 
-def _histories(specs: "SpecRows") -> WhereKnown:
+def _histories(specs: "SpecRows") -> NullableObjects:
     """The history of its hash in all series: the revisions that had it, and why it was added and
     removed.
     """
@@ -193,7 +195,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     # By package, even for only a few of its specs: the changes of a package are stored together.
     histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
     texts = map(frame.hashes.at, specs.numbers.tolist())
-    return WhereKnown.of(
+    return NullableObjects.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
         lambda history: node_of("HashHistory", history=history),
     )

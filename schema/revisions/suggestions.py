@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import check_size
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberArgument, field
 from schema.fields.scalars import describe_enum, object_type
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
@@ -18,7 +18,7 @@ SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
 
 SUGGESTING = Cost(
     weight=4_000,
-    items=NumberOf("first", default=SUGGESTED_DEFAULT),
+    items=NumberArgument("first", default=SUGGESTED_DEFAULT),
     each=50,
     once=LOADING,
     arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(weight=10, each=1)},

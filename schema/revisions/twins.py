@@ -10,7 +10,7 @@ from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause
 from schema.context import Context
 from schema.fields.connections import Connection, FirstArgument, check_size
-from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, resolver
+from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberArgument, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, object_type
 from schema.revisions.spec import SpecRows, SpecType
@@ -34,13 +34,13 @@ TWINS = Cost(
 LISTED_DEFAULT = 20
 """Default number of specs and causes in a list."""
 
-SPECS = Cost(weight=20, items=NumberOf("first", default=LISTED_DEFAULT))
-CAUSES = Cost(weight=100, items=NumberOf("first", default=LISTED_DEFAULT), each=5)
+SPECS = Cost(weight=20, items=NumberArgument("first", default=LISTED_DEFAULT))
+CAUSES = Cost(weight=100, items=NumberArgument("first", default=LISTED_DEFAULT), each=5)
 SAVED = Cost(weight=500)
 """The specs that would be saved are computed for all groups of a page at once."""
 
 
-class ShownTwins(msgspec.Struct, frozen=True, dict=True):
+class TwinsPage(msgspec.Struct, frozen=True, dict=True):
     """The groups of a page, with the values that are computed for all of them at once."""
 
     comparison: LoadedComparison
@@ -65,7 +65,7 @@ class TwinGroupType:
     - num_specs: Number of specs in the group.
     """
 
-    shown: strawberry.Private[ShownTwins]
+    shown: strawberry.Private[TwinsPage]
     place: strawberry.Private[int]
 
     @property
@@ -120,7 +120,7 @@ class TwinGroupType:
 class TwinGroupConnection(Connection[TwinGroupType]):
     """A page of groups of twins."""
 
-    shown: strawberry.Private[ShownTwins]
+    shown: strawberry.Private[TwinsPage]
 
     @resolver(CAUSES)
     def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from server.asgi.errors import BadRequest, overloaded
-from server.http.cycles import Turns
+from server.http.cycles import LoopTurns
 from server.settings import Settings
 
 Result = TypeVar("Result")
@@ -120,7 +120,7 @@ class Lanes(msgspec.Struct, frozen=True):
     loading: Lane
     explaining: Lane
     compressing: Lane
-    turns: Turns
+    turns: LoopTurns
 
     @classmethod
     def of(cls, settings: Settings) -> "Lanes":
@@ -141,7 +141,7 @@ class Lanes(msgspec.Struct, frozen=True):
             loading=lane("loading", LOADING_THREADS, LOADING_PATIENCE),
             explaining=lane("explaining", EXPLAINING_THREADS, LOADING_PATIENCE),
             compressing=lane("compressing", 1),
-            turns=Turns(),
+            turns=LoopTurns(),
         )
 
     def close(self) -> None:

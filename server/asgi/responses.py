@@ -42,7 +42,7 @@ def prefers(accept: str, media_type: str) -> bool:
     return weights.get(media_type, 0.0) > of_json
 
 
-def takes_events(accept: str) -> bool:
+def accepts_events(accept: str) -> bool:
     """Return whether a client accepts server-sent events; it has to name them explicitly."""
     return _weights(accept).get(EVENT_STREAM, 0.0) > 0
 

@@ -29,7 +29,7 @@ _SHARES = 2
 """Others may displace a client that uses more than 1/_SHARES of the capacity."""
 
 
-class Room:
+class MemoryLimit:
     """A limit of ``max_bytes`` on the memory that large requests or responses use together.
 
     A single one may use more while there is no other. If another one does not fit, some are ended,
@@ -105,7 +105,7 @@ class Place:
 
     __slots__ = ("_room", "_scope", "client", "may_end", "num_bytes", "progressed_at")
 
-    def __init__(self, room: Room, scope: Scope | None) -> None:
+    def __init__(self, room: MemoryLimit, scope: Scope | None) -> None:
         self._room = room
         self._scope = scope
         self.client = ""
@@ -155,7 +155,7 @@ class Place:
                 drop()
 
 
-class Incoming(Room):
+class Incoming(MemoryLimit):
     """Reads bodies of at most ``max_body`` bytes each, and ``max_bytes`` for all large ones.
 
     A body is counted from the moment it exceeds LARGE_BODY until the context of its place ends.
@@ -200,7 +200,7 @@ class Incoming(Room):
                 return b"".join(parts)
 
 
-class Outgoing(Room):
+class Outgoing(MemoryLimit):
     """Limits the bytes of large responses that are being sent to ``max_bytes``.
 
     A single larger response is sent while there is no other.

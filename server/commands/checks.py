@@ -62,7 +62,7 @@ def check_command(
     else:
         locked = lock_files.read(file)
     checked = check(catalog, locked, ref, best=best, series=series)
-    console.say_result(lambda: check_document(checked), check_lines(checked))
+    console.print_result(lambda: check_document(checked), check_lines(checked))
     if fail_under is not None and checked.is_under(fail_under):
         console.note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
@@ -122,13 +122,13 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
         report = verdicts.judge_sides(rules, catalog, sides)
         match form:
             case "text":
-                console.say_pages(verdicts.verdict_lines(report))
+                console.print_paged(verdicts.verdict_lines(report))
             case "json":
-                console.say_json(verdicts.verdict_document(report))
+                console.print_json(verdicts.verdict_document(report))
             case "junit":
                 click.echo(verdicts.junit(report))
             case "github":
-                console.say_lines(verdicts.annotations(report))
+                console.print_lines(verdicts.annotations(report))
     if not report.verdict.passed:
         raise SystemExit(BROKEN)
 
@@ -198,13 +198,13 @@ def plan_command(
         report = None if rules is None else plans.judge_plan(rules, planned)
         match "json" if console.prints_json() else form:
             case "json":
-                console.say_json(plans.plan_document(planned, report))
+                console.print_json(plans.plan_document(planned, report))
             case "text":
-                console.say_pages(plans.plan_lines(planned, report))
+                console.print_paged(plans.plan_lines(planned, report))
             case "markdown":
                 click.echo(plans.plan_comment(planned, report), nl=False)
             case "github":
-                console.say_lines(plans.plan_annotations(planned, report))
+                console.print_lines(plans.plan_annotations(planned, report))
             case "label":
                 click.echo(planned.plan.size_label)
     if report is not None and not report.verdict.passed:

@@ -125,11 +125,11 @@ def _diff_sides(
     if dimensions is not None:
         cells = compared.coverage(dimensions)
         document = partial(comparisons.coverage_document, compared, cells)
-        console.say_result(document, comparisons.coverage_lines(compared, cells))
+        console.print_result(document, comparisons.coverage_lines(compared, cells))
         return bool(cells)
     document = partial(comparisons.difference_document, compared)
     lines = comparisons.difference_lines(compared, stat=stat)
-    console.say_result(document, lines)
+    console.print_result(document, lines)
     return bool(len(compared.changes.specs))
 
 
@@ -144,7 +144,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
         compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
         compared = compare_specs_of(catalog, sides, spec or "")
-    console.say_result(compared.document, compared.lines())
+    console.print_result(compared.document, compared.lines())
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
 
 
@@ -197,14 +197,14 @@ def why_command(
     if subject and is_hash:
         changes = comparisons.changes_of_hash(compared, subject)
     if console.prints_json():
-        console.say_json(comparisons.causes_document(compared, changes))
+        console.print_json(comparisons.causes_document(compared, changes))
     elif subject is None:
         causes = comparisons.rebuilds_lines(compared, all_commits=commits)
-        console.say_pages(chain(comparisons.title_lines(compared), causes))
+        console.print_paged(chain(comparisons.title_lines(compared), causes))
         if compared.explanation.why_unknown:
             console.note(f"Some causes cannot be known: {compared.explanation.why_unknown}.")
     elif len(changes):
-        console.say_pages(comparisons.stories_lines(compared, changes))
+        console.print_paged(comparisons.stories_lines(compared, changes))
     else:
         console.note("Nothing changed.")
 

@@ -89,11 +89,11 @@ def log_command(
     is_short = oneline and not console.prints_json()
     log = log_of(opened, subject, series, selection, oneline=is_short, commits=commits, cell=cell)
     if console.prints_json():
-        console.say_json(log.document())
+        console.print_json(log.document())
     elif oneline:
-        console.say_pages(log.short_lines())
+        console.print_paged(log.short_lines())
     else:
-        console.say_blocks(log.blocks())
+        console.print_blocks(log.blocks())
 
 
 # -- causes
@@ -144,13 +144,13 @@ def causes_command(
     opened = parameters.open_catalog(catalog)
     series = parameters.series_or_default(series, opened.history)
     report = series_report(opened, series, by, since, until, limit)
-    console.say_result(report.document, report.lines())
+    console.print_result(report.document, report.lines())
 
 
 # -- history fill
 
 
-@click.group("history", cls=parameters.HintingGroup)
+@click.group("history", cls=parameters.CommandGroup)
 def history_group() -> None:
     """Complete the stored history."""
 
@@ -178,7 +178,7 @@ def fill_command(
     - series: Only this series: develop, vX.Y.Z ...
     """
     from server.terminal.printing.maintenance import filled_facts, filled_lines
-    from snapshots.catalog.past import fill, missing_pairs, pairs_without_story
+    from snapshots.catalog.history_queries import fill, missing_pairs, pairs_without_story
 
     opened = parameters.open_catalog(catalog)
     parameters.require_series(series, opened.history)
@@ -190,7 +190,7 @@ def fill_command(
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
     kept = _import_recipes(opened, revisions, recipes) if recipes else None
-    console.say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept))
+    console.print_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept))
     for reason in dict.fromkeys(filled.failures.values()):
         console.note(f"not compared: {reason}")
     if filled.failures:
@@ -262,7 +262,7 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
     links = links_of(settings_from(os.environ).recipes_url, repository)
     facts = {"tag": revision.tag, "digest": revision.digest}
     document = facts | {"recipes": recipes_facts(known, links)}
-    console.say_result(lambda: document, recipes_lines(revision, known))
+    console.print_result(lambda: document, recipes_lines(revision, known))
 
 
 # -- blame
@@ -290,6 +290,6 @@ def blame_command(subject: str, *, series: str | None, limit: int | None, catalo
     series = parameters.series_or_default(series, opened.history)
     entries = blamed(opened, subject, series, limit)
     if console.prints_json():
-        console.say_json(blame_facts(subject, entries))
+        console.print_json(blame_facts(subject, entries))
     else:
-        console.say_pages(blame_lines(entries, series))
+        console.print_paged(blame_lines(entries, series))

@@ -76,7 +76,7 @@ class ImportRun:
         self._approve = None
         if options.gate is not None:
             self._approve = gatekeeper(options.gate, self._catalog.package_names)
-            console.keep_lines_whole()  # it prints to standard error
+            console.disable_wrapping()  # it prints to standard error
         _check_source_name(options.source_name)
         self._report = Report(skip_bad=options.skip_bad)
         self._publications: list[Publication] = []
@@ -101,16 +101,16 @@ class ImportRun:
                     self._import_recipes(self._publications)
                     notifier.notify(self._publications)
             except NothingToPublish:
-                self._say_remarks()
+                self._print_remarks()
                 raise
             except CachelogError:
                 if self._publications:
-                    self._say(notifier)
+                    self._print(notifier)
                 raise
             finally:
                 note_import("cachelog.revisions", len(self._publications))
                 note_import("cachelog.skipped", len(self._report.skipped))
-        self._say(notifier)
+        self._print(notifier)
         self.failures = notifier.failures
 
     def _publish_locations(self, spans: Spans) -> None:
@@ -194,8 +194,8 @@ class ImportRun:
             self._report.warn(f"{later}: {reason}")
         return published
 
-    def _say(self, notifier: Notifier) -> None:
-        self._say_remarks()
+    def _print(self, notifier: Notifier) -> None:
+        self._print_remarks()
         for failure in notifier.failures:
             console.note(f"warning: {failure}")
         notified = [
@@ -208,9 +208,9 @@ class ImportRun:
             for notification in notifier.notifications
         ]
         done = publication_facts(self._publications, self._report) | {"notifications": notified}
-        console.say_result(lambda: done, publication_lines(self._publications))
+        console.print_result(lambda: done, publication_lines(self._publications))
 
-    def _say_remarks(self) -> None:
+    def _print_remarks(self) -> None:
         for warning in self._report.warnings:
             console.note(f"warning: {warning}")
         for error in self._report.skipped:

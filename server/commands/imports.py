@@ -130,10 +130,10 @@ def demo_command(
         from snapshots.catalog.catalog import Catalog
 
         made_up = demo.develop_history(**numbers)
-        console.say_lines(publication_lines(Catalog(catalog).publish(made_up)))
+        console.print_lines(publication_lines(Catalog(catalog).publish(made_up)))
         return
     for snapshot in demo.history(**numbers):
         written = demo.write_pages(snapshot, pages)
-        console.say(
+        console.print_text(
             f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}"
         )

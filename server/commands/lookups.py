@@ -36,7 +36,7 @@ def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> No
             "or with synthetic data by 'cachelog demo'."
         )
         return
-    console.say_result(
+    console.print_result(
         lambda: [listed_facts(revision, history) for revision in revisions],
         revision_lines(revisions, history),
     )
@@ -56,7 +56,7 @@ def tags_command(*, limit: int | None, catalog: str) -> None:
     history = Catalog(catalog).require_history()
     tags = history.tags[:limit]
     lines = tag_lines(history, tags)
-    console.say_result(lambda: tag_facts(history, tags), lines)
+    console.print_result(lambda: tag_facts(history, tags), lines)
 
 
 @parameters.catalog_command("packages")
@@ -88,7 +88,7 @@ def packages_command(
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
     total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
     lines = chain(table(packages, PACKAGE_COLUMNS), () if ref else [total])
-    console.say_result(lambda: document, lines)
+    console.print_result(lambda: document, lines)
 
 
 @parameters.catalog_command("stacks")
@@ -111,7 +111,7 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
     lines = chain(table(stacks, STACK_COLUMNS), () if ref else [total])
-    console.say_result(lambda: document, lines)
+    console.print_result(lambda: document, lines)
 
 
 # -- find
@@ -154,7 +154,7 @@ def find_command(
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision, query)
     if console.prints_json():
-        console.say_json(
+        console.print_json(
             {
                 "revision": revision,
                 "query": query,
@@ -172,9 +172,9 @@ def find_command(
             console.note(f"In this catalog {name}.")
         return
     for spec in specs:
-        console.say_lines(listings.spec_lines(spec))
+        console.print_lines(listings.spec_lines(spec))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
-    console.say_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
+    console.print_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
 
 
 # -- show
@@ -210,4 +210,4 @@ def show_command(words: tuple[str, ...], *, series: str | None, catalog: str) ->
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series says where to look for a package; leave REF out.")
     shown = subject_of(opened, words, series)
-    console.say_result(shown.document, shown.lines())
+    console.print_result(shown.document, shown.lines())

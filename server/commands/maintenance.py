@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # -- costs
 
 
-@click.group("costs", cls=parameters.HintingGroup)
+@click.group("costs", cls=parameters.CommandGroup)
 def costs_group() -> None:
     """Import the measured costs of builds."""
 
@@ -45,7 +45,7 @@ def import_costs_command(file: str, *, catalog: str) -> None:
 
     rows = read(file)
     parameters.open_catalog(catalog).catalog.costs.replace(rows)
-    console.say_result(lambda: costs_facts(rows), costs_lines(rows))
+    console.print_result(lambda: costs_facts(rows), costs_lines(rows))
 
 
 # -- removing
@@ -76,7 +76,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> Non
     opened = parameters.open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
     lines = removed_lines(removal, opened.history, dry_run=dry_run)
-    console.say_result(lambda: removal_facts(removal, dry_run=dry_run), lines)
+    console.print_result(lambda: removal_facts(removal, dry_run=dry_run), lines)
 
 
 @parameters.catalog_command("prune")
@@ -109,7 +109,7 @@ def prune_command(
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
     lines = pruned_lines(removal, choices, history, dry_run=dry_run)
-    console.say_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
+    console.print_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
 
 
 def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
@@ -180,11 +180,11 @@ def keep_list_command(
     if output is not None:
         write(output, "".join(lines).encode())
     if console.prints_json():
-        console.say_json(kept.document())
+        console.print_json(kept.document())
     elif impact:
-        console.say_lines(kept.lines())
+        console.print_lines(kept.lines())
     elif output is not None:
-        console.say(kept.summary)
+        console.print_text(kept.summary)
     else:
         click.echo("".join(lines), nl=False)
 
@@ -220,7 +220,7 @@ def vacuum_command(
     with console.progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
     lines = vacuumed_lines(done, grace, dry_run=dry_run)
-    console.say_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines)
+    console.print_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines)
 
 
 # -- verify
@@ -251,7 +251,7 @@ def verify_command(
         verified = verify(
             catalog, deep=deep, repair=repair, jobs=jobs, cluster=cluster or None, progress=bars
         )
-    console.say_result(lambda: verified_facts(verified), verified_lines(verified))
+    console.print_result(lambda: verified_facts(verified), verified_lines(verified))
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
 
@@ -278,7 +278,7 @@ def backup_command(target: str, *, catalog: str) -> None:
 
     with console.progress() as bars:
         copied = backup(catalog, target, progress=bars)
-    _say_copied(copied, target)
+    _print_copied(copied, target)
 
 
 @parameters.catalog_command("restore")
@@ -292,10 +292,10 @@ def restore_command(copy: str, *, catalog: str) -> None:
 
     with console.progress() as bars:
         copied = restore(copy, catalog, progress=bars)
-    _say_copied(copied, catalog)
+    _print_copied(copied, catalog)
 
 
-def _say_copied(copied: "Copied", place: str) -> None:
+def _print_copied(copied: "Copied", place: str) -> None:
     from server.terminal.printing.maintenance import copied_facts, copied_lines
 
-    console.say_result(lambda: copied_facts(copied, place), copied_lines(copied, place))
+    console.print_result(lambda: copied_facts(copied, place), copied_lines(copied, place))

@@ -10,7 +10,7 @@ from server.terminal.completion import complete_package, complete_stack
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from server.terminal.printing.questions import Touched
+    from server.terminal.printing.questions import CommitRange
 
 # -- holes
 
@@ -28,7 +28,7 @@ def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
     from server.terminal.printing.questions import find_holes
 
     holes = find_holes(parameters.open_catalog(catalog), ref, limit)
-    console.say_result(holes.document, holes.lines())
+    console.print_result(holes.document, holes.lines())
 
 
 # -- twins
@@ -53,7 +53,7 @@ def twins_command(
     from server.terminal.printing.questions import find_twins
 
     twins = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
-    console.say_result(twins.document, twins.lines())
+    console.print_result(twins.document, twins.lines())
 
 
 # -- impact
@@ -103,13 +103,13 @@ def impact_command(
     else:
         touched = _touched(recipes, words[0]) if is_range and recipes else None
         answer = questions.find_impact(opened, ref, stack, words, touched)
-    console.say_result(answer.document, answer.lines())
+    console.print_result(answer.document, answer.lines())
 
 
-def _touched(location: str, commits: str) -> "Touched":
+def _touched(location: str, commits: str) -> "CommitRange":
     """Return the commits of a range ``A..B``, with the packages that they touch."""
     from server.settings import settings_from
-    from server.terminal.printing.questions import Touched
+    from server.terminal.printing.questions import CommitRange
     from snapshots.recipes.repository import open_recipes
 
     base, head = parameters.refs_of(commits, None)
@@ -119,4 +119,4 @@ def _touched(location: str, commits: str) -> "Touched":
             between = repository.between(base, head)
         except InvalidArgument as error:
             raise InvalidArgument("A..B", error.reason) from None
-        return Touched(repository.location, base, head, between)
+        return CommitRange(repository.location, base, head, between)

@@ -77,7 +77,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             settings = replace(settings, metrics_dir=folder)
         # Each worker process builds the application from its environment.
         os.environ.update(environ_of(settings))
-        console.say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
+        console.print_text(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
         if workers > 1:
             configure(settings.log_format)  # each worker configures its own log
         serve(

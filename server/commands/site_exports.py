@@ -18,7 +18,7 @@ from server.settings import settings_from
 from server.site.export import Site, export, server_of
 from server.site.folder import SiteFolder
 from server.site.links import SiteLinks
-from server.site.queries import choose, documents_of, own_documents
+from server.site.queries import built_in_documents, choose, documents_of
 from server.terminal import console
 from server.terminal.parameters import open_catalog, require_series
 from snapshots.program import cachelog_version
@@ -61,7 +61,7 @@ def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
 
 
 def _site(location: str, options: SiteOptions) -> Site:
-    documents = own_documents()
+    documents = built_in_documents()
     if options.documents:
         documents = documents_of(read_manifest(options.documents, "--documents").documents)
     opened = open_catalog(location)

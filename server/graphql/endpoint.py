@@ -35,12 +35,12 @@ from server.asgi.responses import (
     REVALIDATE,
     Response,
     accepted_media_type,
+    accepts_events,
     coding_for,
     is_not_modified,
     prefers,
     send_head,
     send_response,
-    takes_events,
 )
 from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
 from server.graphql.answers import Answer, Answers
@@ -163,7 +163,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
         """Answer a request by events if its client accepts and needs them; return whether so."""
         accept = request.accept.decode("latin-1")
-        if not takes_events(accept):
+        if not accepts_events(accept):
             return False
         events_only = prefers(accept, EVENT_STREAM)
         if len(request.content) > LARGE_BODY:

@@ -16,7 +16,7 @@ from server.asgi.responses import tag_of
 from server.asgi.single_flight import SingleFlight
 from server.graphql.requests import GraphQLRequest, Weight
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 
@@ -134,7 +134,7 @@ class Execution:
             if missing is not None and missing.cache is not None:
                 place = missing.cache, missing.key
                 try:
-                    lane_to_make = self._lane_to_make(missing)
+                    lane_to_make = self._loading_lane(missing)
                     loaded[place] = await self._loads.value_in(lane_to_make, place, missing.load)
                 except CachelogError as error:
                     loaded[place] = Failed(error)  # the execution turns it into an error of a field
@@ -146,16 +146,16 @@ class Execution:
                 return None
         return None
 
-    def _lane_to_make(self, missing: NotLoaded) -> Lane:
+    def _loading_lane(self, missing: NotLoaded) -> Lane:
         """Return the lane that loads missing data; slow computations have a separate lane."""
         library = self._library
         slow = library.explanations, library.returned, library.holes, library.twins
         takes_long = missing.cache in slow
-        if isinstance(missing.key, HistoryQuestion):
+        if isinstance(missing.key, HistoryQuery):
             takes_long = _is_large(missing.key) or self._is_incomplete(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
 
-    def _is_incomplete(self, question: HistoryQuestion) -> bool:
+    def _is_incomplete(self, question: HistoryQuery) -> bool:
         try:
             return not self.answers.is_complete(question)
         except CatalogError:
@@ -211,6 +211,6 @@ class Execution:
         )
 
 
-def _is_large(question: HistoryQuestion) -> bool:
+def _is_large(question: HistoryQuery) -> bool:
     """Return whether a history query reads most of the stored changes."""
     return question.topic.about is About.HASHES and len(question.topic.items) > _FEW_HASHES

@@ -20,7 +20,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, par
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from server.http.cycles import MAX_AT_ONCE, AnswerCycle, Held, ReadyAnswer, Work, refusal
+from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, Reservation, Work, refusal
 from server.http.limits import (
     DROP,
     MAX_HEADERS,
@@ -206,7 +206,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._running: Any = None
         """The cycle that is being answered: of pipelined requests, not necessarily the last."""
 
-        self._unsent: Held | None = None
+        self._unsent: Reservation | None = None
         """The reservation of the last response, until its client has read nearly all of it."""
 
         self._is_closing = False
@@ -285,7 +285,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._refuse(self._status)
             return
         if self._held is not None:
-            self._begin_held()
+            self._start_task()
 
     def _feed(self, data: bytes) -> None:
         """Feed data to the parser; raise HttpParserError if it is not HTTP/1.1.
@@ -354,7 +354,7 @@ class BoundedConnection(HttpToolsProtocol):
         # only a proxy may set, or that determine how a body is read. uvicorn appends them to this
         # list.
         self.headers = []
-        if self._can_be_held():
+        if self._may_skip_task():
             self._held = []
         else:
             self._begin()
@@ -383,7 +383,7 @@ class BoundedConnection(HttpToolsProtocol):
                 self._answered, self.cycle = self.scope, None  # type: ignore[assignment]
                 self._write(answer, keeps_alive=self._keeps_alive())
                 return
-            self._begin_held()
+            self._start_task()
         super().on_message_complete()
 
     def _complete_scope(self) -> None:
@@ -398,7 +398,7 @@ class BoundedConnection(HttpToolsProtocol):
         scope["query_string"] = address.query or b""
         scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
 
-    def _can_be_held(self) -> bool:
+    def _may_skip_task(self) -> bool:
         """Return whether the request may be answered without a task once its body is complete."""
         earlier = self.cycle
         return (
@@ -444,7 +444,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _wait_for_turn(self, work: Work) -> None:
         """Answer a complete request in its turn; later requests of the connection wait for it."""
-        self._running = cycle = self._begin_held(is_waiting=True)
+        self._running = cycle = self._start_task(is_waiting=True)
         super().on_message_complete()
 
         def answer_in_turn() -> None:
@@ -460,7 +460,7 @@ class BoundedConnection(HttpToolsProtocol):
 
         self._server.turns.wait(answer_in_turn)
 
-    def _begin_held(self, *, is_waiting: bool = False) -> AnswerCycle:
+    def _start_task(self, *, is_waiting: bool = False) -> AnswerCycle:
         """Start a task for a request that was to be answered without; return its cycle."""
         parts, self._held = self._held, None
         self.expect_100_continue = False  # not set by the head, see _can_be_held: by a trailer

@@ -28,7 +28,7 @@ MAX_AT_ONCE = 32
 """Maximum number of requests, received together, that are answered in one iteration of the loop."""
 
 
-class Held(Protocol):
+class Reservation(Protocol):
     """A reservation of a response: capacity for the bytes that its client has yet to read."""
 
     def leave(self) -> None:
@@ -45,14 +45,14 @@ class ReadyAnswer(msgspec.Struct, frozen=True):
     status: int
     lines: bytes
     body: bytes
-    held: Held | None = None
+    held: Reservation | None = None
 
 
 Work: TypeAlias = Callable[[], ReadyAnswer | None]
 """Computes a response in its turn; returns None to use ASGI."""
 
 
-class AnswersAtOnce(Protocol):
+class DirectResponder(Protocol):
     """An application, or a part of one, that answers some requests without ASGI."""
 
     def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
@@ -62,7 +62,7 @@ class AnswersAtOnce(Protocol):
         """
 
 
-class Turns:
+class LoopTurns:
     """Runs one piece of work in each iteration of the event loop, in the order of arrival.
 
     Between two pieces, the loop reads and writes for all connections, regardless of how many pieces

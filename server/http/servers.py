@@ -22,9 +22,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from server.http.connections import BoundedConnection, Waiting
-from server.http.cycles import AnswerBytes, AnswersAtOnce, ReadyAnswer, Turns, Work
+from server.http.cycles import AnswerBytes, DirectResponder, LoopTurns, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
-from snapshots.catalog.workers import DeafProcess
+from snapshots.catalog.workers import UninterruptibleProcess
 from snapshots.errors import InvalidArgument
 
 _ATTACH_FILTER = 26
@@ -110,13 +110,13 @@ class ServerConfig(uvicorn.Config):
         self.last_beat = last_beat
         self.waiting: Waiting = Waiting()
         self.is_draining = False
-        self.at_once: AnswersAtOnce | None = None
+        self.at_once: DirectResponder | None = None
         """Answers some requests without ASGI: the application's attribute of this name, if any."""
 
         self.drain: Callable[[], None] | None = None
         """Ends open-ended responses: the application's attribute of this name, if any."""
 
-        self.turns = Turns()
+        self.turns = LoopTurns()
         """The turns of the application if it has any, which it also uses for other small work."""
 
         self.bytes_of = AnswerBytes().of
@@ -199,7 +199,7 @@ _CHECKS_PER_TIMEOUT = 4
 class Worker(msgspec.Struct, eq=False):
     """A worker process."""
 
-    process: DeafProcess
+    process: UninterruptibleProcess
     began: float
     last_beat: Any
     """When its event loop last ran: a number in shared memory, 0 while it is not monitored."""
@@ -266,7 +266,7 @@ class Workers:
     def _start(self) -> None:
         last_beat = get_context("spawn").RawValue("d")
         # A fork would inherit locks of threads and the event loop of this process.
-        process = DeafProcess(target=_work, args=(*self._arguments, last_beat))
+        process = UninterruptibleProcess(target=_work, args=(*self._arguments, last_beat))
         process.start()
         self._workers[process.sentinel] = Worker(process, time.monotonic(), last_beat)
 

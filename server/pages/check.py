@@ -17,7 +17,7 @@ from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import Response
 from server.asgi.room import Incoming
 from server.pages.addresses import Address, given, query_string, raw_path
-from server.pages.documents import Answered, document
+from server.pages.documents import DocumentAnswer, document
 from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.exports import FORMATS, csv_body, csv_head
 from server.pages.filters import missing_cause
@@ -215,7 +215,7 @@ class CheckEndpoint:
 
     async def _answered(
         self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
-    ) -> Answered:
+    ) -> DocumentAnswer:
         """Return the answer for a page; raise Unreadable if it lacks the subject."""
         answered = await self._context.runner.run(page.document, variables, scope)
         if not answered.data.get(subject):
@@ -425,7 +425,7 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
     return sent
 
 
-def _best(covering: Answered, form: CheckForm) -> str:
+def _best(covering: DocumentAnswer, form: CheckForm) -> str:
     """Return the digest of the revision with most of the specs; raise Unreadable if none."""
     if not (best := covering.data.get("bestCovering")):
         raise Unreadable(_first_error(covering), form)
@@ -433,6 +433,6 @@ def _best(covering: Answered, form: CheckForm) -> str:
     return digest
 
 
-def _first_error(answered: Answered) -> str:
+def _first_error(answered: DocumentAnswer) -> str:
     """Return the reason why an answer has no data."""
     return answered.errors[0]["message"] if answered.errors else "The catalog is empty."

@@ -124,7 +124,7 @@ def _parameter(declared: TypeNode) -> Parameter:
     return Parameter(text.strip("[]!"), text.startswith("["))
 
 
-class Answered(msgspec.Struct, frozen=True):
+class DocumentAnswer(msgspec.Struct, frozen=True):
     """The answer to a document.
 
     ``is_good`` means that there are no errors, ``is_permanent`` that the answer can never change.
@@ -147,7 +147,7 @@ class Answered(msgspec.Struct, frozen=True):
         return next(of_root, None)
 
 
-class PageQuestion(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """A request to be executed, and its weight."""
 
     request: GraphQLRequest
@@ -163,11 +163,11 @@ class DocumentRunner(msgspec.Struct, frozen=True):
 
     async def run(
         self, document: PageDocument, variables: Mapping[str, Any], scope: Any
-    ) -> Answered:
+    ) -> DocumentAnswer:
         """Return the answer to a document; raise the same errors as ``weighed``."""
         return await self.answered(await self.weighed(document.text, variables, scope))
 
-    async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> PageQuestion:
+    async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> PageRequest:
         """Return a request whose cost is charged to the client of ``scope``.
 
         Raises BadRequest if the server is overloaded, or the client has used up its cost.
@@ -175,7 +175,7 @@ class DocumentRunner(msgspec.Struct, frozen=True):
         request = GraphQLRequest(text, dict(variables), None)
         weight, units = await self._weigh(request)
         self.allowances.charge(scope, units)
-        return PageQuestion(request, weight)
+        return PageRequest(request, weight)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Return whether the cost of a document is within the limit of a request."""
@@ -188,11 +188,11 @@ class DocumentRunner(msgspec.Struct, frozen=True):
         # The first request for a document has to parse it, which takes long.
         return await self.lanes.reading.run(lambda: self.execution.weigh(request))
 
-    async def answered(self, question: PageQuestion) -> Answered:
+    async def answered(self, question: PageRequest) -> DocumentAnswer:
         """Return the answer to a weighed request; raise BadRequest if the server is overloaded."""
         executed = await self.execution.execute(question.request, question.weight)
         answer = orjson.loads(executed.body)
-        return Answered(
+        return DocumentAnswer(
             answer.get("data") or {},
             answer.get("errors") or [],
             executed.is_good,

@@ -33,7 +33,7 @@ from server.pages.addresses import (
     raw_path,
     without_slash,
 )
-from server.pages.documents import HAS_COSTS, Answered, DocumentRunner
+from server.pages.documents import HAS_COSTS, DocumentAnswer, DocumentRunner
 from server.pages.error_pages import ErrorPages, nearest_to
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
@@ -197,7 +197,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         return export if failure is None else await self._missing(scope, query, failure)
 
     async def _missing(
-        self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
+        self, scope: Scope, query: Mapping[str, list[str]], answered: DocumentAnswer
     ) -> PageResponse:
         """Return the error page for an answer that lacks the page's subject."""
         page, context, params = self.page, self.context, scope["path_params"]

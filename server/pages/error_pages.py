@@ -10,7 +10,7 @@ from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Headers
 from server.pages.addresses import Address, path_filled, query_string
-from server.pages.documents import Answered, DocumentRunner, document
+from server.pages.documents import DocumentAnswer, DocumentRunner, document
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
 from snapshots.texts import nearest_names, quoted
@@ -67,7 +67,7 @@ async def nearest_to(
     page: Page,
     address: Address,
     params: Mapping[str, str],
-    answered: Answered,
+    answered: DocumentAnswer,
     runner: DocumentRunner,
     scope: Any,
 ) -> Nearest:
@@ -203,7 +203,7 @@ class ErrorPages(msgspec.Struct, frozen=True):
     renderer: Renderer
 
     def missing(
-        self, address: Address, subject: str, answered: Answered, nearest: Nearest
+        self, address: Address, subject: str, answered: DocumentAnswer, nearest: Nearest
     ) -> PageResponse:
         """Return the page for an answer that lacks the page's subject."""
         error = answered.error_of(subject) or {"message": nearest.sentence}

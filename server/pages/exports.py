@@ -27,7 +27,7 @@ from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
-from server.pages.documents import IS_PAGE, Answered, DocumentRunner, PageDocument, document
+from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
@@ -227,7 +227,7 @@ FORMATS = {
 # -- parts
 
 
-class Broken(Exception):
+class ExportError(Exception):
     """Raised when an export cannot continue; the message is the reason."""
 
 
@@ -249,7 +249,7 @@ class Export(msgspec.Struct, eq=False):
     digests: Sequence[str] = ()
     first: ExportPart = ExportPart([], None)
 
-    async def begin(self) -> Answered | None:
+    async def begin(self) -> DocumentAnswer | None:
         """Query the first part; return the answer if it lacks the table, else None.
 
         Raises BadRequest if the server is overloaded.
@@ -284,7 +284,7 @@ class Export(msgspec.Struct, eq=False):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         try:
             await unless_disconnected(receive, self.send_rows(send))
-        except Broken as error:
+        except ExportError as error:
             scope[CODE] = "EXPORT_BROKEN_OFF"
             _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
 
@@ -308,17 +308,19 @@ class Export(msgspec.Struct, eq=False):
         answered = await self._with_retries(partial(self._answered, after))
         part = self._part(answered)
         if part is None:
-            raise Broken(answered.errors[0]["message"] if answered.errors else "the list is gone")
+            raise ExportError(
+                answered.errors[0]["message"] if answered.errors else "the list is gone"
+            )
         return part
 
-    async def _answered(self, after: str | None) -> Answered:
+    async def _answered(self, after: str | None) -> DocumentAnswer:
         text, variables = self.table.document.text, self._variables_after(after)
         return await self.runner.answered(await self.runner.weighed(text, variables, self.scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
         return {**self.variables, IS_PAGE: False, "first": self.size, "after": after}
 
-    def _part(self, answered: Answered) -> ExportPart | None:
+    def _part(self, answered: DocumentAnswer) -> ExportPart | None:
         return None if answered.errors else self.table.part(answered.data)
 
     async def _place(self, size: int) -> Place:
@@ -333,7 +335,7 @@ class Export(msgspec.Struct, eq=False):
             except BadRequest as error:
                 wait = float(dict(error.headers).get(b"retry-after", RETRY_SECONDS))
                 if waited + wait > _PATIENCE:
-                    raise Broken(error.message) from None
+                    raise ExportError(error.message) from None
                 waited += wait
                 await asyncio.sleep(wait)
 

@@ -19,7 +19,7 @@ from snapshots import texts
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
+from snapshots.changes.spec_pairs import PATH_SEPARATOR, dependency_changes
 from snapshots.changes.vocabulary import (
     difference_phrase,
     twins_title,
@@ -319,7 +319,7 @@ def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
     """Return the differences between the dependencies of two specs by package, in words."""
     return [
         (name, [difference_phrase(path, change) for path, change in changes])
-        for name, changes in changes_below(map(_field_change, fields))
+        for name, changes in dependency_changes(map(_field_change, fields))
     ]
 
 

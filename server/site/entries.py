@@ -17,7 +17,7 @@ import msgspec
 import orjson
 
 from server.pages.addresses import path_of
-from server.site.queries import Chosen, Role
+from server.site.queries import Role, SiteRevisions
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted, versioned
 
@@ -71,7 +71,7 @@ class SiteEntry(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-async def entries(query: Query, chosen: Chosen, limit: int) -> list[SiteEntry]:
+async def entries(query: Query, chosen: SiteRevisions, limit: int) -> list[SiteEntry]:
     """Return the entries of a site, at most ``limit`` of each kind except commits.
 
     These are the packages of the catalog; the packages, stacks and specs of the newest revision of
@@ -148,7 +148,7 @@ async def _nodes(
                 break
 
 
-def _series(chosen: Chosen) -> Iterator[SiteEntry]:
+def _series(chosen: SiteRevisions) -> Iterator[SiteEntry]:
     """Yield the entries of a site's series, and of its tags with their newest revisions."""
     by_tag: dict[str, RevisionInfo] = {}
     for name, revisions in chosen.revisions.items():

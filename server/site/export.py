@@ -20,7 +20,7 @@ from server.settings import Settings
 from server.site.entries import INDEX_FILE, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
 from server.site.links import SiteLinks, SitePage, page_file, relative
-from server.site.queries import Chosen, Role, SiteDocument, SiteQuestion
+from server.site.queries import Role, SiteDocument, SiteRequest, SiteRevisions
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
 
@@ -100,7 +100,7 @@ class Site(msgspec.Struct, kw_only=True):
     be removed. A line is added to ``faults`` for each failed request.
     """
 
-    chosen: Chosen
+    chosen: SiteRevisions
     documents: Sequence[SiteDocument]
     limit: int
     feed_of: Callable[[str], bytes]
@@ -121,7 +121,7 @@ async def export(
         question for document in site.documents for question in document.questions(site.chosen)
     ]
     for done, question in enumerate(questions, 1):
-        part: SiteQuestion | None = question
+        part: SiteRequest | None = question
         while part is not None:
             cursor = await _answer(site, part, server, folder)
             part = part.after(cursor) if cursor else None
@@ -146,7 +146,7 @@ def _feed_address(series: str) -> str:
 
 
 async def _answer(
-    site: Site, question: SiteQuestion, server: httpx.AsyncClient, folder: SiteFolder
+    site: Site, question: SiteRequest, server: httpx.AsyncClient, folder: SiteFolder
 ) -> str:
     """Write an answer; return the cursor of the next part of its list, or an empty string."""
     file, document = question.file, question.document

@@ -50,7 +50,7 @@ Subject = Mapping[Role, str]
 """The subject of a page or an answer: the name of a series, and digests of contents."""
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class SiteRevisions(msgspec.Struct, frozen=True):
     """The revisions of a site by the names of their series, newest first."""
 
     history: History
@@ -86,7 +86,7 @@ def choose(
     *,
     since: datetime | None = None,
     last: int | None = None,
-) -> Chosen:
+) -> SiteRevisions:
     """Return the newest revisions of some or all series; series without any are omitted."""
     chosen = {}
     for name in dict.fromkeys(series or history.series_names):
@@ -97,7 +97,7 @@ def choose(
         ]
         if revisions[:last]:
             chosen[name] = revisions[:last]
-    return Chosen(history, chosen)
+    return SiteRevisions(history, chosen)
 
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -122,7 +122,7 @@ class SiteDocument(msgspec.Struct, frozen=True):
     text: str
     roles: Mapping[str, Role]
 
-    def questions(self, chosen: Chosen) -> Iterator["SiteQuestion"]:
+    def questions(self, chosen: SiteRevisions) -> Iterator["SiteRequest"]:
         """Yield the distinct queries of the document for the chosen revisions."""
         roles = set(self.roles.values())
         if roles & {Role.BASE, Role.HEAD}:
@@ -137,11 +137,11 @@ class SiteDocument(msgspec.Struct, frozen=True):
             {name: subject[role] for name, role in self.roles.items() if role in subject}
             for subject in subjects
         )
-        questions = (SiteQuestion(self, variables) for variables in every)
+        questions = (SiteRequest(self, variables) for variables in every)
         yield from {question.file: question for question in questions}.values()
 
 
-class SiteQuestion(msgspec.Struct, frozen=True):
+class SiteRequest(msgspec.Struct, frozen=True):
     """A document with values for its variables."""
 
     document: SiteDocument
@@ -157,7 +157,7 @@ class SiteQuestion(msgspec.Struct, frozen=True):
         text = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
         return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
 
-    def after(self, cursor: str) -> "SiteQuestion":
+    def after(self, cursor: str) -> "SiteRequest":
         """Return the query for the part of the list after a cursor."""
         cursors = [name for name, role in self.document.roles.items() if role is Role.AFTER]
         return msgspec.structs.replace(self, variables={**self.variables, cursors[0]: cursor})
@@ -175,7 +175,7 @@ class SiteQuestion(msgspec.Struct, frozen=True):
         return pages[0].get("endCursor") or ""
 
 
-def own_documents() -> list[SiteDocument]:
+def built_in_documents() -> list[SiteDocument]:
     """Return the documents that are part of cachelog; their ids are the SHA-256 of their texts."""
     folder = files("server.site") / "documents"
     texts = sorted(

@@ -13,8 +13,8 @@ import msgspec
 from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.catalog.side_reader import SideReader
 from snapshots.errors import EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame

@@ -74,30 +74,30 @@ def drop_output() -> None:
         os.close(nowhere)
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a line of the result. Invisible characters are escaped, except for styles."""
     click.echo(_visible(text))
 
 
-def say_lines(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print lines of the result as they are produced."""
     for line in lines:
-        say(line)
+        print_text(line)
 
 
-def say_pages(lines: Iterable[str]) -> None:
+def print_paged(lines: Iterable[str]) -> None:
     """Print lines of the result, through a pager if they do not fit on the terminal.
 
     The environment variable PAGER names the pager, and LESS sets the options of less. Leaving the
     pager early is not an error.
     """
-    say_blocks([list(lines)])
+    print_blocks([list(lines)])
 
 
-def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
+def print_blocks(blocks: Iterable[Sequence[str]]) -> None:
     """Print blocks of lines as they are produced, separated by empty lines.
 
-    If they do not fit on the terminal, they are paged as in ``say_pages``, and further blocks are
+    If they do not fit on the terminal, they are paged as in ``print_paged``, and further blocks are
     produced as the reader scrolls.
     """
     rest, first = map(_block_text, blocks, chain([""], repeat("\n"))), []
@@ -116,7 +116,7 @@ def _block_text(lines: Sequence[str], before: str) -> str:
     return before + "".join(f"{_visible(line)}\n" for line in lines)
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print the result as JSON. Records become objects, and revisions ``revision_facts``."""
     import orjson
 
@@ -153,12 +153,12 @@ def prints_json() -> bool:
     return bool(click.get_current_context().meta.get(_JSON))
 
 
-def say_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
+def print_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print the result of a command: the JSON value that ``document`` returns, or lines of text."""
     if prints_json():
-        say_json(document())
+        print_json(document())
     else:
-        say_pages(lines)
+        print_paged(lines)
 
 
 def note(text: str) -> None:
@@ -175,7 +175,7 @@ def choose_width(ctx: click.Context, _param: click.Parameter, columns: int | Non
         ctx.meta[_WIDTH] = columns
 
 
-def keep_lines_whole() -> None:
+def disable_wrapping() -> None:
     """Disable wrapping of lines in the running command, even at a terminal."""
     click.get_current_context().meta[_WIDTH] = None
 

@@ -355,7 +355,7 @@ def require_no_more(words: Sequence[str], expected: int) -> None:
         raise click.UsageError(f"There is one argument too many: {words[expected]}")
 
 
-class HintingGroup(click.Group):
+class CommandGroup(click.Group):
     """A group that, for an option before its command, reports where the option belongs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

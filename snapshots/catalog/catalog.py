@@ -25,7 +25,7 @@ from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
 from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, store_all
-from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
+from snapshots.catalog.publication import Approve, Publication, PublicationPlanner, rows_to_write
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
@@ -243,7 +243,7 @@ class Catalog:
         self.storage.location.require_writable()
         with self._lock, translated(self.location):
             self._revisions.require_conditional_writes()
-        planner = Planner(self._history, datetime.now(UTC), taken_at)
+        planner = PublicationPlanner(self._history, datetime.now(UTC), taken_at)
         known_files = self._files
         stored = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)

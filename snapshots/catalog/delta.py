@@ -602,7 +602,7 @@ class CatalogTable:
         """
         return self._unused(hours, with_others=True)
 
-    def never_listed(self, hours: int) -> set[str]:
+    def unlisted_files(self, hours: int) -> set[str]:
         """Return the paths of files that no commit ever listed, at least ``hours`` old."""
         struck_off = self._unused(hours, with_others=False)
         return {*self._unused(hours, with_others=True)}.difference(struck_off)
@@ -693,7 +693,7 @@ class CatalogTable:
         return f"{reason}; {what_to_do(self._storage, self.name, reason, self._advice)}"
 
 
-def keeps_the_first_commit(storage: Storage) -> bool:
+def refuses_to_overwrite(storage: Storage) -> bool:
     """Return whether a store refuses to replace a commit by another one of the same version.
 
     The first commit of a temporary table below the location is written twice. The library checks

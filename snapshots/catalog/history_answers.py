@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
@@ -110,7 +110,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
         return self.about in (About.CAUSES, About.COSTED_CAUSES, *of_packages)
 
 
-class HistoryQuestion(msgspec.Struct, frozen=True):
+class HistoryQuery(msgspec.Struct, frozen=True):
     """A query of the history in one state, so that equal queries have equal answers."""
 
     history: History
@@ -224,12 +224,12 @@ class HistoryAnswers:
         """Memory used by the cached answers, in bytes."""
         return self._cache.num_bytes
 
-    def peek(self, question: HistoryQuestion) -> HistoryAnswer | None:
+    def peek(self, question: HistoryQuery) -> HistoryAnswer | None:
         """Return the answer if it is cached."""
         cache = self._current(question.history)
         return None if cache is None else cache.peek(question.topic)
 
-    def get(self, question: HistoryQuestion) -> HistoryAnswer:
+    def get(self, question: HistoryQuery) -> HistoryAnswer:
         """Return the answer, computed now if it is not cached.
 
         Raises the errors of Past: IncompleteHistory if the time did not suffice to compute missing
@@ -241,14 +241,14 @@ class HistoryAnswers:
             return self._make(question.history, question.topic)
         return cache.get(question.topic)
 
-    def is_complete(self, question: HistoryQuestion) -> bool:
+    def is_complete(self, question: HistoryQuery) -> bool:
         """Return whether all changes that the answer needs are stored; otherwise it is slow.
 
         Raises CatalogError if the tables of the history are damaged.
         """
         return not self._missing(question.history, question.topic)
 
-    def require_complete(self, question: HistoryQuestion) -> None:
+    def require_complete(self, question: HistoryQuery) -> None:
         """Raise IncompleteHistory if changes that the answer needs are missing."""
         if missing := self._missing(question.history, question.topic):
             num_pairs = len(question.history.pairs_of(question.topic.needs))
@@ -276,7 +276,7 @@ class HistoryAnswers:
         except IncompleteHistory:
             unreadable = self._complete(history, question)
             readable = history.without(unreadable) if unreadable else history
-            self.require_complete(HistoryQuestion(readable, question))
+            self.require_complete(HistoryQuery(readable, question))
             value = answer(readable, question)
             if unreadable:
                 # Larger than the cache, so not cached: the contents may be repaired at any time.

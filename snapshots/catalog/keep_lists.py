@@ -51,7 +51,7 @@ def keep_list(
     return KeepList(hashes, len(silent - stated))
 
 
-class Rest(msgspec.Struct, frozen=True):
+class UnlistedHashes(msgspec.Struct, frozen=True):
     """The distinct hashes of contents that are not on a keep list.
 
     ``size`` is the sum of the known sizes of their binary packages in bytes, None if none is known,
@@ -65,7 +65,7 @@ class Rest(msgspec.Struct, frozen=True):
     cells: list[Cell]
 
 
-def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> Rest:
+def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> UnlistedHashes:
     """Return what contents have that is not on a keep list; raises like ``keep_list``."""
     sizes: dict[str, int | None] = {}
     left: set[Cell] = set()
@@ -82,7 +82,7 @@ def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> 
             if size is not None or texts[row] not in sizes:
                 sizes[texts[row]] = size
     known = [size for size in sizes.values() if size is not None]
-    return Rest(
+    return UnlistedHashes(
         sizes.keys(), sum(known) if known else None, len(sizes) - len(known), sorted(gone - left)
     )
 

@@ -17,10 +17,10 @@ import numpy as np
 from cachetools import Cache, LRUCache
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.past import (
+from snapshots.catalog.history_queries import (
     EarlierContents,
-    Past,
-    Returned,
+    HistoryQueries,
+    ReturnedRows,
     earlier_contents,
     find_returned,
 )
@@ -34,7 +34,7 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
-from snapshots.changes.rules.measures import Judged, Searched
+from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rules import Rule, Verdict, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
@@ -167,7 +167,7 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        self.past = Past(catalog)
+        self.past = HistoryQueries(catalog)
         self._catalog = catalog
         self._recipes_url = recipes_url
         self._held = RecentRows()
@@ -207,7 +207,7 @@ class Library:
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, HASH_SET_BYTES
         )
-        self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
+        self.returned: SharedCache[EarlierContents, ReturnedRows] = SharedCache(
             self._find_returned, RETURNED_BYTES
         )
 
@@ -349,7 +349,7 @@ class Library:
             mask &= frame.package.among([package])[frame.package.codes]
         return Twins(Side(frame, self.dependencies.get(digest)), mask)
 
-    def _find_returned(self, earlier: EarlierContents) -> Returned:
+    def _find_returned(self, earlier: EarlierContents) -> ReturnedRows:
         explanation = self.explanations.get((earlier.base, earlier.head))
         return find_returned(self._catalog, explanation, earlier)
 
@@ -372,7 +372,7 @@ def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
 # -- revisions that contain the most specs of a list
 
 
-class Covered(msgspec.Struct, frozen=True):
+class RevisionCoverage(msgspec.Struct, frozen=True):
     """A revision, with the numbers of requested specs and of roots that it contains."""
 
     revision: RevisionInfo
@@ -399,7 +399,7 @@ def candidates(
 
 def best_covering(
     library: Library, revisions: Sequence[RevisionInfo], requested: RequestedSpecs
-) -> list[Covered]:
+) -> list[RevisionCoverage]:
     """Return how many of the requested specs each revision contains, best first.
 
     The best revision has the most specs, then the most roots, then the newest state. ``revisions``
@@ -411,21 +411,21 @@ def best_covering(
         held = library.hash_sets.get(digest).having(requested.hashes)
         roots = held[: requested.num_roots]
         counts[digest] = int(np.count_nonzero(held)), int(np.count_nonzero(roots))
-    covered = [Covered(revision, *counts[revision.digest]) for revision in revisions]
+    covered = [RevisionCoverage(revision, *counts[revision.digest]) for revision in revisions]
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
 
 
 # -- the input of rules
 
 
-def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
+def judged(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
     """Return the input of rules: two sides, or head alone.
 
     Data is loaded when a rule needs it; raises CatalogError if it cannot be read.
     """
     if base is None:
         after = Searched(library.frames.get(head.content), partial(library.graph_of, head))
-        return Judged(None, after, library.package_names)
+        return RuleContext(None, after, library.package_names)
     return SideComparison(base, head, library).judged(library.package_names)
 
 
@@ -457,13 +457,13 @@ def judge_planned(
         yield Judgement(base, head, judge(own, _judged_sides(sides, names)))
 
 
-def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
+def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
     after = sides[-1]
     if len(sides) == 1:
-        return Judged(None, _of_side(after), names)
+        return RuleContext(None, _of_side(after), names)
     comparison = Comparison(sides[0].frame, after.frame)
     why = cache(partial(explain, comparison, sides[0].graph, after.graph))
-    return Judged(_of_side(sides[0]), _of_side(after), names, comparison, why)
+    return RuleContext(_of_side(sides[0]), _of_side(after), names, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:

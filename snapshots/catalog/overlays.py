@@ -236,7 +236,7 @@ Two files are read as fast as one if the second is small.
 _MAX_CACHED_BYTES = 128 << 20
 
 
-class Packed(msgspec.Struct, frozen=True):
+class PackedRows(msgspec.Struct, frozen=True):
     """The rows to store, the bytes of their file, and their base, if any."""
 
     rows: pa.Table
@@ -271,7 +271,7 @@ class Bases:
             if base.digest == digest and rows is not None:
                 self._keep(base, rows)
 
-    def packed(self, content: ContentRows, before: str | None) -> Packed:
+    def packed(self, content: ContentRows, before: str | None) -> PackedRows:
         """Return the stored form of a content that follows another: a difference, or whole."""
         base = self._bases.get(before) if before else None
         below = None
@@ -284,9 +284,9 @@ class Bases:
                 if own is not None:
                     data = to_parquet(own, encodings=_ENCODINGS)
                     if data.size <= most_bytes(whole_bytes, self._sizes[base.digest].values()):
-                        return Packed(own, data, base)
+                        return PackedRows(own, data, base)
         kept = whole(content.table)
-        return Packed(kept, to_parquet(kept, encodings=_ENCODINGS))
+        return PackedRows(kept, to_parquet(kept, encodings=_ENCODINGS))
 
     def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)

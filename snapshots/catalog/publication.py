@@ -60,7 +60,7 @@ Approve = Callable[[Planned], None]
 """Checks the revisions that are about to be published; raises an error to prevent that."""
 
 
-class Planner:
+class PublicationPlanner:
     """Takes the snapshots of an import one by one, and collects the rows to append.
 
     ``moment`` is the time of the import. The time of a state is the snapshot's own ``taken_at``,
@@ -170,7 +170,7 @@ def _describe(
 
 def rows_to_write(
     snapshots: Iterable[Snapshot | PackedSnapshot],
-    planner: Planner,
+    planner: PublicationPlanner,
     is_stored: Callable[[str], bool],
 ) -> Iterator[ContentRows]:
     """Plan each snapshot, and yield the rows of contents that the catalog does not have.

@@ -24,8 +24,8 @@ from snapshots.recipes.commits import (
     Between,
     Commit,
     CommitGraph,
-    FoundBy,
     Recipes,
+    RecipesOrigin,
     SpackChange,
     is_oid_prefix,
 )
@@ -108,7 +108,7 @@ class RecipesTables:
         rows = [
             row
             for row in self._of_revisions.values()
-            if row.recipes.source == source and row.recipes.found_by is FoundBy.DATE
+            if row.recipes.source == source and row.recipes.found_by is RecipesOrigin.DATE
         ]
         return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
 
@@ -201,7 +201,7 @@ def _assigned(table: pa.Table) -> list[_Assigned]:
         _Assigned(
             (row["tag"], row["taken_at"], row["digest"]),
             row["recorded_at"],
-            Recipes(row["repository"], row["commit"], FoundBy(row["found_by"]), row["line"]),
+            Recipes(row["repository"], row["commit"], RecipesOrigin(row["found_by"]), row["line"]),
         )
         for row in table.to_pylist()
     ]

@@ -28,11 +28,11 @@ from snapshots.catalog.delta import (
     remove_action,
     with_plain_texts,
 )
+from snapshots.catalog.history_queries import fill
 from snapshots.catalog.history_tables import HOW_TO_MEND, are_of, texts_in, texts_of
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.past import fill
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import rewritten
 from snapshots.catalog.specs_table import SpecsTable

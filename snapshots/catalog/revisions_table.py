@@ -7,7 +7,7 @@ import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from snapshots.catalog.delta import keeps_the_first_commit
+from snapshots.catalog.delta import refuses_to_overwrite
 from snapshots.catalog.overlays import by_owner
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
@@ -65,7 +65,7 @@ class RevisionsTable(WholeTable[_Rows]):
         probed = self.table.properties.get(_PROBED, "").split()
         if store in probed:
             return
-        if not keeps_the_first_commit(self._storage):
+        if not refuses_to_overwrite(self._storage):
             raise self._storage.error(
                 "the store lets one write replace another (it ignores If-None-Match), so imports "
                 "that run at once would lose revisions, and nothing is imported; use a store with "

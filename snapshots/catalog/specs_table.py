@@ -449,7 +449,7 @@ class ContentReader:
                 yield _columns_of(_of_stack(read(SPEC_ROWS.names), digest, stack))
             return
         if digest == NOTHING:
-            yield _read_nothing
+            yield _read_no_rows
             return
         if (content := self._recent.contents.get(digest)) is not None:
             yield _columns_of(content.table)
@@ -480,7 +480,7 @@ def _side(digest: str, read: ReadColumns) -> Side:
     return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
 
-def _read_nothing(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001
+def _read_no_rows(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001
     return with_columns(pa.table({}), columns)
 
 

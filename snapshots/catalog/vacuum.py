@@ -129,7 +129,7 @@ class _Vacuum:
         """Return the files in a table's folder that have been out of use for long enough."""
         there = self._storage.find(table.name)
         unused = {*table.out_of_use(self._hours)}
-        leftovers = table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS))
+        leftovers = table.unlisted_files(min(self._hours, _HOURS_OF_LEFTOVERS))
         if leftovers and not self._is_written_to(table, there):
             unused |= leftovers
         # Read last, so that files that rows name by now are preserved.

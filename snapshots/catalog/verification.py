@@ -223,7 +223,7 @@ def _edges(lists: pa.ListArray) -> list[Any]:
 # must have the content's digest.
 
 
-class ToRead(msgspec.Struct, frozen=True):
+class UnreadContent(msgspec.Struct, frozen=True):
     """A content, its files if they are known, and the rows that name it."""
 
     digest: str
@@ -243,26 +243,29 @@ class Read(msgspec.Struct, frozen=True):
 
 def contents_to_read(
     history: History, files_of: Callable[[str], Sequence[StoredFile]]
-) -> list[ToRead]:
+) -> list[UnreadContent]:
     """Return all contents that rows name, the newest last."""
     rows: dict[str, list[RevisionInfo]] = {}
     for row in history.by_key.values():
         rows.setdefault(row.digest, []).append(row)
     return [
-        ToRead(digest, files_of(digest) or None, naming, how_to_mend(history, digest))
+        UnreadContent(digest, files_of(digest) or None, naming, how_to_mend(history, digest))
         for digest, naming in rows.items()
     ]
 
 
 def read_contents(
-    location: str, contents: Sequence[ToRead], jobs: int | None = None, cluster: str | None = None
+    location: str,
+    contents: Sequence[UnreadContent],
+    jobs: int | None = None,
+    cluster: str | None = None,
 ) -> AbstractContextManager[Iterator[Read]]:
     """Yield the result of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
     read = partial(read_content, SpecsTable(Storage(parse_location(location))))
     return mapping(read, location, contents, jobs=jobs, cluster=cluster)
 
 
-def read_content(specs: SpecsTable, content: ToRead) -> Read:
+def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
     """Read a content, and compare it with the rows that name it."""
     place = f"content {short_digest(content.digest)}"
     try:
@@ -291,11 +294,11 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
     return Read(content.digest, findings, hashes, len(actual))
 
 
-def _unreadable(content: ToRead, finding: Finding) -> Read:
+def _unreadable(content: UnreadContent, finding: Finding) -> Read:
     return Read(content.digest, (finding,), None, 0)
 
 
-def _wrong(place: str, content: ToRead, actual: Content, digest: str) -> Iterator[Finding]:
+def _wrong(place: str, content: UnreadContent, actual: Content, digest: str) -> Iterator[Finding]:
     if digest != content.digest:
         reason = f"its rows have the digest {short_digest(digest)}"
         yield Finding(place=place, reason=reason, advice=_replace(content))
@@ -331,7 +334,7 @@ def _counts(row: RevisionInfo, content: Content) -> Iterator[tuple[str, int | No
             yield name, getattr(row, name), count
 
 
-def _replace(content: ToRead) -> str:
+def _replace(content: UnreadContent) -> str:
     tags = sorted({row.tag for row in content.rows})
     named = ", ".join(tags[:3]) + (" and others" if len(tags) > 3 else "")
     return (

@@ -51,7 +51,7 @@ def _uninterrupted() -> Iterator[None]:
             before(*interrupts[0])
 
 
-class _Deaf(BaseProcess):
+class _Uninterruptible(BaseProcess):
     """A process that never receives Ctrl+C, not even while it starts; its parent terminates it."""
 
     def start(self) -> None:
@@ -60,17 +60,17 @@ class _Deaf(BaseProcess):
             super().start()
 
 
-class DeafProcess(_Deaf, SpawnProcess):
+class UninterruptibleProcess(_Uninterruptible, SpawnProcess):
     """A new interpreter that never receives Ctrl+C."""
 
 
-class DeafContext(SpawnContext):
+class UninterruptibleContext(SpawnContext):
     """The context of such processes, like ``multiprocessing.get_context("spawn")`` for others."""
 
-    Process = DeafProcess
+    Process = UninterruptibleProcess
 
 
-class _Forked(_Deaf, ForkServerProcess):
+class _Forked(_Uninterruptible, ForkServerProcess):
     """A fork of an interpreter that has only imported the needed module."""
 
 
@@ -78,14 +78,14 @@ class _ForkingContext(ForkServerContext):
     Process = _Forked
 
 
-def _context(needed: str) -> DeafContext | _ForkingContext:
+def _context(needed: str) -> UninterruptibleContext | _ForkingContext:
     """Return a context for processes that need a module.
 
     Threads of Arrow and Delta Lake do not survive a fork of this process. On Linux a fork server
     still imports the module only once, which otherwise takes half a second for each process.
     """
     if sys.platform != "linux":
-        return DeafContext()
+        return UninterruptibleContext()
     context = _ForkingContext()
     context.set_forkserver_preload([needed])
     return context

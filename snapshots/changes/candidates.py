@@ -257,7 +257,7 @@ class Ties:
 _NO_TIE = -1
 
 
-def take_in_order(
+def pair_in_order(
     base: Classes,
     ours: list[int],
     head: Classes,

@@ -30,7 +30,7 @@ from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import (
     Apart,
     Side,
-    are_apart,
+    are_unmatched,
     frame_row,
     known_values,
     node_codes,
@@ -193,7 +193,7 @@ class CauseNaming:
             if kind is not CauseKind.UNKNOWN:
                 of_kind = is_unknown & self._differ_in(_COLUMNS[kind])
             if kind is CauseKind.ARCHITECTURE:
-                of_kind &= are_apart(apart, self._graph.base_nodes, self._graph.head_nodes)
+                of_kind &= are_unmatched(apart, self._graph.base_nodes, self._graph.head_nodes)
             unexplained[kind] = of_kind
             is_unknown = is_unknown & ~of_kind
         for kind in _COLUMNS:

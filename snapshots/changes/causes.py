@@ -32,11 +32,13 @@ from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.reasons import Reasoning
 from snapshots.changes.sides import Side, frame_row, hash_keys
 from snapshots.frames.columns import Mask, Rows
-from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
+from snapshots.frames.graphs import Adjacency, BottomUpGraph, Nodes
 from snapshots.models import CauseKind
 
 
-def _best_of_pairs(graph: PairGraph, order: FromBelow, own: OwnCauses, by_most: Numbers) -> Numbers:
+def _best_of_pairs(
+    graph: PairGraph, order: BottomUpGraph, own: OwnCauses, by_most: Numbers
+) -> Numbers:
     """Return for each pair the first cause in ``by_most`` that it has or leads to."""
     places = ranks(by_most)
     best = np.full(graph.num_pairs, len(by_most), np.int64)
@@ -209,7 +211,7 @@ class Causes:
         of_rest = differing_facts(base, head, *nodes, apart=apart)
         facts = np.concatenate((reasoning.differing, of_rest))
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
-        self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
+        self._order = order = BottomUpGraph(graph.sources, graph.targets, graph.num_pairs)
         ends = order.ends((facts != 0) | graph.is_external)
         own = CauseNaming(base, head, graph).run(facts, ends, apart)
         size = len(own.names)

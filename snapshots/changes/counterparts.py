@@ -7,8 +7,8 @@ target). In a second pass, "a common stack other than root" replaces the archite
 remaining specs.
 
 Pairs are one to one. Specs that share neither architecture nor stack are not paired unless both are
-apart (``sides.find_apart``): for these, the second pass requires neither. The result depends only
-on facts of the specs, not on the order of rows.
+unmatched (``sides.find_unmatched``): for these, the second pass requires neither. The result
+depends only on facts of the specs, not on the order of rows.
 
 If several specs have the same key, all pairs with that key are sorted, and each pair whose specs
 are both still free is selected in this order. A pair precedes another if, in this order,
@@ -51,8 +51,8 @@ from snapshots.changes.candidates import (
     Ties,
     marks_of_items,
     marks_of_keys,
+    pair_in_order,
     pairs_of_classes,
-    take_in_order,
     twins,
 )
 from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
@@ -184,7 +184,7 @@ class Ranking:
             one, other, stacks = one[chosen], other[chosen], stacks[chosen]
             ranks = self._ranks(ours.first[one], theirs.first[other], stacks)
             classes = ours, one, theirs, other
-            pairs.append(_take_by_rank(*classes, (ours.keys[one], *ranks), ties))
+            pairs.append(_pair_by_rank(*classes, (ours.keys[one], *ranks), ties))
         places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
         return places[0], places[1], ours.is_cut or theirs.is_cut
 
@@ -204,7 +204,7 @@ class Ranking:
         ranks = keys[0][before], -votes.counts[chosen], *self._ranks(before, after, stacks)
         ours, one = self._base.singles(before)
         theirs, other = self._head.singles(after)
-        return _take_by_rank(ours, one, theirs, other, ranks, ties)
+        return _pair_by_rank(ours, one, theirs, other, ranks, ties)
 
     def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return the columns by which pairs are sorted in ascending order, all but the hashes."""
@@ -238,7 +238,7 @@ def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
     return placed
 
 
-def _take_by_rank(
+def _pair_by_rank(
     base: Classes,
     ours: Places,
     head: Classes,
@@ -250,7 +250,7 @@ def _take_by_rank(
     order = np.lexsort(ranks[::-1])
     bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
     classes = base, ours[order].tolist(), head, theirs[order].tolist()
-    of_base, of_head = take_in_order(*classes, bounds, ties)
+    of_base, of_head = pair_in_order(*classes, bounds, ties)
     return np.array(of_base, np.int64), np.array(of_head, np.int64)
 
 
@@ -430,8 +430,10 @@ class _Search:
         tier would rank them without result.
         """
         if self._apart is not None:
-            for of_side, candidates, are_apart in zip(free, self._sides, self._apart, strict=True):
-                of_side &= are_apart[candidates.rows]
+            for of_side, candidates, are_unmatched in zip(
+                free, self._sides, self._apart, strict=True
+            ):
+                of_side &= are_unmatched[candidates.rows]
             return
         base, head = map(_marks_of_stacks, self._sides, free)
         for of_side, ours, theirs in zip(free, (base, head), (head, base), strict=True):

@@ -12,7 +12,7 @@ from snapshots.changes.involvement import Involvement, Numbers
 from snapshots.changes.pairings import Records
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, EachLevel
-from snapshots.frames.graphs import Edges, FromBelow, Nodes
+from snapshots.frames.graphs import BottomUpGraph, Edges, Nodes
 
 INSTALLED = DependencyType.LINK | DependencyType.RUN
 """The types of dependencies that are installed with a binary package."""
@@ -94,7 +94,7 @@ class Holes(Records[Hole]):
 
 def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Mask) -> Numbers:
     """Return for each of some nodes the number of marked rows that reach it by the given edges."""
-    order = FromBelow(graph.sources[edges], graph.targets[edges], graph.num_nodes)
+    order = BottomUpGraph(graph.sources[edges], graph.targets[edges], graph.num_nodes)
     numbers = np.arange(len(nodes))
     involvement = Involvement(len(nodes), nodes, numbers, order, graph.num_rows)
     return involvement.num_involved(np.flatnonzero(rows))

@@ -16,7 +16,7 @@ from snapshots.changes.pairings import states_stacks
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 from snapshots.spack.names import ROOT_STACK
 
 _SIZES = ((0, "0"), (10, "1-10"), (100, "11-100"), (500, "101-500"), (1_000, "501-1000"))
@@ -138,7 +138,7 @@ def largest_impacts(
             for part in (frame, graph.outside)
         ]
     )
-    order = FromBelow(graph.sources, graph.targets, graph.num_nodes)
+    order = BottomUpGraph(graph.sources, graph.targets, graph.num_nodes)
     nodes = np.arange(graph.num_nodes)
     involvement = Involvement(len(names), nodes, items, order, graph.num_rows)
     counts = involvement.num_involved(np.flatnonzero(mask))

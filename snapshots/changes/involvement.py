@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 
 Numbers = npt.NDArray[np.int64]
 
@@ -40,7 +40,7 @@ class Involvement:
     """
 
     def __init__(
-        self, size: int, nodes: Numbers, items: Numbers, order: FromBelow, num_specs: int
+        self, size: int, nodes: Numbers, items: Numbers, order: BottomUpGraph, num_specs: int
     ) -> None:
         self._size, self._nodes, self._items = size, nodes, items
         self._order = order

@@ -23,7 +23,7 @@ from snapshots.changes.sides import (
 )
 from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs, mixed
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import SPEC_FACTS
 
 Shares = npt.NDArray[np.float64]
@@ -209,7 +209,7 @@ class _Walk:
         sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]
         self.num_rows = len(rows)
         self._places = place_of[rows].tolist()
-        self._order = FromBelow(sources, targets, len(nodes))
+        self._order = BottomUpGraph(sources, targets, len(nodes))
         self._targets: list[int] = targets.tolist()
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
         self.items = mixed(*(node_hashes(side, name)[nodes] for name in columns))

@@ -21,7 +21,7 @@ from snapshots.changes.sides import (
     Apart,
     Fingerprints,
     Side,
-    are_apart,
+    are_unmatched,
     is_stated,
     known_values,
     node_codes,
@@ -71,7 +71,7 @@ def differing_facts(
     are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
     differ = shapes(base, base_nodes) != shapes(head, head_nodes)
     facts[differ & are_known] |= _BITS["dependencies"]
-    facts[are_apart(apart, base_nodes, head_nodes)] &= ~np.uint16(bits_of(ARCHITECTURE))
+    facts[are_unmatched(apart, base_nodes, head_nodes)] &= ~np.uint16(bits_of(ARCHITECTURE))
     return facts
 
 

@@ -11,7 +11,7 @@ from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import Pairing, code_of, states_stacks
-from snapshots.changes.sides import Apart, Side, find_apart, row_hashes
+from snapshots.changes.sides import Apart, Side, find_unmatched, row_hashes
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
@@ -91,7 +91,7 @@ class Reasoning(msgspec.Struct, frozen=True):
     ``differing`` are the differing own facts of each pair of counterparts. ``of_base`` are the
     reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``apart``
     marks the nodes of both sides whose architecture is not an own fact, as returned by
-    ``find_apart``.
+    ``find_unmatched``.
     """
 
     counterparts: Counterparts
@@ -130,7 +130,7 @@ def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = 
     ``with_ties`` is passed to ``find_counterparts``.
     """
     removed, added = pairing.removed, pairing.added
-    apart = find_apart(base, head)
+    apart = find_unmatched(base, head)
     pairs = find_counterparts(base, removed, head, added, apart=apart, with_ties=with_ties)
     own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, apart=apart)
     of_base = np.full(len(base.frame), _NONE, np.int8)

@@ -150,7 +150,7 @@ Apart = tuple[Mask, Mask]
 """The nodes of base, and of head, whose architecture only their side has."""
 
 
-def find_apart(base: Side, head: Side) -> Apart | None:
+def find_unmatched(base: Side, head: Side) -> Apart | None:
     """Return the nodes of two sides whose architecture no spec of the other side has.
 
     None if one of the sides has no such nodes, or if both have a common stack other than root.
@@ -168,7 +168,7 @@ def find_apart(base: Side, head: Side) -> Apart | None:
     return (of_base, of_head) if of_base.any() and of_head.any() else None
 
 
-def are_apart(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
+def are_unmatched(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
     """Return for each pair of nodes whether each has an architecture that only its own side has."""
     if apart is None:
         return np.zeros(len(base_nodes), np.bool_)

@@ -205,7 +205,7 @@ class SpecPair:
         names = [*_distinct(old.name for old, _ in below.differing)]
         base[HASHES] = dict(zip(names, (old.hash for old, _ in below.differing), strict=True))
         head[HASHES] = dict(zip(names, (new.hash for _, new in below.differing), strict=True))
-        base[BELOW], head[BELOW] = self._own_below(names)
+        base[BELOW], head[BELOW] = self._own_facts_below(names)
         for side, document, ends in zip(
             self.sides, (base, head), (below.only_base, below.only_head), strict=True
         ):
@@ -215,7 +215,7 @@ class SpecPair:
         base["hash"], head["hash"] = self.hashes
         return base, head
 
-    def _own_below(self, names: Sequence[str]) -> tuple[Document, Document]:
+    def _own_facts_below(self, names: Sequence[str]) -> tuple[Document, Document]:
         """Return the differing own facts of each pair of dependencies, by name."""
         pairs = self._nearest_below.differing
         nodes = np.array([(old.node, new.node) for old, new in pairs], np.int64).reshape(-1, 2)
@@ -298,7 +298,7 @@ def variant_changes(variants: FieldChange) -> list[FieldChange]:
     ]
 
 
-def changes_below(
+def dependency_changes(
     changes: Iterable[FieldChange],
 ) -> Iterator[tuple[str, list[tuple[Sequence[str], FieldChange]]]]:
     """Yield the nested changes of each dependency, with the rest of their paths."""

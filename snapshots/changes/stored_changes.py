@@ -47,7 +47,7 @@ def numbers_of(texts: pa.ChunkedArray) -> Numbers:
     return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))
 
 
-def places_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
+def indices_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
     """Return the indices, ascending, of the numbers that are in a subset.
 
     Sixteen bits of each number rule out nearly all: for a small subset of millions of numbers, this

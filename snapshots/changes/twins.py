@@ -16,7 +16,7 @@ from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Number
 from snapshots.changes.pairings import Records
 from snapshots.changes.sides import Side, row_hashes
 from snapshots.frames.columns import Mask, Rows, rows_where
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
@@ -142,7 +142,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
             above = graph.reached_from(int(rows[place]), upward=True, transitive=True).nodes
             counts[place] = np.count_nonzero(above < graph.num_rows)
     else:
-        order = FromBelow(graph.sources, graph.targets, graph.num_nodes)
+        order = BottomUpGraph(graph.sources, graph.targets, graph.num_nodes)
         nodes = rows[needed].astype(np.int64)
         items = np.arange(len(needed))
         involvement = Involvement(len(needed), nodes, items, order, graph.num_rows)

@@ -38,7 +38,7 @@ class Adjacency:
 # -- bottom-up order
 
 
-class FromBelow:
+class BottomUpGraph:
     """A graph in bottom-up order: the target of an edge precedes its source.
 
     ``sources``, in ascending order, and ``targets`` are the nodes of each edge. ``levels`` has the
@@ -52,7 +52,7 @@ class FromBelow:
         self.num_nodes = num_nodes
         self._sources = sources
         self._down = Adjacency(sources, None, targets, num_nodes)
-        self.levels = list(levels_from_below(sources, targets, num_nodes))
+        self.levels = list(bottom_up_levels(sources, targets, num_nodes))
         is_left = np.ones(num_nodes, np.bool_)
         for level in self.levels:
             is_left[level] = False
@@ -117,7 +117,7 @@ class FromBelow:
             finish(nodes)
 
 
-def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
+def bottom_up_levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
     """Yield levels of the nodes from which no cycle is reachable.
 
     All successors of a level's nodes are in earlier levels.

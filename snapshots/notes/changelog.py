@@ -58,7 +58,7 @@ from snapshots.recipes.commits import Links, Recipes
 from snapshots.recipes.effects import RecipesChange
 
 
-class Only(msgspec.Struct, frozen=True, kw_only=True):
+class NotesFilter(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions to which release notes are narrowed; None sets no condition, all others apply.
 
     ``matching`` is a query in Spack's spec syntax.
@@ -105,12 +105,14 @@ class RecipesEntries(msgspec.Struct, frozen=True):
 class Scope(msgspec.Struct, frozen=True):
     """The rows of base and head that release notes describe, and the conditions for them."""
 
-    only: Only
+    only: NotesFilter
     in_base: Mask
     in_head: Mask
 
 
-def scope_of(only: Only, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None) -> Scope:
+def scope_of(
+    only: NotesFilter, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None
+) -> Scope:
     """Return the scope of two frames; ``matching`` are masks of the rows that the query matches."""
     conditions = SpecFilter(
         packages=None if only.package is None else (only.package,),
@@ -266,7 +268,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     base: SideInfo
     head: SideInfo
-    only: Only
+    only: NotesFilter
     before: Totals
     after: Totals
     summary: ExplainedSummary
@@ -318,7 +320,7 @@ def changelog(
     hashes are listed if more than ``most_specs`` were added or removed.
     """
     comparison = explanation.comparison
-    only = Only() if scope is None else scope.only
+    only = NotesFilter() if scope is None else scope.only
     cells = _cells(comparison, scope)
     if scope is not None:
         comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
@@ -467,7 +469,7 @@ def _specs(
     }
 
 
-def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]:
+def _stacks(comparison: Comparison, only: NotesFilter) -> dict[str, list[ChangedStack]]:
     """Return the stacks that were added and removed, limited to the stack of the scope."""
     stacks: dict[str, list[ChangedStack]] = {
         StackChangeKind.ADDED.value: [],

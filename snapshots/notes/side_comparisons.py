@@ -21,13 +21,20 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.rules.measures import Judged, Searched
+from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.errors import UnknownPackage
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SideInfo
-from snapshots.notes.changelog import Changelog, Only, Scope, changelog, coverage_in, scope_of
+from snapshots.notes.changelog import (
+    Changelog,
+    NotesFilter,
+    Scope,
+    changelog,
+    coverage_in,
+    scope_of,
+)
 from snapshots.recipes.effects import RecipesChange
 
 
@@ -73,7 +80,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
     base: Info
     head: Info
     source: Source
-    only: Only | None = None
+    only: NotesFilter | None = None
     explained: Explanation | None = None
 
     @cached_property
@@ -188,9 +195,9 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             most_specs,
         )
 
-    def judged(self, elsewhere: Callable[[], Collection[str]]) -> Judged:
+    def judged(self, elsewhere: Callable[[], Collection[str]]) -> RuleContext:
         """Return the input of rules: all changes; ``elsewhere`` returns further package names."""
-        return Judged(
+        return RuleContext(
             Searched(self.whole.base, partial(self._graph, "base")),
             Searched(self.whole.head, partial(self._graph, "head")),
             elsewhere,

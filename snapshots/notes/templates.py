@@ -14,7 +14,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sentences
-from snapshots.notes.changelog import Changelog, Only, changelog, to_json
+from snapshots.notes.changelog import Changelog, NotesFilter, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
 from snapshots.notes.sections import (
@@ -201,7 +201,7 @@ def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
     return [Value(base.name), f" ({days[0]})"], [Value(head.name), f" ({days[1]})"]
 
 
-def _scope(only: Only) -> list[str]:
+def _scope(only: NotesFilter) -> list[str]:
     """Return the conditions that narrow the notes, as a suffix of the title."""
     pieces: list[str] = []
     if only.stack is not None:

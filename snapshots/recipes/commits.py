@@ -233,7 +233,7 @@ def _forge_of(base: str) -> str | None:
 # -- the commits between two commits
 
 
-class FoundBy(Enum):
+class RecipesOrigin(Enum):
     """How the recipes of a revision were found.
 
     - GIVEN: They were given.
@@ -256,7 +256,7 @@ class Recipes(msgspec.Struct, frozen=True):
 
     repository: str
     commit: str
-    found_by: FoundBy
+    found_by: RecipesOrigin
     line: int = 0
 
     @property

@@ -21,8 +21,8 @@ from snapshots.recipes.commits import (
     SPACK_PIN,
     Commit,
     CommitGraph,
-    FoundBy,
     Recipes,
+    RecipesOrigin,
     SpackChange,
     package_of,
     stack_of,
@@ -125,14 +125,14 @@ class RecipesRepository:
         not exist, and SourceError.
         """
         if given is not None:
-            return Recipes(self.location, self.commit(given), FoundBy.GIVEN)
+            return Recipes(self.location, self.commit(given), RecipesOrigin.GIVEN)
         for name in self._refs.of(tag):
             commit = self._commit_of(self._all_refs[name]) if name in self._all_refs else None
             is_fixed = series(tag) != tag
             if commit and (is_fixed or self._moment(commit) <= taken_at):
-                return Recipes(self.location, commit, FoundBy.REF)
+                return Recipes(self.location, commit, RecipesOrigin.REF)
         commit = self._last_until(floor(taken_at.timestamp()))
-        return None if commit is None else Recipes(self.location, commit, FoundBy.DATE)
+        return None if commit is None else Recipes(self.location, commit, RecipesOrigin.DATE)
 
     def is_on_default_branch(self, commit: str) -> bool:
         """Return whether a commit is reachable from the default branch; not so after a rewrite."""

@@ -39,7 +39,7 @@ def hosts_of(*urls: str) -> list[str]:
     return [host for host in named if host]
 
 
-class Reached(msgspec.Struct, frozen=True):
+class BoundaryState(msgspec.Struct, frozen=True):
     """The state of a boundary: the hosts resolved so far, and the kinds of addresses allowed."""
 
     hosts: frozenset[str] = frozenset()
@@ -100,7 +100,7 @@ class Boundary:
         self,
         trusted: Iterable[str],
         resolve: Resolve = resolve,
-        reached: Reached | None = None,
+        reached: BoundaryState | None = None,
         *,
         configured: Iterable[str] = (),
     ) -> None:
@@ -112,15 +112,15 @@ class Boundary:
         }
         """The kinds of addresses that each host had when it was first resolved."""
 
-        learned = reached or Reached()
+        learned = reached or BoundaryState()
         self._resolved, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> BoundaryState:
         """The current state."""
         with self._lock:
-            return Reached(frozenset(self._resolved), frozenset(self._kinds))
+            return BoundaryState(frozenset(self._resolved), frozenset(self._kinds))
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a host, all of which may be reached.

@@ -343,20 +343,20 @@ Decoding values of single digits takes a hundred times the time and memory of th
 _DEVELOPMENT = "dev_path="
 
 
-class WhyLeftOut(Enum):
+class OmissionReason(Enum):
     """Why a concrete spec is in no build cache."""
 
     EXTERNAL = "external"
     DEVELOPMENT = "development"
 
 
-class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+class OmittedSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A concrete spec that is not looked up in build caches."""
 
     hash: str
     name: str
     version: str
-    why: WhyLeftOut
+    why: OmissionReason
     is_root: bool
 
 
@@ -375,7 +375,7 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     specs: tuple[ConcreteSpec, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[OmittedSpec, ...] = ()
     groups: tuple[RootGroup, ...] = ()
     writer: Writer | None = None
 
@@ -401,7 +401,7 @@ def parse(data: bytes, location: str) -> LockFile:
     """
     whole = _read_whole(data, location)
     specs: list[ConcreteSpec] = []
-    left_out: list[LeftOut] = []
+    left_out: list[OmittedSpec] = []
     for locked, spec in _specs(whole, location):
         why = _why_left_out(locked.node, spec)
         if why is None:
@@ -409,7 +409,7 @@ def parse(data: bytes, location: str) -> LockFile:
             specs.append(ConcreteSpec(**facts, is_root=locked.is_root))
         else:
             left_out.append(
-                LeftOut(
+                OmittedSpec(
                     hash=spec.hash,
                     name=spec.name,
                     version=spec.version,
@@ -475,11 +475,11 @@ def _specs(whole: _LockedSpecs, location: str) -> Iterator[tuple[LockedSpec, Spe
         yield locked, reader.spec(digest, locked.entry, locked.place)
 
 
-def _why_left_out(node: LockedNode, spec: Spec) -> WhyLeftOut | None:
+def _why_left_out(node: LockedNode, spec: Spec) -> OmissionReason | None:
     if node.external is not None:
-        return WhyLeftOut.EXTERNAL
+        return OmissionReason.EXTERNAL
     is_developed = any(variant.startswith(_DEVELOPMENT) for variant in spec.variants)
-    return WhyLeftOut.DEVELOPMENT if is_developed or node.dev_path is not None else None
+    return OmissionReason.DEVELOPMENT if is_developed or node.dev_path is not None else None
 
 
 _FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]

@@ -16,7 +16,7 @@ from snapshots.sources.boundary import Boundary
 Result = TypeVar("Result")
 
 
-class Overdue(Exception):
+class DeadlineExceeded(Exception):
     """A request exceeds the deadline for its entire duration."""
 
 
@@ -48,7 +48,7 @@ class BoundedBackend(httpcore.NetworkBackend):
             return timeout
         left: float = end - time.monotonic()
         if left <= 0:
-            raise Overdue
+            raise DeadlineExceeded
         return left if timeout is None else min(timeout, left)
 
     def connect_tcp(

@@ -26,7 +26,7 @@ from snapshots.errors import SourceError
 from snapshots.models import utc
 from snapshots.program import importer_name
 from snapshots.sources import buckets
-from snapshots.sources.boundary import AddressRefused, Boundary, Reached, hosts_of
+from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, hosts_of
 from snapshots.sources.downloads import (
     Note,
     Store,
@@ -174,7 +174,7 @@ class Transport:
         settings: ReadSettings,
         report: Report,
         origins: Sequence[str],
-        reached: Reached | None = None,
+        reached: BoundaryState | None = None,
     ) -> None:
         self.settings = settings
         self.report = report
@@ -202,7 +202,7 @@ class Transport:
         self._open.close()
 
     @property
-    def reached(self) -> Reached:
+    def reached(self) -> BoundaryState:
         """The state of the boundary, for another transport of the same import."""
         return self._boundary.reached
 
@@ -380,7 +380,7 @@ class Transport:
         """Return the result of ``use`` for the response; retry if this may help."""
         import httpx
 
-        from snapshots.sources.network import Overdue
+        from snapshots.sources.network import DeadlineExceeded
 
         client, backend = self._client()
         failure, requested_wait = "", 0.0
@@ -405,7 +405,7 @@ class Transport:
                         requested_wait = retry_after(response)
                 except AddressRefused as error:
                     raise SourceError(url, str(error)) from None
-                except Overdue:
+                except DeadlineExceeded:
                     reason = f"the whole answer took longer than {self.settings.deadline:g} s"
                     raise SourceError(url, f"{reason}; try again later") from None
                 except httpx.TooManyRedirects:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, Signed, numbers_of, places_of
+from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, Signed, indices_of, numbers_of
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
@@ -112,7 +112,7 @@ def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
     mask = np.zeros(len(numbers), np.bool_)
     for chunk in (chunk for rows in removed for chunk in rows["removed_specs"].chunks):
         gone = chunk.flatten().to_numpy()
-        mask |= np.isin(numbers, gone[places_of(numbers, gone)])
+        mask |= np.isin(numbers, gone[indices_of(numbers, gone)])
     return mask
 
 
@@ -126,7 +126,7 @@ def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -
         steps_of_rows = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
         items, ends = _flat(rows["removed_specs"])
         gone = items.to_numpy()
-        own = places_of(numbers, gone)
+        own = indices_of(numbers, gone)
         at = np.searchsorted(numbers, gone[own])
         np.minimum.at(places, at, steps_of_rows[np.searchsorted(ends, own, side="right")])
     return places

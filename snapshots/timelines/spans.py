@@ -49,7 +49,7 @@ class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
     newest: RevisionInfo
 
 
-class _Stay(msgspec.Struct):
+class _OpenSpan(msgspec.Struct):
     """A span under construction, with indexes of events; ``gone`` is the one that ends it."""
 
     series: int
@@ -82,17 +82,17 @@ def hash_histories(
     return {text: histories[text] for text in texts if text in histories}
 
 
-def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:
+def _stays(events: Events, begin: int, end: int) -> Iterator[_OpenSpan]:
     """Yield the spans of one hash, whose events are those from ``begin`` to ``end`` - 1."""
     places = events.places[begin:end]
     series = events.steps.series_of(places).tolist()
-    stay: _Stay | None = None
+    stay: _OpenSpan | None = None
     for number, kind in enumerate(events.kinds[begin:end].tolist()):
         if stay is not None and stay.series != series[number]:
             yield stay
             stay = None
         if kind == ADDED:
-            stay = stay or _Stay(series[number], begin + number)
+            stay = stay or _OpenSpan(series[number], begin + number)
         elif stay is not None and kind == REMOVED:
             stay.gone = begin + number
             yield stay
@@ -103,7 +103,9 @@ def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:
         yield stay
 
 
-def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay]) -> HashHistory:
+def _hash_history(
+    text: str, names: list[str], events: Events, stays: list[_OpenSpan]
+) -> HashHistory:
     bounds = [_bounds(events, stay) for stay in stays]
     revisions = events.steps.revisions
     newest = [events.steps.newest(*places) for places in bounds]
@@ -122,14 +124,14 @@ def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay
     )
 
 
-def _bounds(events: Events, stay: _Stay) -> tuple[int, int]:
+def _bounds(events: Events, stay: _OpenSpan) -> tuple[int, int]:
     """Return the index of the first revision of a span, and the index after its last."""
     if stay.gone is not None:
         return int(events.places[stay.came]), int(events.places[stay.gone])
     return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
 
 
-def _span(events: Events, stay: _Stay, bounds: tuple[int, int]) -> Span:
+def _span(events: Events, stay: _OpenSpan, bounds: tuple[int, int]) -> Span:
     begin, end = bounds
     revisions = events.steps.revisions
     is_gone = stay.gone is not None

@@ -146,15 +146,15 @@ def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
     bases, base_values = _encoded(rows["base"])
     heads, head_values = _encoded(rows["head"])
     keys, pair_of_row = np.unique(bases * len(head_values) + heads, return_inverse=True)
-    places_of = [
+    indices_of = [
         steps.of_pair(
             Pair(base_values[key // len(head_values)], head_values[key % len(head_values)])
         )
         for key in keys.tolist()
     ]
-    counts = np.array([len(places) for places in places_of], np.int64)
+    counts = np.array([len(places) for places in indices_of], np.int64)
     starts = np.cumsum(counts) - counts
-    every = np.array([place for places in places_of for place in places], np.int64)
+    every = np.array([place for places in indices_of for place in places], np.int64)
     times = counts[pair_of_row]
     numbers: Codes = np.repeat(np.arange(len(rows)), times)
     nth = np.arange(len(numbers)) - np.repeat(np.cumsum(times) - times, times)

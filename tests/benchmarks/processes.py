@@ -22,7 +22,7 @@ _STOP_SECONDS = 15
 FRESH = get_context("forkserver")
 """Starts processes in which what most of them need has been imported already."""
 
-FRESH.set_forkserver_preload(["snapshots.catalog.past", "tests.benchmarks.plans"])
+FRESH.set_forkserver_preload(["snapshots.catalog.history_queries", "tests.benchmarks.plans"])
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

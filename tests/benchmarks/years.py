@@ -22,9 +22,9 @@ from typing import NamedTuple
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import fill, missing_pairs
-from snapshots.catalog.publication import Planner
+from snapshots.catalog.publication import PublicationPlanner
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
@@ -204,7 +204,7 @@ def _describe(cache: LivingCache, number: int) -> list[RevisionInfo]:
     if number % RELEASE_EVERY == RELEASE_EVERY // 2:
         tags.append(f"v0.{number // RELEASE_EVERY}.0")
     moment = FIRST_DAY + timedelta(days=number) + _PUBLISHED_AFTER
-    planner = Planner(History(), moment, None)
+    planner = PublicationPlanner(History(), moment, None)
     return [planner.take(cache.snapshot(tag)) for tag in tags]
 
 

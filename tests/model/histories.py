@@ -38,7 +38,7 @@ CHANGE_ROWS = pa.schema(
 )
 
 
-class Past:
+class HistoryQueries:
     """The revisions of a history and their specs, by digest."""
 
     def __init__(self, history: History, contents: Mapping[str, Sequence[Spec]]) -> None:

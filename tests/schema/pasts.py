@@ -10,7 +10,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Spec
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.schema.worlds import SOURCE, State, World, opened, shown
 from tests.snapshots.factories import a_spec, day
 
@@ -19,7 +19,7 @@ class History(NamedTuple):
     """A catalog, and the model of its history."""
 
     world: World
-    past: Past
+    past: HistoryQueries
 
 
 def published_history(folder: Path, lines: Sequence[tuple[str, int, Sequence[Spec]]]) -> History:
@@ -33,7 +33,7 @@ def published_history(folder: Path, lines: Sequence[tuple[str, int, Sequence[Spe
     world = opened(folder)
     revisions = world.catalog.history.revisions[::-1]
     states = [State(revision, tuple(by_digest[revision.digest])) for revision in revisions]
-    past = Past(world.catalog.history, by_digest)
+    past = HistoryQueries(world.catalog.history, by_digest)
     return History(World(world.catalog, world.library, tuple(states)), past)
 
 
@@ -90,7 +90,7 @@ POINT = (
 )
 
 
-def hash_json(past: Past, text: str) -> dict[str, Any] | None:
+def hash_json(past: HistoryQueries, text: str) -> dict[str, Any] | None:
     """Return the expected value of HASH."""
     history = past.hash_history(text)
     if history is None:
@@ -104,7 +104,7 @@ def hash_json(past: Past, text: str) -> dict[str, Any] | None:
     return shown(history, "name version newest") | own
 
 
-def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
+def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any] | None:
     """Return the expected value of PACKAGE, except cursors."""
     timeline = past.package_timeline(name, series)
     if timeline is None:
@@ -132,7 +132,7 @@ def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
     }
 
 
-def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
+def growth_json(past: HistoryQueries, series: str) -> list[dict[str, Any]]:
     """Return the expected value of POINT for each revision of a series."""
     return [
         shown(step.head, "tag taken_at num_specs num_packages total_size")

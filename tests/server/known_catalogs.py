@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 RECIPE = "a" * 52 + "===="
@@ -44,7 +44,7 @@ class KnownCatalog(NamedTuple):
     """A catalog and the model of its history."""
 
     catalog: Catalog
-    past: Past
+    past: HistoryQueries
 
 
 def known_catalog(folder: Path) -> KnownCatalog:
@@ -53,4 +53,4 @@ def known_catalog(folder: Path) -> KnownCatalog:
     snapshots = [a_snapshot(specs, tag, day(number)) for tag, number, specs in REVISIONS]
     catalog.publish(snapshots)
     contents = {snapshot.content.digest: list(snapshot.content.specs()) for snapshot in snapshots}
-    return KnownCatalog(catalog, Past(catalog.require_history(), contents))
+    return KnownCatalog(catalog, HistoryQueries(catalog.require_history(), contents))

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.past import Past
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, revision_facts
 from tests.server.commands import cachelog, run_in, succeed_in
@@ -215,7 +215,7 @@ def test_inconsistent_history_is_an_error(
     hash_history = world.past.hash_history(CMAKE.hash)
     assert hash_history
     wrong = replace(hash_history, hash=hash_of("never there"))
-    monkeypatch.setattr(Past, "hash_history", lambda *_: wrong)
+    monkeypatch.setattr(HistoryQueries, "hash_history", lambda *_: wrong)
     result = run_in(world, "show", f"/{wrong.hash}")
     assert (result.code, result.out) == (1, "")
     assert f"lacks {wrong.hash}, which it has according to the stored history" in result.err

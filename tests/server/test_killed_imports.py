@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.changes.stored_changes import changes_to_store
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo

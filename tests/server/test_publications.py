@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from server.asgi.errors import BadRequest
-from server.publications import MAX_WAITING, Arrivals, Publications, Subscriber
+from server.publications import MAX_WAITING, DiscoveryOrder, Publications, Subscriber
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_revision
@@ -23,7 +23,7 @@ def all_revisions(_revision: RevisionInfo) -> bool:
 
 def arrivals_of(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
     """Return the new revisions of consecutive histories."""
-    arrivals = Arrivals()
+    arrivals = DiscoveryOrder()
     return [arrivals.take(History(rows)) for rows in histories]
 
 

@@ -9,7 +9,7 @@ from snapshots.catalog.workers import _uninterrupted
 MODULES = [
     "hypothesis",
     "pytest",
-    "snapshots.catalog.past",
+    "snapshots.catalog.history_queries",
     "snapshots.catalog.parallel_import",
     "snapshots.catalog.verification",
     "tests.snapshots.importers",

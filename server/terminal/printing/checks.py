@@ -12,7 +12,7 @@ from server.terminal.parameters import open_catalog, require_series
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped
-from snapshots.catalog.library import Covered, best_covering, candidates
+from snapshots.catalog.library import RevisionCoverage, best_covering, candidates
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.pairings import FieldChange
 from snapshots.errors import CatalogError, IncompleteHistory
@@ -47,7 +47,7 @@ class GroupCounts(msgspec.Struct, frozen=True):
     num_roots_found: int
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedSide(msgspec.Struct, frozen=True):
     """A side, and the coverage of a lock file by it, ``locked``.
 
     ``seen`` maps missing hashes to where they were last; None if that is unknown. It omits hashes
@@ -59,7 +59,7 @@ class Checked(msgspec.Struct, frozen=True):
     lookup: Lookup
     locked: LockFile
     seen: Mapping[str, LastSeen] | None
-    covered: Sequence[Covered] = ()
+    covered: Sequence[RevisionCoverage] = ()
 
     def is_under(self, percent: Fraction) -> bool:
         """Return whether fewer than a percentage of the requested specs are present."""
@@ -89,7 +89,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 def check(
     location: str, locked: LockFile, text: str | None, *, best: bool, series: str | None
-) -> Checked:
+) -> CheckedSide:
     """Look up the specs of a lock file in the side that a text names.
 
     By default, that is the newest revision of the main series. With ``best``, it is the revision
@@ -97,7 +97,7 @@ def check(
     """
     revision: SideInfo
     requested = RequestedSpecs(locked.specs)
-    covered: Sequence[Covered] = ()
+    covered: Sequence[RevisionCoverage] = ()
     if text is not None:
         opened, [revision] = open_sides(location, [text])
     else:
@@ -109,7 +109,7 @@ def check(
     lookup = Lookup(requested, opened.frame(revision))
     missing = [requested.specs[place] for place in lookup.missing.tolist()]
     seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
-    return Checked(revision, lookup, locked, seen, covered)
+    return CheckedSide(revision, lookup, locked, seen, covered)
 
 
 def find_last_seen(
@@ -134,7 +134,7 @@ def find_last_seen(
     return {text: last_seen(history, own) for text, history in histories.items()}
 
 
-def check_lines(checked: Checked) -> Iterator[str]:
+def check_lines(checked: CheckedSide) -> Iterator[str]:
     """Yield the numbers of specs present, the missing specs, and the specs left out."""
     if checked.covered:
         yield from _best_lines(checked)
@@ -151,7 +151,7 @@ def check_lines(checked: Checked) -> Iterator[str]:
         yield from _missing_lines(missing, is_seen_known=checked.seen is not None)
 
 
-def _best_lines(checked: Checked) -> Iterator[str]:
+def _best_lines(checked: CheckedSide) -> Iterator[str]:
     covered = checked.covered[:_MAX_LISTED]
     requested = checked.lookup.requested
     columns = [
@@ -166,7 +166,7 @@ def _best_lines(checked: Checked) -> Iterator[str]:
         yield styles.quiet(f"and {counted(further, 'revision')} more")
 
 
-def _summary(checked: Checked) -> Iterator[str]:
+def _summary(checked: CheckedSide) -> Iterator[str]:
     lookup, writer = checked.lookup, checked.locked.writer
     num_roots, found_roots = lookup.requested.num_roots, lookup.num_roots_found
     looked = f"Searched {title(checked.revision)}"
@@ -194,7 +194,7 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
     spec, nearest = missing.spec, missing.nearest
     root = ", a root" if spec.is_root else ""
     name = styles.name(versioned(spec.name, spec.version))
-    texts = [_seen_text(missing.seen)] if is_seen_known else []
+    texts = [_last_seen_text(missing.seen)] if is_seen_known else []
     if nearest is None:
         texts.append("no other spec of the package is available")
     else:
@@ -211,7 +211,7 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
         yield from wrapped(f"    {text}", " " * 8)
 
 
-def _seen_text(seen: LastSeen | None) -> str:
+def _last_seen_text(seen: LastSeen | None) -> str:
     """Return where a hash was last, and why it was removed."""
     if seen is None:
         return "never seen in this catalog"
@@ -221,7 +221,7 @@ def _seen_text(seen: LastSeen | None) -> str:
     return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
 
 
-def check_document(checked: Checked) -> dict[str, Any]:
+def check_document(checked: CheckedSide) -> dict[str, Any]:
     """Return the result in its JSON form, which docs/lock-files.md describes."""
     lookup = checked.lookup
     document: dict[str, Any] = {

@@ -20,7 +20,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.sections import CommitEntry, commits_of
 from snapshots.notes.side_comparisons import SideComparison
-from snapshots.recipes.commits import FoundBy, Links, Recipes
+from snapshots.recipes.commits import Links, Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
 from snapshots.texts import counted, short_digest, short_hash
@@ -39,7 +39,11 @@ _LEVELS = {
     CommitLevel.STACK: "perhaps by a stack: ",
     CommitLevel.SPACK: "perhaps by another Spack: ",
 }
-_WAYS = {FoundBy.GIVEN: "as specified", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
+_WAYS = {
+    RecipesOrigin.GIVEN: "as specified",
+    RecipesOrigin.REF: "by its ref",
+    RecipesOrigin.DATE: "by date",
+}
 
 
 CatalogComparison = SideComparison[SideInfo, Library]
@@ -163,7 +167,7 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
 def imported_text(kept: "ImportedRecipes") -> str:
     """Return the number of revisions whose recipes were found, in words."""
     revisions = counted(len(kept.recipes), "revision")
-    by_date = sum(recipes.found_by is FoundBy.DATE for recipes in kept.recipes.values())
+    by_date = sum(recipes.found_by is RecipesOrigin.DATE for recipes in kept.recipes.values())
     dated = f", {by_date:,} of them by date" if by_date else ""
     commits = counted(kept.num_commits, "commit")
     return f"recipes of {revisions} found{dated}; {commits} read"
@@ -172,7 +176,7 @@ def imported_text(kept: "ImportedRecipes") -> str:
 # -- the commits of a spec or a package, through time
 
 
-class Blamed(msgspec.Struct, frozen=True):
+class BlameEntry(msgspec.Struct, frozen=True):
     """A revision in which a package, or the spec of a hash, was rebuilt."""
 
     revision: RevisionInfo
@@ -190,7 +194,9 @@ class Blamed(msgspec.Struct, frozen=True):
         }
 
 
-def blamed(opened: OpenedCatalog, subject: str, series: str, limit: int | None) -> Iterator[Blamed]:
+def blamed(
+    opened: OpenedCatalog, subject: str, series: str, limit: int | None
+) -> Iterator[BlameEntry]:
     """Yield the rebuilds of a package, or of a spec and its predecessors, newest first.
 
     Raises what ``OpenedCatalog.hash_history`` and ``package_timeline`` raise.
@@ -200,14 +206,14 @@ def blamed(opened: OpenedCatalog, subject: str, series: str, limit: int | None) 
     return islice(rebuilds(opened, subject, series), limit)
 
 
-def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blamed]:
+def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[BlameEntry]:
     for entry in opened.package_timeline(name, series).entries:
         if entry.base is None or not any(reason in entry.reasons for reason in PAIRED):
             continue
         comparison = SideComparison(entry.base, entry.head, opened.library)
         rows = package_rows(comparison.whole.head, name)
         for rebuild in _rebuilds(comparison, rows):
-            yield Blamed(entry.head, None, comparison, rebuild)
+            yield BlameEntry(entry.head, None, comparison, rebuild)
 
 
 def package_rows(frame: Frame, name: str) -> Rows:
@@ -216,7 +222,7 @@ def package_rows(frame: Frame, name: str) -> Rows:
     return np.arange(own.start, own.stop, dtype=np.int32)
 
 
-def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
+def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[BlameEntry]:
     history = opened.complete().history
     subject: str | None = opened.hash_history(text).hash
     seen: set[str] = set()
@@ -234,11 +240,11 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             if row is None or (before := int(why.counterparts.base_of[row])) < 0:
                 continue
             (rebuild,) = _rebuilds(comparison, np.array([row], np.int32))
-            yield Blamed(span.first, of_hash.hash, comparison, rebuild)
+            yield BlameEntry(span.first, of_hash.hash, comparison, rebuild)
             subject = why.base.frame.hashes.at(before)
 
 
-def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
+def blame_lines(entries: Iterable[BlameEntry], series: str) -> Iterator[str]:
     """Yield the rebuilds with their commits, or a remark that there are none in the series."""
     is_empty = True
     for entry in entries:
@@ -254,6 +260,6 @@ def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
         yield f"nothing of it replaced another in {series}"
 
 
-def blame_facts(subject: str, entries: Iterable[Blamed]) -> dict[str, Any]:
+def blame_facts(subject: str, entries: Iterable[BlameEntry]) -> dict[str, Any]:
     """Return the same in its JSON form."""
     return {"subject": subject, "rebuilds": [entry.facts() for entry in entries]}

@@ -47,7 +47,7 @@ _REF_AND_SUBJECT = 2
 
 def subject_of(
     opened: OpenedCatalog, words: Sequence[str], series: str | None = None
-) -> "ShownRevision | ShownPackage | ShownSpec":
+) -> "RevisionDetails | PackageDetails | SpecDetails":
     """Return the subject that the words ``[REF] [PACKAGE|/HASH]`` name.
 
     A single word is a ref if such a revision exists; otherwise, or with a series, it is a package.
@@ -125,7 +125,7 @@ class Neighbour(msgspec.Struct, frozen=True):
         return {"revision": self.revision} | facts_of(self.counts, *names)
 
 
-class ShownRevision(msgspec.Struct, frozen=True):
+class RevisionDetails(msgspec.Struct, frozen=True):
     """A revision, its neighbours, its contents, and the revisions with the same contents."""
 
     revision: RevisionInfo
@@ -160,7 +160,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("Last seen", "" if confirmed_at == revision.taken_at else minute(confirmed_at)),
                 ("Published at", minute(revision.published_at)),
                 ("Source", f"{source_text}{version}{synthetic}, read by {source.importer}"),
-                ("Holds", listings.holds(revision) + size_text),
+                ("Holds", listings.contents_text(revision) + size_text),
                 ("Hashes", listings.proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
@@ -189,7 +189,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         }
 
 
-def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevision:
+def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> RevisionDetails:
     history, frame = opened.history, opened.frame(revision)
 
     def neighbour(other: RevisionInfo | None, *pair: RevisionInfo | None) -> Neighbour | None:
@@ -202,7 +202,7 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
 
     before, after = history.previous(revision), history.next(revision)
     alike = (other for other in history.revisions if other.digest == revision.digest)
-    return ShownRevision(
+    return RevisionDetails(
         revision=revision,
         history=history,
         before=neighbour(before, before, revision),
@@ -216,7 +216,7 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
 # -- a package
 
 
-class ShownPackage(msgspec.Struct, frozen=True):
+class PackageDetails(msgspec.Struct, frozen=True):
     """A package in a revision, and its timeline in the revision's series.
 
     ``gone_in`` is the revision after the last one that has it; None if that is the newest.
@@ -271,7 +271,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
         }
 
 
-def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> ShownPackage:
+def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> PackageDetails:
     frame = opened.frame(revision)
     if frame.rows_of(name) is None:
         reason = f"{title(revision)} does not have {name!r}"
@@ -298,7 +298,7 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
     return ", ".join(seen)
 
 
-def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
+def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> PackageDetails:
     """Return a package as it was last seen; ``no_ref`` is the error of its name as a ref."""
     try:
         timeline = opened.package_timeline(name, default_series(opened.history))
@@ -311,10 +311,10 @@ def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) 
 
 def _shown_package(
     opened: OpenedCatalog, revision: RevisionInfo, timeline: PackageTimeline
-) -> ShownPackage:
+) -> PackageDetails:
     frame = opened.frame(revision)
     rows = frame.rows_of(timeline.name) or slice(0, 0)
-    return ShownPackage(
+    return PackageDetails(
         revision=revision,
         num_specs=rows.stop - rows.start,
         total_size=frame.size.total(rows),
@@ -361,7 +361,7 @@ class Counterpart(msgspec.Struct, frozen=True):
         return {"revision": self.revision, "spec": listings.spec_facts(self.spec)}
 
 
-class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
+class SpecDetails(msgspec.Struct, frozen=True, kw_only=True):
     """A spec in a revision, its dependencies and dependents, and its history.
 
     ``dependencies`` and ``dependents`` are None if they are unknown. ``took_place_of`` and
@@ -408,7 +408,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> ShownSpec:
+def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> SpecDetails:
     """Return the spec whose hash begins with a text, in a revision or the newest that has it."""
     past = opened.hash_history(text if revision is None else _hash_in(opened, revision, text))
     revision = revision or past.newest
@@ -426,7 +426,7 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
         took_place_of = _counterpart(opened, past.hash, newest.first)
     if newest.gone_in is not None and newest.reason_gone is SpecChangeReason.REPLACED:
         replaced_by = _counterpart(opened, past.hash, newest.gone_in)
-    return ShownSpec(
+    return SpecDetails(
         spec=frame.spec(row),
         revision=revision,
         past=past,
@@ -500,7 +500,7 @@ def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec]
     return [frame.spec(node) for node in nodes if node < graph.num_rows]
 
 
-def _fact_text(shown: ShownSpec, fact: Fact) -> str:
+def _fact_text(shown: SpecDetails, fact: Fact) -> str:
     value = getattr(shown.spec, fact.name)
     if fact.name == "stacks" and shown.revision.known_stacks is None:
         return "unknown"

@@ -77,7 +77,7 @@ def place_title(revision: RevisionInfo, stack: str | None) -> str:
     return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
 
 
-def holds(revision: RevisionInfo) -> str:
+def contents_text(revision: RevisionInfo) -> str:
     """Return the size of a revision in words, such as '60 packages, 600 specs, 26 stacks'."""
     count = revision.known_stacks
     stacks = "stacks unknown" if count is None else counted(count, "stack")
@@ -108,7 +108,8 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         yield "nothing new, nothing published"
     for made in publications:
         revision = made.revision
-        facts = f"{short_digest(revision.digest)} of {day(revision.taken_at)}, {holds(revision)}"
+        date = day(revision.taken_at)
+        facts = f"{short_digest(revision.digest)} of {date}, {contents_text(revision)}"
         if revision.num_proven is not None:
             facts += f"; hashes: {proof_text(revision)}"
         if made.is_new:

@@ -16,8 +16,8 @@ from server.terminal.printing.commits import imported_text
 from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
 from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
-from snapshots.catalog.keep_lists import Rest, keep_list, rest_of
-from snapshots.catalog.past import Filled
+from snapshots.catalog.history_queries import FillResult
+from snapshots.catalog.keep_lists import UnlistedHashes, keep_list, rest_of
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
@@ -204,7 +204,7 @@ class KeepListReport(msgspec.Struct, frozen=True):
     locks: Sequence[str]
     hashes: Sequence[str]
     num_unknown: int
-    rest: Rest | None
+    rest: UnlistedHashes | None
     checked: Sequence[CheckedLock]
 
     @property
@@ -294,7 +294,7 @@ def keep_list_report(
 # -- filling in history
 
 
-def filled_lines(filled: Filled, kept: ImportedRecipes | None = None) -> Iterator[str]:
+def filled_lines(filled: FillResult, kept: ImportedRecipes | None = None) -> Iterator[str]:
     """Yield the number of pairs that were compared and that failed, and the recipes found."""
     if filled.num_made:
         yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
@@ -306,7 +306,7 @@ def filled_lines(filled: Filled, kept: ImportedRecipes | None = None) -> Iterato
         yield imported_text(kept)
 
 
-def filled_facts(filled: Filled, kept: ImportedRecipes | None = None) -> dict[str, Any]:
+def filled_facts(filled: FillResult, kept: ImportedRecipes | None = None) -> dict[str, Any]:
     """Return the same in its JSON form."""
     facts = {
         "num_compared": filled.num_made,

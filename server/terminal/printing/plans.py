@@ -26,7 +26,7 @@ from snapshots.models import LOCK_FILE, FileInfo, Source
 from snapshots.notes.changelog import to_json
 from snapshots.notes.plan_comments import comment
 from snapshots.program import importer_name
-from snapshots.recipes.commits import Between, FoundBy, Recipes, links_of
+from snapshots.recipes.commits import Between, Recipes, RecipesOrigin, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.recipes.repository import open_recipes
 from snapshots.sources import lock_files
@@ -132,7 +132,7 @@ def _commits(
     with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
         between = Between(repository.between(first, last), repository.between(last, first))
         base, head = (
-            Recipes(repository.location, repository.commit(name), FoundBy.GIVEN)
+            Recipes(repository.location, repository.commit(name), RecipesOrigin.GIVEN)
             for name in (first, last)
         )
     links = links_of(settings.recipes_url, head.repository)

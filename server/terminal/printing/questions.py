@@ -308,10 +308,10 @@ def find_twins(
     twins = Twins(Side(frame, place.graph), place.mask)
     groups = twins[:limit]
     shown = list(zip(groups, twins.saved(groups), strict=True))
-    return RevisionTwins(place, package, twins, shown, _causes_either_way(frame, twins))
+    return RevisionTwins(place, package, twins, shown, _causes_of_both(frame, twins))
 
 
-def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
+def _causes_of_both(frame: Frame, twins: Twins) -> list[TwinsCause]:
     """Return the causes of twins, each once for both directions, the most important first."""
     causes = twins.explanation.causes
     numbers: dict[CauseName, list[int]] = {}
@@ -333,7 +333,7 @@ def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
 # -- impact
 
 
-class Touched(msgspec.Struct, frozen=True):
+class CommitRange(msgspec.Struct, frozen=True):
     """The commits of a repository of recipes from ``base`` (exclusive) to ``head``."""
 
     repository: str
@@ -387,7 +387,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     place: Place
     packages: Sequence[str]
     absent: Sequence[str]
-    touched: Touched | None
+    touched: CommitRange | None
     counts: impact.Impact | None
     later: LaterChange | None
 
@@ -457,7 +457,7 @@ def find_impact(
     ref: str | None,
     stack: str | None,
     packages: Sequence[str],
-    touched: Touched | None = None,
+    touched: CommitRange | None = None,
 ) -> PackagesImpact:
     """Return the impact of a change of packages, or of those that commits touch.
 

@@ -22,7 +22,7 @@ from snapshots.changes.spec_pairs import (
     PATH_SEPARATOR,
     ChangedDependency,
     SpecPair,
-    changes_below,
+    dependency_changes,
     variant_changes,
 )
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
@@ -278,7 +278,7 @@ def _below_lines(pair: SpecPair) -> Iterator[str]:
     ]
     yield ""
     yield from wrapped(f"Below: {', '.join(parts)}")
-    for name, changes in changes_below(pair.nested_changes):
+    for name, changes in dependency_changes(pair.nested_changes):
         text = ", ".join(difference_phrase(path, change) for path, change in changes)
         yield from wrapped(f"  {styles.name(name)}: {text}", _INDENT)
 

@@ -14,7 +14,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
 from snapshots.catalog.publication import Approve, Planned
-from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.measures import RuleContext
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.changes.rules.rules import Rule, RuleLevel, RuleResult, Verdict, judge
 from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
@@ -47,7 +47,11 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
 
 
 def report_of(
-    rules: str, rule_set: Sequence[Rule], base: SideInfo | None, head: SideInfo, subject: Judged
+    rules: str,
+    rule_set: Sequence[Rule],
+    base: SideInfo | None,
+    head: SideInfo,
+    subject: RuleContext,
 ) -> GateReport:
     """Judge the comparison of two sides, or one side, by the rules of a file.
 

@@ -80,7 +80,7 @@ class Searched(msgspec.Struct, frozen=True):
     load: Callable[[], DependencyGraph]
 
 
-class Judged(msgspec.Struct, frozen=True):
+class RuleContext(msgspec.Struct, frozen=True):
     """The input of rules: head, and the changes from base if there is a base.
 
     ``elsewhere`` returns the package names of other revisions. ``explain`` and ``most_rebuilt`` are
@@ -148,7 +148,7 @@ class Scope:
     Results that require the difference of both raise TypeError if there is no base.
     """
 
-    def __init__(self, judged: Judged, only: RuleSubject) -> None:
+    def __init__(self, judged: RuleContext, only: RuleSubject) -> None:
         self._judged = judged
         self.only = only
         self.head = judged.head.frame

@@ -34,8 +34,8 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
     MEASURES,
-    Judged,
     Measured,
+    RuleContext,
     RuleSubject,
     Scope,
     rows_of,
@@ -923,7 +923,7 @@ SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
 Check = Callable[[], None]
 
 
-def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) -> Verdict:
+def judge(rules: Iterable[Rule], judged: RuleContext, check: Check = lambda: None) -> Verdict:
     """Return the verdict of rules on a comparison, or on head alone without a base.
 
     ``check`` is called before each rule, and may raise. Raises RuleUnusable for a rule that needs a
@@ -962,7 +962,7 @@ def _empty_scope_note(scope: Scope) -> str:
     return "; note that the rule is about no spec of either revision"
 
 
-def _require_stack(rule: Rule, judged: Judged) -> None:
+def _require_stack(rule: Rule, judged: RuleContext) -> None:
     """Raise RuleUnusable for a stack that neither side has: a misspelled name would pass.
 
     Also raise it if one side states no stacks: whether the stack changed is then unknown.

@@ -245,7 +245,7 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
         return data, f"sha256:{hashlib.sha256(' '.join(checksums).encode()).hexdigest()}"
 
 
-def holds_index(folder: Path) -> bool:
+def looks_like_build_cache(folder: Path) -> bool:
     """Return whether a folder looks like a build cache, without opening files. Raises OSError."""
     return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 

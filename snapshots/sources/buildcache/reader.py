@@ -28,7 +28,7 @@ from snapshots.models import (
 )
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits
-from snapshots.sources.boundary import Reached
+from snapshots.sources.boundary import BoundaryState
 from snapshots.sources.buildcache import database, layouts, oci
 from snapshots.sources.buildcache.database import IndexSpecs, record_proof
 from snapshots.sources.buildcache.layouts import (
@@ -153,7 +153,7 @@ def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
 _NONE: Mapping[str, BinaryPackage] = {}
 
 
-class Merged:
+class MergedIndexes:
     """The specs of several indexes; a contradiction to an earlier one is passed to ``report.bad``.
 
     ``is_installation`` is true if one of them is the database of an installation. ``packages``
@@ -314,7 +314,7 @@ def recognise(location: str, settings: ReadSettings) -> bool:
             return not location.rstrip("/").endswith(".git")
         path = Path(resolve(location, settings))
         if path.is_dir():
-            return layouts.holds_index(path)
+            return layouts.looks_like_build_cache(path)
         file, _ = open_regular(str(path))
         with file:
             head = file.read(_HEAD_BYTES).lstrip()
@@ -353,7 +353,7 @@ def _read_location(
         place = reading.locate(location)
         if place.cache is not None:
             only_tag(tags, location)  # raises its errors before anything large is fetched
-        merged = Merged(report)
+        merged = MergedIndexes(report)
         try:
             version = reading.take(place, reading.fetch(place), merged)
         except _TagList as error:
@@ -465,7 +465,7 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     stacks: list[StackIndex]
     sizes: bool
-    reached: Reached | None = None
+    reached: BoundaryState | None = None
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
         """Read the indexes of the tag's stacks."""
@@ -496,7 +496,9 @@ class _Reading:
         self._sizes = sizes
         self._registries: dict[IndexPlace, Registry] = {}
 
-    def merge(self, tag: str, stacks: Sequence[StackIndex], listed_in: str) -> tuple[Merged, str]:
+    def merge(
+        self, tag: str, stacks: Sequence[StackIndex], listed_in: str
+    ) -> tuple[MergedIndexes, str]:
         """Return the merged indexes of a tag's stacks, and a version that covers all of them.
 
         Several are fetched at a time, but they are decompressed and decoded one after another, so
@@ -507,7 +509,7 @@ class _Reading:
             place = self.locate(stack.url, listed_in)
             return place, self.fetch(place)
 
-        merged = Merged(self.report)
+        merged = MergedIndexes(self.report)
         versions = hashlib.sha256()
 
         def take(stack: StackIndex, fetched: tuple[IndexPlace, FetchedIndex | None]) -> None:
@@ -536,7 +538,7 @@ class _Reading:
         self,
         place: IndexPlace,
         fetched: FetchedIndex | None,
-        merged: Merged,
+        merged: MergedIndexes,
         stack: str | None = None,
     ) -> str:
         """Add a location's specs, given the result of ``fetch``; return their version.
@@ -564,7 +566,9 @@ class _Reading:
         merged.add(stack, specs, place, packages)
         return version
 
-    def snapshot(self, location: str, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
+    def snapshot(
+        self, location: str, tag: str, merged: MergedIndexes, version: str
+    ) -> Iterator[Snapshot]:
         """Yield the snapshot of a tag, unless all of its specs were skipped."""
         packages = merged.packages
         if self._sizes:

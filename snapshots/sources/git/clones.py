@@ -225,7 +225,7 @@ def destination(url: str, public: str, settings: ReadSettings) -> tuple[str, Map
 def _follow_redirects(url: str, public: str, boundary: Boundary, settings: ReadSettings) -> str:
     import httpx
 
-    from snapshots.sources.network import Overdue, bounded_client
+    from snapshots.sources.network import DeadlineExceeded, bounded_client
 
     parts = urlsplit(url)
     path = parts.path.rstrip("/") + _INFO
@@ -248,7 +248,7 @@ def _follow_redirects(url: str, public: str, boundary: Boundary, settings: ReadS
     except httpx.TooManyRedirects:
         reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
         raise SourceError(public, f"{reason}; give the final URL") from None
-    except Overdue:
+    except DeadlineExceeded:
         raise SourceError(public, f"no answer within {settings.deadline:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL):
         return url

@@ -16,7 +16,7 @@ from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
-from schema.fields.many import ColumnTable, NotForMany, function_for_many
+from schema.fields.many import ColumnTable, NotVectorized, function_for_many
 from schema.revisions.package import Package
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
@@ -190,5 +190,5 @@ def test_objects_are_not_guessed() -> None:
     field.python_name = "object"
     values = function_for_many(field, is_leaf=False)
     assert values(ColumnTable(SpecType, {"object": [1, 2]})) == [1, 2]
-    with pytest.raises(NotForMany):
+    with pytest.raises(NotVectorized):
         values([None])

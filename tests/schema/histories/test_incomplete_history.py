@@ -10,7 +10,7 @@ import pytest
 from schema.context import Context
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
-from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.errors import CatalogError
 from tests.schema.pasts import HASHES, History
 from tests.schema.usual import api

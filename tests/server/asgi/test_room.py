@@ -9,7 +9,7 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
-from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Incoming, Outgoing, Place, Room
+from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Incoming, MemoryLimit, Outgoing, Place
 from server.http.limits import DROP
 
 PATIENCE = 10.0
@@ -30,7 +30,7 @@ class Requests:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.room = Room(100, "requests", patience=PATIENCE, clock=self.clock)
+        self.room = MemoryLimit(100, "requests", patience=PATIENCE, clock=self.clock)
         self.dropped: list[str] = []
 
     def holding(self, client: str, num_bytes: int, *, name: str = "") -> Place:

@@ -98,11 +98,11 @@ class Stream:
         """The events so far."""
         return [event_of(part) for part in self.text.split("\n\n") if part and part != ":"]
 
-    async def until(self, holds: Callable[["Stream"], Any]) -> None:
+    async def until(self, condition: Callable[["Stream"], Any]) -> None:
         """Wait until a condition holds."""
         async with asyncio.timeout(SOON):
-            while not holds(self):
-                assert not self.task.done() or holds(self), self.text
+            while not condition(self):
+                assert not self.task.done() or condition(self), self.text
                 await asyncio.sleep(0.005)
 
     async def ended(self) -> list[Event]:

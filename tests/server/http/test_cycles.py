@@ -16,7 +16,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from server.http.connections import BoundedConnection, Deadline
-from server.http.cycles import MAX_AT_ONCE, AnswerBytes, ReadyAnswer, Turns, Work
+from server.http.cycles import MAX_AT_ONCE, AnswerBytes, LoopTurns, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
 from tests.expensive import cases
 from tests.server.http.test_connections import (
@@ -348,7 +348,7 @@ def test_connect_is_refused(ready: Running, target: str) -> None:
 async def test_one_task_runs_per_iteration() -> None:
     """Other callbacks run in between, regardless of the number of waiting tasks."""
     done: list[str] = []
-    turns, loop = Turns(), asyncio.get_running_loop()
+    turns, loop = LoopTurns(), asyncio.get_running_loop()
     assert turns.take()
     done.append("first")
     for name in ("second", "third"):
@@ -367,7 +367,7 @@ async def test_one_task_runs_per_iteration() -> None:
 @pytest.mark.anyio
 async def test_each_task_has_its_own_result() -> None:
     """A cancelled task passes its turn to the next."""
-    turns = Turns()
+    turns = LoopTurns()
     first, failing, cancelled, last = (
         asyncio.create_task(turns.run(work))
         for work in (lambda: 1, lambda: 1 // 0, lambda: 3, lambda: 4)

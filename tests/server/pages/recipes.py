@@ -6,7 +6,7 @@ from hashlib import sha1
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import SWEEPING, Commit, FoundBy, Recipes, SpackChange
+from snapshots.recipes.commits import SWEEPING, Commit, Recipes, RecipesOrigin, SpackChange
 
 REPOSITORY = "https://github.com/spack/spack-packages"
 SPACK = SpackChange("a" * 40, "b" * 40)
@@ -45,5 +45,5 @@ def import_recipes(
                 )
                 commits.append(commit)
                 tip = tip if name == "branch" else oid
-            recipes[revision] = Recipes(repository, commits[-1].oid, FoundBy.DATE)
+            recipes[revision] = Recipes(repository, commits[-1].oid, RecipesOrigin.DATE)
     catalog.recipes.keep(recipes, {next(iter(recipes.values())).source: commits})

@@ -11,7 +11,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import FoundBy, Recipes, SpackChange
+from snapshots.recipes.commits import Recipes, RecipesOrigin, SpackChange
 from tests.server.pages.api_answers import page_data
 from tests.server.pages.demo_comparison import PAIR, links, rows
 from tests.server.pages.page_reader import Shown, shown
@@ -142,7 +142,7 @@ def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
     catalog = Catalog(str(tmp_path))
     catalog.publish(list(develop_history(revisions=2, packages=2, specs=4)))
     revisions: Mapping[RevisionInfo, Recipes] = {
-        revision: Recipes(f"/{number}", "a" * 40, FoundBy.REF)
+        revision: Recipes(f"/{number}", "a" * 40, RecipesOrigin.REF)
         for number, revision in enumerate(catalog.history.revisions)
     }
     catalog.recipes.keep(revisions, {})

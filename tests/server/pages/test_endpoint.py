@@ -14,7 +14,7 @@ from starlette.routing import compile_path
 
 from server.app import create_app
 from server.pages.addresses import Address
-from server.pages.documents import Answered
+from server.pages.documents import DocumentAnswer
 from server.pages.error_pages import ErrorPages, Nearest
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
@@ -169,7 +169,7 @@ def test_pages_beyond_the_limits(small: str, limit: Settings) -> None:
 def test_incomplete_history_is_retried() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
-    response = Answered({}, [error], is_good=False, is_permanent=False)
+    response = DocumentAnswer({}, [error], is_good=False, is_permanent=False)
     page = ErrorPages(Renderer()).missing(Address("/r/a", {}), "revision", response, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers

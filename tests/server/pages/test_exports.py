@@ -19,7 +19,7 @@ from schema.limits import Limits
 from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
-from server.pages.documents import IS_PAGE, Answered, DocumentRunner
+from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner
 from server.pages.exports import (
     Export,
     cell,
@@ -272,7 +272,7 @@ def test_disconnect_ends_an_export(
     monkeypatch.setattr(exports, "_MAX_ROWS", 1)
     answered, send, has_ended = Export._answered, Export.send_rows, threading.Event()
 
-    async def slowly(self: Export, after: str | None) -> Answered:
+    async def slowly(self: Export, after: str | None) -> DocumentAnswer:
         await asyncio.sleep(0.05)
         return await answered(self, after)
 
@@ -305,12 +305,12 @@ class Endless:
         """Return the variables."""
         return variables
 
-    async def answered(self, variables: Any) -> Answered:
+    async def answered(self, variables: Any) -> DocumentAnswer:
         """Return as many rows as requested."""
         self.num_pieces += 1
         rows = [{"tag": "x" * 500}] * variables["first"]
         info = {"hasNextPage": True, "endCursor": "c"}
-        return Answered({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
+        return DocumentAnswer({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
 
 
 def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:

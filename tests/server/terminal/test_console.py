@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.terminal.console import faults_end_with, note, say, say_blocks, say_json
+from server.terminal.console import faults_end_with, note, print_blocks, print_json, print_text
 from server.terminal.printing import styles
 from snapshots.texts import is_plain
 
@@ -32,7 +32,7 @@ FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 )
 def test_lines_are_escaped(text: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A result is one line, with invisible characters escaped."""
-    say(text)
+    print_text(text)
     assert capsys.readouterr().out == f"{output}\n"
 
 
@@ -42,7 +42,7 @@ def test_styles_are_preserved() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(click, "echo", echoed.append)
         for style in (styles.digest, styles.name, styles.quiet, styles.added, styles.removed):
-            say(f"{style('zlib')} \x1b[5m")
+            print_text(f"{style('zlib')} \x1b[5m")
             assert echoed[-1] == f"{style('zlib')} \\x1b[5m"
 
 
@@ -60,9 +60,9 @@ def test_messages_may_have_several_lines(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_blocks_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
     """An empty line separates them; invisible characters are escaped."""
-    say_blocks([["a", "b\x1b[5m"], ["c"]])
+    print_blocks([["a", "b\x1b[5m"], ["c"]])
     assert capsys.readouterr().out == "a\nb\\x1b[5m\n\nc\n"
-    say_blocks([])
+    print_blocks([])
     assert capsys.readouterr().out == ""
 
 
@@ -91,7 +91,7 @@ def test_long_blocks_are_paged(
         "server.terminal.console.get_terminal_size", lambda: os.terminal_size((80, 7))
     )
     monkeypatch.setattr(click, "echo_via_pager", pager)
-    say_blocks(blocks())
+    print_blocks(blocks())
     output = "".join(read) if is_paged else capsys.readouterr().out
     assert output.split() == [
         str(number) for number in range(min(num_blocks, 5 if is_paged else 3))
@@ -103,7 +103,7 @@ def test_long_blocks_are_paged(
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_json_is_escaped_but_equal(capsys: pytest.CaptureFixture[str], text: str) -> None:
     """It has the same value, in visible characters."""
-    say_json({text: [text]})
+    print_json({text: [text]})
     out = capsys.readouterr().out
     assert json.loads(out) == {text: [text]}
     assert is_plain(out.replace("\n", ""))

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from server.webhooks import (
     NUM_CAUSES,
     Announcement,
-    Delivered,
     Deliverer,
-    Patience,
+    Delivery,
     Receiver,
+    RetryPolicy,
     announcement,
     receivers_of,
     signature,
@@ -26,12 +26,12 @@ from tests.server.servers import free_port
 from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, Answer, receiving
 from tests.snapshots.factories import a_revision
 
-SOON = Patience(attempts=4, silence=0.3, attempt_seconds=0.6)
+SOON = RetryPolicy(attempts=4, silence=0.3, attempt_seconds=0.6)
 
 
 def deliver(
-    url: str, secret: str = "", announced: Announcement = ANNOUNCEMENT, patience: Patience = SOON
-) -> tuple[Delivered, list[float]]:
+    url: str, secret: str = "", announced: Announcement = ANNOUNCEMENT, patience: RetryPolicy = SOON
+) -> tuple[Delivery, list[float]]:
     """Deliver to a URL; return the delivery and the pauses between its attempts."""
     receivers, pauses = receivers_of([url], "--notify"), list[float]()
     with closing(Deliverer(receivers, secret, patience, pauses.append)) as deliverer:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.webhooks import Deliverer, Notifier, Patience, receivers_of
+from server.webhooks import Deliverer, Notifier, RetryPolicy, receivers_of
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages
@@ -17,7 +17,7 @@ from tests.server.servers import free_port
 from tests.server.webhooks.hooks import receiving
 
 SECRET = "only for tests"  # noqa: S105
-HURRIED = Patience(attempts=2, backoff=0, silence=0.3, attempt_seconds=1)
+HURRIED = RetryPolicy(attempts=2, backoff=0, silence=0.3, attempt_seconds=1)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.history import Pair
 from snapshots.models import NOTHING
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, SOURCE, a_snapshot, a_spec, day
 from tests.snapshots.timelines.pasts import HASHES
 
@@ -22,7 +22,7 @@ TABLES = ("comparisons", "changes", "hashes")
 """The tables of the history."""
 
 
-def snapshots_of(past: Past) -> list[Snapshot]:
+def snapshots_of(past: HistoryQueries) -> list[Snapshot]:
     """Return the snapshots of a generated past."""
     return [
         Snapshot(
@@ -35,14 +35,14 @@ def snapshots_of(past: Past) -> list[Snapshot]:
     ]
 
 
-def past_of(catalog: Catalog, past: Past) -> Past:
+def past_of(catalog: Catalog, past: HistoryQueries) -> HistoryQueries:
     """Return the past of a catalog's revisions, to which a generated past was published."""
-    return Past(
+    return HistoryQueries(
         catalog.history, {digest: list(all_.values()) for digest, all_ in past.contents.items()}
     )
 
 
-def check(catalog: Catalog, past: Past) -> None:
+def check(catalog: Catalog, past: HistoryQueries) -> None:
     """Compare the answers of a catalog with those of a naive model of its contents."""
     library, history = Library(catalog), catalog.history
     assert catalog.counts.keys() >= set(history.pairs)

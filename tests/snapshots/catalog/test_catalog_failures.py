@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.contents import Content
 from snapshots.errors import CatalogError

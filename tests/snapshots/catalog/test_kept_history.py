@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import fill, missing_pairs, prepare
 from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.past import fill, missing_pairs, prepare
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.history import Pair
 from snapshots.models import NOTHING
 from tests.expensive import examples
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.catalog.pasts import (
     TABLES,
     check,
@@ -50,7 +50,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @examples(20, in_suite=3)
 @given(PASTS, st.randoms(use_true_random=False))
-def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
+def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> None:
     """The same history results from several catalogs that write in turn.
 
     Also if the pairs are filled in later, in two steps.

@@ -8,9 +8,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
+from snapshots.catalog.history_queries import fill, missing_pairs, pairs_without_story
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, missing_pairs, pairs_without_story
 from snapshots.contents import Snapshot
 from snapshots.demo import history as demo
 from snapshots.history import Pair
@@ -131,5 +131,5 @@ def test_history_queries_add_stories(catalog: Catalog) -> None:
     history = older.require_history()
     answers = HistoryAnswers(older, Library(older), fill_seconds=600)
     for name in history.series_names:
-        answers.get(HistoryQuestion(history, HistoryTopic(About.GROWTH, series=name)))
+        answers.get(HistoryQuery(history, HistoryTopic(About.GROWTH, series=name)))
     assert stored(older) == expected

@@ -10,9 +10,9 @@ from deltalake.fs import DeltaStorageHandler
 
 from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.storage import Storage

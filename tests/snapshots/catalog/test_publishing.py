@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.publication import Planner
+from snapshots.catalog.publication import PublicationPlanner
 from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -32,7 +32,7 @@ def imported(*imports: list[Seen]) -> list[RevisionInfo]:
     """Return the rows of a catalog after consecutive imports."""
     rows: list[RevisionInfo] = []
     for number, states in enumerate(imports):
-        planner = Planner(History(rows), START + timedelta(hours=number), None)
+        planner = PublicationPlanner(History(rows), START + timedelta(hours=number), None)
         for tag, taken, letter in states:
             planner.take(a_snapshot(CONTENTS[letter], tag, day(taken)))
         rows += planner.added
@@ -103,7 +103,7 @@ def test_when_a_state_was_taken(
     tag: str, own: datetime | None, argument: datetime | None, expected: datetime
 ) -> None:
     """The moment is that of the source, or else of the caller, the date in the tag, or now."""
-    planner = Planner(History(), START, argument)
+    planner = PublicationPlanner(History(), START, argument)
     planner.take(a_snapshot(CONTENTS["a"], tag, own))
     (row,) = planner.added
     assert row.taken_at == expected
@@ -116,7 +116,7 @@ def test_too_many_stacks_are_refused() -> None:
         a_spec(f"{number}", stacks=("root", *(f"s{number}-{stack}" for stack in range(500))))
         for number in range(21)
     ]
-    planner = Planner(History(), day(9), None)
+    planner = PublicationPlanner(History(), day(9), None)
     assert planner.take(a_snapshot(specs[:-1])).num_stacks == 10_000
     with pytest.raises(SourceError, match="develop has 10,500 stacks, more than 10,000"):
         planner.take(a_snapshot(specs))
@@ -125,7 +125,7 @@ def test_too_many_stacks_are_refused() -> None:
 def test_publications() -> None:
     """A confirmation returns the confirmed revision, which is not new."""
     first = imported([("develop", 1, "a")])
-    planner = Planner(History(first), day(9), None)
+    planner = PublicationPlanner(History(first), day(9), None)
     states = [("develop", 2, "a"), ("develop", 3, "b"), ("develop", 4, "b")]
     for tag, taken, letter in states:
         planner.take(a_snapshot(CONTENTS[letter], tag, day(taken)))

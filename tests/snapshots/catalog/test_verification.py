@@ -17,7 +17,7 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.catalog.verification import ToRead, Verified, content_of, read_content, verify
+from snapshots.catalog.verification import UnreadContent, Verified, content_of, read_content, verify
 from snapshots.changes.stored_changes import (
     StoredCause,
     StoredChanges,
@@ -386,7 +386,7 @@ def test_missing_content(tmp_path: Path) -> None:
     """Only the content without specs is read without a file."""
     specs = SpecsTable(Storage(parse_location(str(tmp_path))))
     for digest, is_found in ((NOTHING, True), (digest_of("missing"), False)):
-        read = read_content(specs, ToRead(digest, None, (), "restore it"))
+        read = read_content(specs, UnreadContent(digest, None, (), "restore it"))
         assert (read.digest, read.num_specs, read.hashes is not None) == (digest, 0, is_found)
         texts = [] if is_found else [f"content {digest[:12]}: is missing; restore it"]
         assert [str(finding) for finding in read.findings] == texts

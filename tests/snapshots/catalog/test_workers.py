@@ -27,7 +27,7 @@ import pytest
 
 from snapshots.catalog import workers
 from snapshots.catalog.workers import (
-    DeafContext,
+    UninterruptibleContext,
     _context,
     _folder,
     _start,
@@ -182,9 +182,9 @@ def test_interrupts_are_deferred_while_a_process_starts() -> None:
 
 def test_processes_without_a_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are spawned on systems other than Linux: threads of Arrow may not survive forks."""
-    assert not isinstance(_context(__name__), DeafContext)
+    assert not isinstance(_context(__name__), UninterruptibleContext)
     monkeypatch.setattr("sys.platform", "darwin")
-    assert isinstance(_context(__name__), DeafContext)
+    assert isinstance(_context(__name__), UninterruptibleContext)
 
 
 def test_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

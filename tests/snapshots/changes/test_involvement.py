@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from snapshots.changes.involvement import Involvement
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 from tests.snapshots.factories import seeded
 
 
@@ -58,7 +58,7 @@ def test_items_below_each_spec(is_cached: bool, drawn: Drawn) -> None:
         if not is_cached:
             patch.setattr("snapshots.changes.involvement.MAX_CACHED_BYTES", 0)
             patch.setattr("snapshots.changes.involvement.BLOCK_BYTES", 1)
-        order = FromBelow(sources, targets, drawn.size)
+        order = BottomUpGraph(sources, targets, drawn.size)
         involvement = Involvement(num_items, nodes, items, order, num_specs)
         assert (involvement.num_bytes > 0) == is_cached
         num_involved, sets = involvement.totals()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.sides import find_apart
+from snapshots.changes.sides import find_unmatched
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import changes
@@ -56,7 +56,7 @@ def test_separate_specs(
     is_apart = changes.Apart(*map(State, states))
     every = set(product(range(len(base)), range(len(head))))
     assert {at for at in every if is_apart(states[0][at[0]], states[1][at[1]])} == expected
-    masks, turned = find_apart(before, after), find_apart(after, before)
+    masks, turned = find_unmatched(before, after), find_unmatched(after, before)
     assert (masks is None) == (turned is None) == (not expected)
     if masks and turned:
         rows = [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, frame_row
-from snapshots.changes.spec_pairs import SpecPair, changes_below, variant_changes
+from snapshots.changes.spec_pairs import SpecPair, dependency_changes, variant_changes
 from snapshots.changes.vocabulary import difference_phrase
 from snapshots.models import Dependency, Spec
 from tests.expensive import FEWER_EXAMPLES
@@ -198,7 +198,7 @@ def check_document(pair: SpecPair) -> None:
     assert pair.difference == json.loads(difference.to_json())
     phrases = [
         difference_phrase(path, change)
-        for _, inside in changes_below(pair.nested_changes)
+        for _, inside in dependency_changes(pair.nested_changes)
         for path, change in inside
     ]
     assert all(phrases)
@@ -290,7 +290,7 @@ def test_all_differences() -> None:
     assert len(pair.below.shared) == 1
     below = {
         name: [difference_phrase(path, change) for path, change in inside]
-        for name, inside in changes_below(pair.nested_changes)
+        for name, inside in dependency_changes(pair.nested_changes)
     }
     assert below == {
         "aec": ["only below the second"],

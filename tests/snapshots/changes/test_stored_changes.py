@@ -18,14 +18,14 @@ from snapshots.changes.stored_changes import (
     StoredChanges,
     comparisons_table,
     counts_of,
+    indices_of,
     numbers_of,
     packages_of,
-    places_of,
 )
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.expensive import examples
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import digest_of
 from tests.snapshots.timelines.pasts import PASTS
 
@@ -45,15 +45,15 @@ def test_places_of_numbers(some: list[int], members: list[int], others: list[int
     present = {*some, *members[::2]}
     expected = [index for index, number in enumerate(numbers.tolist()) if number in present]
     present_numbers = np.array([*present], np.int64)
-    assert places_of(present_numbers, numbers).tolist() == expected
+    assert indices_of(present_numbers, numbers).tolist() == expected
     strided = np.repeat(numbers, 2)[::2]
-    assert places_of(present_numbers, strided).tolist() == expected
+    assert indices_of(present_numbers, strided).tolist() == expected
 
 
 @pytest.mark.untraced
 @examples(35)
 @given(PASTS)
-def test_stored_changes(past: Past) -> None:
+def test_stored_changes(past: HistoryQueries) -> None:
     """Rows, counts, packages and numbers of adjacent revisions are those of the model."""
     for pair in past.history.pairs:
         stored = past.kept(pair)
@@ -66,7 +66,7 @@ def test_stored_changes(past: Past) -> None:
 
 
 def assert_packages(
-    stored: StoredChanges, rows: list[dict[str, Any]], past: Past, pair: Pair
+    stored: StoredChanges, rows: list[dict[str, Any]], past: HistoryQueries, pair: Pair
 ) -> None:
     """Assert that each changed package is stored once, with the counts of its rows."""
     assert {package.name for package in stored.packages} >= {row["name"] for row in rows}

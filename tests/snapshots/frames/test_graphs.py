@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.graphs import FromBelow
+from snapshots.frames.graphs import BottomUpGraph
 
 Edges = list[tuple[int, int]]
 
@@ -12,7 +12,7 @@ Edges = list[tuple[int, int]]
 def order_of(edges: Edges, num_nodes: int) -> list[list[int]]:
     """Return all components in order, single nodes included."""
     sources, targets = np.array(sorted(edges), np.int32).reshape(-1, 2).T
-    order = FromBelow(sources, targets, num_nodes)
+    order = BottomUpGraph(sources, targets, num_nodes)
     alone = [[node] for node in order.nodes.tolist()]
     return alone + [nodes.tolist() for nodes in order.components]
 
@@ -64,7 +64,7 @@ def test_ends(drawn: tuple[Edges, int], marked: set[int]) -> None:
         and all(node in below[other] for other in below[node])
         for node in range(num_nodes)
     ]
-    assert FromBelow(sources, targets, num_nodes).ends(is_marked).tolist() == expected
+    assert BottomUpGraph(sources, targets, num_nodes).ends(is_marked).tolist() == expected
 
 
 def test_long_chains() -> None:

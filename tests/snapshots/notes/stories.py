@@ -9,10 +9,10 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
-from snapshots.notes.changelog import Changelog, Only, Scope, changelog, scope_of
+from snapshots.notes.changelog import Changelog, NotesFilter, Scope, changelog, scope_of
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
-from snapshots.recipes.commits import Between, FoundBy, Links, Recipes
+from snapshots.recipes.commits import Between, Links, Recipes, RecipesOrigin
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import side_of
@@ -84,7 +84,7 @@ def log_between(
     head: Sequence[Spec],
     outside: Iterable[Spec] = (),
     *,
-    only: Only | None = None,
+    only: NotesFilter | None = None,
     synthetic: bool = False,
     commits: Between | None = None,
     links: Links | None = None,
@@ -92,8 +92,8 @@ def log_between(
     """Return the changelog from v0.21.0 to v0.22.0 with these contents and commits."""
     explanation = explained(base, head, outside)
     recipes = RecipesChange(
-        base=Recipes("/packages", "a" * 40, FoundBy.DATE),
-        head=Recipes("/packages", "b" * 40, FoundBy.DATE),
+        base=Recipes("/packages", "a" * 40, RecipesOrigin.DATE),
+        head=Recipes("/packages", "b" * 40, RecipesOrigin.DATE),
         attribution=None if commits is None else Attribution(explanation, commits),
         why_unknown="not available" if commits is None else None,
         links=links or Links(),

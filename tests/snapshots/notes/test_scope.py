@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 
 from snapshots.models import Spec
-from snapshots.notes.changelog import Only, changelog, scope_of
+from snapshots.notes.changelog import NotesFilter, changelog, scope_of
 from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import edge, node
@@ -19,7 +19,7 @@ def test_scope_of_everything(base: list[Spec], head: list[Spec]) -> None:
     sides = explanation.base.frame, explanation.head.frame
     lines = revision("v1", 0, base), revision("v2", 1, head)
     unscoped = changelog(*lines, explanation)
-    assert changelog(*lines, explanation, scope_of(Only(), sides, None)) == unscoped
+    assert changelog(*lines, explanation, scope_of(NotesFilter(), sides, None)) == unscoped
 
 
 @FEWER_EXAMPLES
@@ -28,7 +28,10 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
     """The notes have all entries of the package, and no others."""
     of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
-    unscoped, scoped = log_between(base, head), log_between(base, head, only=Only(package="hdf5"))
+    unscoped, scoped = (
+        log_between(base, head),
+        log_between(base, head, only=NotesFilter(package="hdf5")),
+    )
     expected = {
         section: [entry for entry in entries if entry.name == "hdf5"]
         for section, entries in unscoped.packages.items()
@@ -43,9 +46,9 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
 
 def test_scope_of_a_stack() -> None:
     """No other stack is listed, and the table has no row of stacks."""
-    only = Only(stack="hep")
+    only = NotesFilter(stack="hep")
     assert only
-    assert not Only()
+    assert not NotesFilter()
     log = log_between(BASE, HEAD, only=only)
     assert list(log.stacks) == ["added"]
     assert [stack.name for stack in log.stacks["added"]] == ["hep"]
@@ -59,11 +62,11 @@ def test_scope_of_a_query() -> None:
     """Rows in scope match the query and are of the package."""
     explanation = explained(BASE, HEAD)
     sides = explanation.base.frame, explanation.head.frame
-    unscoped = scope_of(Only(), sides, None)
+    unscoped = scope_of(NotesFilter(), sides, None)
     nothing = unscoped.in_base & False, unscoped.in_head & False
-    none = scope_of(Only(), sides, nothing)
+    none = scope_of(NotesFilter(), sides, nothing)
     assert [none.in_base.any(), none.in_head.any()] == [False, False]
-    hdf5, everything = Only(package="hdf5"), (unscoped.in_base, unscoped.in_head)
+    hdf5, everything = NotesFilter(package="hdf5"), (unscoped.in_base, unscoped.in_head)
     with_all, scoped = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
     assert list(with_all.in_base) == list(scoped.in_base)
     assert list(with_all.in_head) == list(scoped.in_head)
@@ -73,7 +76,7 @@ def test_spec_removed_from_the_stack() -> None:
     """A hash of both revisions is lost in a stack that no longer has it."""
     other = a_spec("other", name="zlib")
     old, new = [a_spec(stacks=("e4s", "hep")), other], [a_spec(stacks=("hep",)), other]
-    log = log_between(old, new, only=Only(stack="e4s"))
+    log = log_between(old, new, only=NotesFilter(stack="e4s"))
     (cell,) = log.no_longer_available.coverage
     assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
     assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
@@ -88,7 +91,7 @@ def test_counterpart_outside_the_scope() -> None:
         ("e4s", "Of 2 specs, 1 was rebuilt unchanged."),
         ("hep", "No spec was added, removed or rebuilt."),
     ):
-        log = log_between(old, new, only=Only(stack=stack))
+        log = log_between(old, new, only=NotesFilter(stack=stack))
         assert plain(log.highlights[0]) == sentence
 
 
@@ -100,7 +103,10 @@ def test_causes_outside_the_scope() -> None:
         node("hdf5:2", edge("zlib:2")),
         node("tau:2", edge("zlib:2")),
     ]
-    unscoped, scoped = log_between(old, new), log_between(old, new, only=Only(package="hdf5"))
+    unscoped, scoped = (
+        log_between(old, new),
+        log_between(old, new, only=NotesFilter(package="hdf5")),
+    )
     assert [(cause.key, cause.num_specs, cause.packages) for cause in unscoped.causes] == [
         ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
     ]

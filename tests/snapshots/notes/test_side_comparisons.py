@@ -13,7 +13,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rules import judge, read_rule
 from snapshots.errors import InvalidArgument, RuleUnusable, UnknownPackage
 from snapshots.models import SideInfo
-from snapshots.notes.changelog import Only
+from snapshots.notes.changelog import NotesFilter
 from snapshots.notes.side_comparisons import SideComparison
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_snapshot, day
@@ -32,7 +32,7 @@ HEAD = [
 ]
 CAUSE = "version|zlib|1|2"
 
-Compare = Callable[[Only | None], SideComparison[SideInfo, Library]]
+Compare = Callable[[NotesFilter | None], SideComparison[SideInfo, Library]]
 
 
 @pytest.fixture
@@ -49,17 +49,17 @@ def compare(tmp_path: Path) -> Compare:
     ("only", "expected"),
     [
         (None, [8, 2, 1, 3, 1]),
-        (Only(), [8, 2, 1, 3, 1]),
-        (Only(stack="e4s"), [4, 1, 1, 2, 0]),
-        (Only(package="tau"), [2, 1, 0, 1, 0]),
-        (Only(matching="^zlib"), [4, 2, 0, 2, 0]),
-        (Only(matching="new"), [1, 0, 0, 0, 0]),
-        (Only(matching="gone"), [1, 0, 0, 0, 1]),
-        (Only(stack="e4s", matching="new"), [0, 0, 0, 0, 0]),
+        (NotesFilter(), [8, 2, 1, 3, 1]),
+        (NotesFilter(stack="e4s"), [4, 1, 1, 2, 0]),
+        (NotesFilter(package="tau"), [2, 1, 0, 1, 0]),
+        (NotesFilter(matching="^zlib"), [4, 2, 0, 2, 0]),
+        (NotesFilter(matching="new"), [1, 0, 0, 0, 0]),
+        (NotesFilter(matching="gone"), [1, 0, 0, 0, 1]),
+        (NotesFilter(stack="e4s", matching="new"), [0, 0, 0, 0, 0]),
     ],
 )
 def test_each_part_describes_the_scope(
-    compare: Compare, only: Only | None, expected: list[int]
+    compare: Compare, only: NotesFilter | None, expected: list[int]
 ) -> None:
     """Changes, reasons, causes and coverage are those of the specs in it."""
     comparison = compare(only)
@@ -75,7 +75,7 @@ def test_each_part_describes_the_scope(
         assert len(comparison.rows_of_cause(cause.number)) == cause.num_specs
     assert comparison.coverage((CoverageDimension.STACK,)) is cells
     notes = comparison.notes()
-    assert notes.only == (only or Only())
+    assert notes.only == (only or NotesFilter())
     assert notes.summary.specs_added + notes.summary.specs_removed == len(changes)
     assert (notes.why_no_commits, notes.build_cost) == (comparison.recipes.why_unknown, None)
 
@@ -83,12 +83,14 @@ def test_each_part_describes_the_scope(
 @pytest.mark.parametrize(
     ("only", "error"),
     [
-        (Only(package="zlip"), InvalidArgument),
-        (Only(stack="e4"), InvalidArgument),
-        (Only(matching="zlip"), UnknownPackage),
+        (NotesFilter(package="zlip"), InvalidArgument),
+        (NotesFilter(stack="e4"), InvalidArgument),
+        (NotesFilter(matching="zlip"), UnknownPackage),
     ],
 )
-def test_a_name_that_neither_side_has(compare: Compare, only: Only, error: type[Exception]) -> None:
+def test_a_name_that_neither_side_has(
+    compare: Compare, only: NotesFilter, error: type[Exception]
+) -> None:
     """It is an error, because it would read as if nothing had changed."""
     with pytest.raises(error):
         _ = compare(only).changes

@@ -10,7 +10,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_import import ImportedRecipes, import_recipes
 from snapshots.errors import SourceError
 from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import FoundBy, Recipes
+from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_revision
 from tests.snapshots.recipes.repositories import FIRST, Change, RecipesRepository, recipe
@@ -98,7 +98,7 @@ def test_moved_ref(series: Series, repository: RecipesRepository) -> None:
         import_recipes(series.catalog, [pinned], location, settings=series.settings)
         recipes = series.catalog.recipes.of(pinned)
         assert recipes
-        assert (recipes.commit, recipes.found_by) == (repository.oids[0], FoundBy.REF)
+        assert (recipes.commit, recipes.found_by) == (repository.oids[0], RecipesOrigin.REF)
     recorded_at = series.catalog.recipes.recorded_at(pinned)
     assert series.catalog.recipes.recorded_at(revision(1)) is None
     import_recipes(series.catalog, [pinned], location, settings=series.settings, replace=True)

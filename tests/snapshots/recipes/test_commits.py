@@ -4,8 +4,8 @@ import pytest
 
 from snapshots.errors import InvalidArgument
 from snapshots.recipes.commits import (
-    FoundBy,
     Recipes,
+    RecipesOrigin,
     SpackChange,
     links_of,
     package_of,
@@ -117,7 +117,7 @@ def test_stacks_of_paths() -> None:
 def test_sources_of_recipes() -> None:
     """URLs with and without .git are one repository, until its history is rewritten."""
     one, two, three = (
-        Recipes(repository, "abc", FoundBy.REF, line)
+        Recipes(repository, "abc", RecipesOrigin.REF, line)
         for repository, line in ((HUB, 0), (f"{HUB}.git/", 0), (HUB, 1))
     )
     assert one.source == two.source != three.source

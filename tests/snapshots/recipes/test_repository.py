@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.recipes import repository as module
-from snapshots.recipes.commits import Commit, CommitGraph, FoundBy, SpackChange
+from snapshots.recipes.commits import Commit, CommitGraph, RecipesOrigin, SpackChange
 from snapshots.recipes.repository import TagRefs, open_recipes
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import FEWER_EXAMPLES
@@ -74,11 +74,11 @@ def test_commit_of_a_revision(repository: RecipesRepository) -> None:
         assert opened.recipes_of("nightly", at(-1)) is None
     commits = {key: (of.commit, of.found_by) for key, of in ways.items() if of}
     assert commits == {
-        ("develop-2026-06-27", None): (first, FoundBy.REF),
-        ("develop-2026-06-27", "develop"): (third, FoundBy.GIVEN),
-        ("develop-2026-06-27", third[:9]): (third, FoundBy.GIVEN),
-        ("v1.0", None): (second, FoundBy.REF),
-        ("nightly", None): (second, FoundBy.DATE),
+        ("develop-2026-06-27", None): (first, RecipesOrigin.REF),
+        ("develop-2026-06-27", "develop"): (third, RecipesOrigin.GIVEN),
+        ("develop-2026-06-27", third[:9]): (third, RecipesOrigin.GIVEN),
+        ("v1.0", None): (second, RecipesOrigin.REF),
+        ("nightly", None): (second, RecipesOrigin.DATE),
     }
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from snapshots.sources.boundary import AddressRefused, Boundary
-from snapshots.sources.network import BoundedBackend, Overdue, keep_within
+from snapshots.sources.network import BoundedBackend, DeadlineExceeded, keep_within
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
@@ -69,7 +69,7 @@ def test_deadline(connected: Connected) -> None:
 
     server["/slow"], server["/quick"] = drip, content(b"quick")
     started = time.monotonic()
-    with backend.deadline(0.4), pytest.raises(Overdue):
+    with backend.deadline(0.4), pytest.raises(DeadlineExceeded):
         client.get(server.at("/slow"))
     assert 0.3 < time.monotonic() - started < 4
     assert client.get(server.at("/quick")).content == b"quick"
@@ -79,12 +79,12 @@ def test_silent_server(connected: Connected) -> None:
     """The timeout or the deadline ends a request; after the deadline none is sent."""
     server, client, backend = connected
     server["/silent"] = silence(server)
-    with backend.deadline(0.2), pytest.raises(Overdue):
+    with backend.deadline(0.2), pytest.raises(DeadlineExceeded):
         client.get(server.at("/silent"))
     with backend.deadline(5), pytest.raises(httpx.ReadTimeout):
         client.get(server.at("/silent"), timeout=0.2)
     server.requests.clear()
-    with backend.deadline(0), pytest.raises(Overdue):
+    with backend.deadline(0), pytest.raises(DeadlineExceeded):
         client.get(server.at("/silent"))
     assert server.requests == []
 

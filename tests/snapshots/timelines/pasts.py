@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from snapshots.contents import Content
 from snapshots.history import History
 from snapshots.models import Spec
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, a_revision, hash_of, random_facts, seeded
 
 TAGS = ("develop", "develop-2025-01-05", "develop-2025-01-12", "v0.9", "v0.21", "v0.22", "main")
@@ -21,7 +21,7 @@ HASHES = [hash_of(str(number)) for number in range(14)]
 _NAMES_BELOW = {hash_of(text): name for text, name in zip("abc", NAMES, strict=False)}
 
 
-def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
+def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> HistoryQueries:
     """Return the past of tags, days and their specs."""
     contents = [Content.of(specs) for _, _, specs in lines]
     revisions = [
@@ -34,10 +34,10 @@ def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
         for (tag, taken, _), content in zip(lines, contents, strict=True)
     ]
     by_digest = {content.digest: list(content.specs()) for content in contents}
-    return Past(History(revisions), by_digest)
+    return HistoryQueries(History(revisions), by_digest)
 
 
-def _random_past(random: Random) -> Past:
+def _random_past(random: Random) -> HistoryQueries:
     """Return a few contents and their revisions; each hash belongs to one package."""
     states: list[list[Spec]] = [[], _state(random, [])]
     for _ in range(random.randrange(5)):
@@ -77,5 +77,5 @@ def _facts(random: Random) -> dict[str, Any]:
     return facts
 
 
-PASTS: st.SearchStrategy[Past] = seeded(_random_past)
+PASTS: st.SearchStrategy[HistoryQueries] = seeded(_random_past)
 """Any sequence of contents in several series, with repeated digests."""

@@ -17,7 +17,7 @@ from snapshots.timelines.growth import GrowthPoint, count_returned, growth, with
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding
 from tests.expensive import FEWER_EXAMPLES
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES
 from tests.snapshots.timelines.pasts import HASHES, PASTS
 
@@ -25,7 +25,7 @@ from tests.snapshots.timelines.pasts import HASHES, PASTS
 @pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
-def test_hashes_and_packages(past: Past, seed: int) -> None:
+def test_hashes_and_packages(past: HistoryQueries, seed: int) -> None:
     """Spans, reasons, holders and entries are those of the model, in every series.
 
     Rows come in any order, some of them twice, and some belong to pairs that are not in the
@@ -39,7 +39,7 @@ def test_hashes_and_packages(past: Past, seed: int) -> None:
     random.shuffle(numbers)
     mixed = rows.take(pa.array(numbers, pa.int64()))
     contents = {digest: [*specs.values()] for digest, specs in past.contents.items()}
-    for walk in (past, Past(fewer, contents)):
+    for walk in (past, HistoryQueries(fewer, contents)):
         histories = hash_histories(mixed, HASHES, walk.history)
         expected = {text: walk.hash_history(text) for text in HASHES}
         assert histories == {
@@ -59,7 +59,7 @@ def test_hashes_and_packages(past: Past, seed: int) -> None:
 @pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS)
-def test_packages_over_all_series(past: Past) -> None:
+def test_packages_over_all_series(past: HistoryQueries) -> None:
     """Presence and removal in each series are those of the model."""
     expected, rows = past.all_packages(), past.rows()
     for name in NAMES:
@@ -69,7 +69,7 @@ def test_packages_over_all_series(past: Past) -> None:
 @pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
-def test_cells_of_packages(past: Past, seed: int) -> None:
+def test_cells_of_packages(past: HistoryQueries, seed: int) -> None:
     """Every cell of a package has the spans and reasons of the model, in each series."""
     random = Random(seed)
     table = past.comparisons()
@@ -91,7 +91,7 @@ def test_cells_of_packages(past: Past, seed: int) -> None:
 @pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS)
-def test_counts(past: Past) -> None:
+def test_counts(past: HistoryQueries) -> None:
     """Kinds of packages, the growth of series, and returned specs are those of the model."""
     for pair in past.history.pairs:
         kinds = {change.name: change.kind.name for change in past.compared(pair).packages}
@@ -109,7 +109,7 @@ def test_counts(past: Past) -> None:
             assert counts == Counter(past.reasons(step).values())
 
 
-def check_growth(past: Past, points: Sequence[GrowthPoint], series: str) -> None:
+def check_growth(past: HistoryQueries, points: Sequence[GrowthPoint], series: str) -> None:
     """Check that the numbers of specs follow from those of added and removed specs."""
     assert [point.revision for point in points] == list(past.history.of_series(series))[::-1]
     num_specs = 0

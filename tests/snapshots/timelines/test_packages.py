@@ -10,7 +10,7 @@ from snapshots.models import Spec
 from snapshots.timelines.catalog_packages import catalog_packages
 from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_spec, day
 from tests.snapshots.timelines.pasts import a_past
 
@@ -23,7 +23,7 @@ def zlib(version: str, label: str = "", **facts: object) -> Spec:
 OTHER = a_spec("hdf5")
 
 
-def timeline(past: Past, name: str = "zlib", series: str = "develop") -> PackageTimeline:
+def timeline(past: HistoryQueries, name: str = "zlib", series: str = "develop") -> PackageTimeline:
     """Return the timeline of a package."""
     result = package_timeline(past.rows(), name, series, past.history)
     assert result

@@ -10,7 +10,7 @@ from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.timelines.spans import Span, hash_histories, holding, last_seen
 from snapshots.timelines.steps import Steps
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_revision, a_spec, day, hash_of
 from tests.snapshots.timelines.pasts import a_past
 
@@ -20,7 +20,7 @@ TWO = a_spec("two", name="hdf5", version="1", target="m1", variants=("+mpi",))
 REBUILT = a_spec("three", name="zlib", version="1", variants=())
 
 
-def spans_of(past: Past, label: str) -> list[Span]:
+def spans_of(past: HistoryQueries, label: str) -> list[Span]:
     """Return the spans of the hash of a label."""
     return list(hash_histories(past.rows(), [hash_of(label)], past.history)[hash_of(label)].spans)
 
@@ -93,7 +93,7 @@ REVISIONS = [
 ]
 
 
-def tags_of_last(past: Past, series: str) -> tuple[str, R | None, str | None]:
+def tags_of_last(past: HistoryQueries, series: str) -> tuple[str, R | None, str | None]:
     """Return the last tag with a hash, the reason of its removal, and the tag that lacks it."""
     history = past.hash_history(hash_of("a"))
     assert history is not None

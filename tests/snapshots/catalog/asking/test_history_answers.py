@@ -15,11 +15,11 @@ from snapshots.catalog.history_answers import (
     _ANSWERS,
     About,
     HistoryAnswers,
-    HistoryQuestion,
+    HistoryQuery,
     HistoryTopic,
 )
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, missing_pairs
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import StoredChanges
@@ -106,9 +106,9 @@ def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
     return HistoryAnswers(catalog, Library(catalog), **options)
 
 
-def query(catalog: Catalog, topic: HistoryTopic) -> HistoryQuestion:
+def query(catalog: Catalog, topic: HistoryTopic) -> HistoryQuery:
     """Return a query of the current history."""
-    return HistoryQuestion(catalog.history, topic)
+    return HistoryQuery(catalog.history, topic)
 
 
 def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any:

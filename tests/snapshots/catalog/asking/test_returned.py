@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog import past as catalog_returned
+from snapshots.catalog import history_queries as catalog_returned
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError

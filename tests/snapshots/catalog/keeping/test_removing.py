@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from snapshots.catalog import removal
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import CatalogTable
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.removal import Contents, drop_rows, plan, remove
 from snapshots.catalog.verification import verify
 from snapshots.contents import Snapshot

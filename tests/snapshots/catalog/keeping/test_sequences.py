@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.overlays import by_owner
-from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.retention import choose, parse_policy
 from snapshots.catalog.verification import verify
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
 from tests.snapshots.overlays import laid_always
@@ -107,7 +107,9 @@ class Run:
         }
         assert listed(read) == {*by_owner(files)}
         assert missing_pairs(read, history) == []
-        past = Past(history, {digest: self.contents[digest] for digest in history.digests})
+        past = HistoryQueries(
+            history, {digest: self.contents[digest] for digest in history.digests}
+        )
         library = Library(read)
         for text in HASHES:
             assert library.past.hash_history(history, text) == past.hash_history(text)

@@ -11,10 +11,10 @@ from deltalake import DeltaTable
 from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog import delta, sorted_table, specs_table, whole_table
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_queries import HistoryQueries, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes
-from snapshots.catalog.past import Past, missing_pairs
 from snapshots.catalog.removal import Contents
 from snapshots.catalog.storage import FileStat, Storage
 from snapshots.catalog.vacuum import check_grace, vacuum
@@ -270,7 +270,7 @@ def test_missing_file(catalog: Catalog) -> None:
     lost = min(Path(catalog.location, "comparisons").glob("*.parquet"))
     lost.unlink()
     with pytest.raises(CatalogError, match=f"{lost.name}.*; remove the tables comparisons"):
-        Past(catalog).package_counts(catalog.history.pairs)
+        HistoryQueries(catalog).package_counts(catalog.history.pairs)
 
 
 def test_unused_pairs(catalog: Catalog) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import Judged, RuleSubject, Searched
+from snapshots.changes.rules.measures import RuleContext, RuleSubject, Searched
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     Dimensions,
@@ -29,18 +29,18 @@ from snapshots.models import Spec
 from tests.snapshots.factories import NAMES
 
 
-def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
+def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> RuleContext:
     """Return the comparison of two contents, or head alone, ready to be judged."""
     sides = [_loaded(specs) for specs in (base, head) if specs is not None]
     if base is None:
-        return Judged(None, sides[-1], lambda: NAMES)
+        return RuleContext(None, sides[-1], lambda: NAMES)
     comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
         return explain(comparison, sides[0].load(), sides[1].load())
 
-    return Judged(sides[0], sides[1], lambda: NAMES, comparison, why)
+    return RuleContext(sides[0], sides[1], lambda: NAMES, comparison, why)
 
 
 def _loaded(specs: Sequence[Spec]) -> Searched:

@@ -13,7 +13,7 @@ from snapshots.notes.atom import PAGE, EntryStory, package_feed, series_feed
 from snapshots.notes.stories import neighbours_in_feed
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
-from tests.model.histories import Past
+from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
 from tests.snapshots.timelines.pasts import PASTS, a_past
@@ -22,7 +22,7 @@ ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name
 PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3, [OTHER, THIRD]))
 
 
-def of_series(past: Past, series: str = "develop", *, after: str | None = None) -> Any:
+def of_series(past: HistoryQueries, series: str = "develop", *, after: str | None = None) -> Any:
     """Return the parsed feed of a series, with all available counts."""
     counts = {pair: past.counts(pair) for pair in past.history.pairs}
     return of_history(past.history, series, counts=counts, after=after)
@@ -35,7 +35,7 @@ def of_history(history: History, series: str = "develop", **facts: Any) -> Any:
     )
 
 
-def of_package(past: Past, name: str, series: str = "develop") -> Any:
+def of_package(past: HistoryQueries, name: str, series: str = "develop") -> Any:
     """Return the parsed feed of a package; None if the series never had it."""
     timeline = package_timeline(past.rows(), name, series, past.history)
     return None if timeline is None else read_feed(package_feed(timeline, Somewhere()).xml)
@@ -44,7 +44,7 @@ def of_package(past: Past, name: str, series: str = "develop") -> Any:
 @pytest.mark.untraced
 @examples(20)
 @given(PASTS)
-def test_every_feed_is_valid(past: Past) -> None:
+def test_every_feed_is_valid(past: HistoryQueries) -> None:
     """Feeds of any history are valid, with one entry per revision, newest first.
 
     No two entries have one id, not even those of two series, or of a series and its packages.

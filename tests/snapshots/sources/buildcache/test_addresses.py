@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources import boundary as addresses
-from snapshots.sources.boundary import AddressRefused, Boundary, Reached, kind_of
+from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, kind_of
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
@@ -119,7 +119,7 @@ def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         hosts[host] = address
         with pytest.raises(AddressRefused):
             configured.addresses(host, 80)
-    assert configured.reached == Reached(frozenset(["cache"]))
+    assert configured.reached == BoundaryState(frozenset(["cache"]))
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from snapshots.models import ConcreteSpec
 from snapshots.sources import lock_files
 from snapshots.sources.lock_files import (
     MAX_DOCUMENTS,
-    LeftOut,
     LockFile,
+    OmissionReason,
+    OmittedSpec,
     RootGroup,
-    WhyLeftOut,
     Writer,
 )
 from tests import real_data
@@ -70,11 +70,11 @@ def test_external_and_development_specs_are_left_out() -> None:
     lock = parse(lock_file([*specs, node("glibc", GLIBC, external=None)], [HDF5, GLIBC]))
     assert roots_of(lock) == {GLIBC: True}
     assert lock.left_out == tuple(
-        LeftOut(hash=digest, name=name, version="1.0", why=why, is_root=is_root)
+        OmittedSpec(hash=digest, name=name, version="1.0", why=why, is_root=is_root)
         for digest, name, why, is_root in (
-            (HDF5, "mine", WhyLeftOut.DEVELOPMENT, True),
-            (ZLIB, "old", WhyLeftOut.DEVELOPMENT, False),
-            (GCC, "gcc", WhyLeftOut.EXTERNAL, False),
+            (HDF5, "mine", OmissionReason.DEVELOPMENT, True),
+            (ZLIB, "old", OmissionReason.DEVELOPMENT, False),
+            (GCC, "gcc", OmissionReason.EXTERNAL, False),
         )
     )
 

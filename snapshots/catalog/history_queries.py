@@ -98,7 +98,7 @@ def left_out(
     )
 
 
-class Past:
+class HistoryQueries:
     """History queries of a catalog, answered from the stored changes of neighbours.
 
     Methods that take a history raise IncompleteHistory if changes of it are missing. All methods
@@ -276,7 +276,7 @@ def pairs_without_story(
     """Return the pairs in feeds whose changes are stored without a story."""
     names = history.series_names if series is None else [series]
     neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
-    kept = Past(catalog).stored_stories(neighbours.values())
+    kept = HistoryQueries(catalog).stored_stories(neighbours.values())
     return [pair for pair in neighbours if pair in catalog.counts and pair not in kept]
 
 
@@ -335,7 +335,7 @@ class EarlierContents(msgspec.Struct, frozen=True):
         return () if self.is_next else self.states[-1:]
 
 
-class Returned(msgspec.Struct, frozen=True):
+class ReturnedRows(msgspec.Struct, frozen=True):
     """The rows of head that were added, replaced no other spec, and were in an earlier content."""
 
     rows: Rows
@@ -376,7 +376,9 @@ def earlier_contents(
     return earlier
 
 
-def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierContents) -> Returned:
+def find_returned(
+    catalog: Catalog, explanation: Explanation, earlier: EarlierContents
+) -> ReturnedRows:
     """Search earlier contents for the added specs that replaced no other spec.
 
     The stored changes of the series are used if they are complete. Otherwise the newest contents
@@ -386,7 +388,7 @@ def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierCo
     frame, rows = explanation.head.frame, explanation.without_counterpart()
     hashes = [frame.hashes.at(row) for row in rows.tolist()]
     were_there = _in_earlier_contents(catalog, hashes, earlier) if hashes else np.zeros(0, np.bool_)
-    return Returned(rows[were_there], len(frame), earlier)
+    return ReturnedRows(rows[were_there], len(frame), earlier)
 
 
 def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
@@ -407,13 +409,13 @@ def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: Earli
 # Therefore each worker takes chains of neighbours, and one process writes the results in batches.
 # An interrupt keeps all results, a kill loses at most one batch. The next run continues there.
 
-__all__ = ["Filled", "Progress", "fill", "missing_pairs", "pairs_without_story"]
+__all__ = ["FillResult", "Progress", "fill", "missing_pairs", "pairs_without_story"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished pairs, and the number of all pairs."""
 
 
-class Filled(PairFailures):
+class FillResult(PairFailures):
     """The number of pairs that were computed and stored, and the failures of the others."""
 
     num_made: int = 0
@@ -427,7 +429,7 @@ def fill(
     cluster: str | None = None,
     progress: Progress | None = None,
     ends: float = inf,
-) -> Filled:
+) -> FillResult:
     """Compute and store the changes of the pairs, in ``jobs`` processes or on a cluster.
 
     The stories of pairs in feeds are stored with them. No pair is started after the moment ``ends``
@@ -436,7 +438,7 @@ def fill(
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
     skipped. Raises CatalogError if changes cannot be stored, or a worker was killed.
     """
-    filled = Filled()
+    filled = FillResult()
 
     def counted(made: Iterator[StoredChanges]) -> Iterator[StoredChanges]:
         for changes in made:
