@@ -36,7 +36,7 @@ def test_keys_are_documented_with_their_kinds() -> None:
 @pytest.mark.parametrize(
     ("head", "names"),
     [
-        ("| Value | ExportError by |", [member.value for member in Forbidden]),
+        ("| Value | Broken by |", [member.value for member in Forbidden]),
         ("| Value | Counts |", [*MEASURES]),
     ],
 )

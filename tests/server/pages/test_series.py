@@ -211,7 +211,7 @@ def test_largest_causes(history_client: httpx.Client) -> None:
     nodes = series["causes"]["nodes"]
     assert nodes
     assert page.texts("#results tbody th") == [node["package"] for node in nodes]
-    assert page.texts("#results thead th")[1:3] == ["Rebuilt", "BoundaryState"]
+    assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in nodes)
 
