@@ -15,6 +15,7 @@ from tests import real_data
 from tests.server import npm
 from tests.server.browsers import chromium_in, fresh_profile
 from tests.server.commands import cachelog
+from tests.server.pages.browser import complaints, seen_as
 from tests.server.pages.recipes import import_recipes
 from tests.server.servers import Server, application, serving
 
@@ -96,11 +97,21 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
         yield chromium
 
 
-@pytest.fixture
-def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Return a Chromium with a new profile."""
+@pytest.fixture(scope="module")
+def profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """Return a browser with a new profile for a module, whose tests share its cached scripts."""
     with fresh_profile(chromium) as browser:
         yield browser
+
+
+@pytest.fixture
+def browser(profile: webdriver.Chrome) -> webdriver.Chrome:
+    """Return the browser of the module with an empty page and console, and a wide window."""
+    profile.get("about:blank")
+    profile.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    seen_as(profile, "light", 1600)
+    complaints(profile)
+    return profile
 
 
 @pytest.fixture(scope="session")

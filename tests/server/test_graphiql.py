@@ -24,6 +24,14 @@ def server(demo_server: Server) -> str:
     return demo_server.url
 
 
+@pytest.fixture
+def browser(browser: webdriver.Chrome, server: str) -> webdriver.Chrome:
+    """Return the browser without the stored tabs of an earlier test."""
+    stored = {"origin": server, "storageTypes": "local_storage"}
+    browser.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
+    return browser
+
+
 def opened(browser: webdriver.Chrome, address: str) -> None:
     """Open an address and wait until GraphiQL is there."""
     browser.get(address)
@@ -159,6 +167,7 @@ def test_the_page_says_so_where_scripts_cannot_be_loaded(
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/graphiql.js*"]})
     browser.get(f"{server}/graphql")
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     message = browser.find_element(By.ID, "message").text
     assert message.startswith("GraphiQL could not be loaded.")
     assert f"{server}/graphql" in message

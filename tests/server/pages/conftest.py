@@ -8,8 +8,7 @@ import pytest
 from selenium import webdriver
 
 from tests.server import npm
-from tests.server.browsers import fresh_profile
-from tests.server.pages.browser import complaints, seen_as
+from tests.server.pages.browser import complaints
 from tests.server.pages.tour import tour
 
 HERE = Path(__file__).parent
@@ -27,22 +26,11 @@ def pages(history_client: httpx.Client, addresses: dict[str, str]) -> dict[str, 
     return {name: str(history_client.base_url.join(path)) for name, path in addresses.items()}
 
 
-@pytest.fixture(scope="module")
-def profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Return a browser with a profile that the tests of a module share."""
-    with fresh_profile(chromium) as browser:
-        yield browser
-
-
 @pytest.fixture
-def browser(profile: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Return a browser with scripts and a wide window, whose console must stay empty."""
-    profile.get("about:blank")
-    profile.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    seen_as(profile, "light", 1600)
-    complaints(profile)
-    yield profile
-    assert complaints(profile) == []
+def browser(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """Return a browser whose console must stay empty."""
+    yield browser
+    assert complaints(browser) == []
 
 
 @pytest.fixture(scope="session")
