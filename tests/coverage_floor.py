@@ -27,9 +27,10 @@ def low_files(report: dict[str, dict[str, dict[str, float]]]) -> dict[str, float
 
 
 def main() -> int:
-    """Print the files below the floor; return 1 if there are any."""
+    """Print the coverage, and the files below the floor; return 1 if there are any."""
     coverage = Coverage()
     coverage.load()
+    coverage.report()
     with TemporaryDirectory() as folder:
         outfile = Path(folder) / "coverage.json"
         coverage.json_report(outfile=str(outfile))
