@@ -96,6 +96,7 @@ def test_invalid_policies(text: str, part: str) -> None:
     [
         ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
         ("1 weekly, 1 monthly, 1 yearly", ["01-03 06"]),
+        ("2 daily", ["01-03 06", "01-02 18"]),
         ("all hourly", [f"{row.taken_at:%m-%d %H}" for row in every_six_hours(10)[::-1]]),
     ],
 )
