@@ -392,7 +392,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 SPEC_FACTS = facts_of(Spec)
 """The facts of a spec, by name."""
 
-OWN_FACTS = dict(sorted((it for it in SPEC_FACTS.items() if it[1].rank), key=lambda it: it[1].rank))
+COMPARED_FACTS = {name: fact for name, fact in SPEC_FACTS.items() if fact.is_compared}
+"""The facts in which specs with the same hash are compared, by name."""
+
+_BY_RANK = sorted(SPEC_FACTS.items(), key=lambda named: named[1].rank)
+OWN_FACTS = {name: fact for name, fact in _BY_RANK if fact.rank}
 """The own facts of a spec, by name, in the order of their ranks."""
 
 OWN_COLUMNS = [name for name, fact in OWN_FACTS.items() if fact.encoding is not Encoding.EDGES]

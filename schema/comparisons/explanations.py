@@ -588,7 +588,7 @@ def _ambiguous(rows: PartRows[Any]) -> list[bool]:
 
 
 def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
-    """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; which is not known."""
+    """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; it is unknown which."""
     return rows.comparison.explanation.why_ambiguous(rows.table)
 
 

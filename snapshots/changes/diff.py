@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from snapshots.changes.package_changes import PackageChanges, list_package_changes
 from snapshots.changes.pairings import (
-    FACTS,
     ChangeTable,
     CommonNames,
     FieldChange,
@@ -25,6 +24,7 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
+from snapshots.models import COMPARED_FACTS
 
 _KEY_BITS = 60
 _NO_ROW = -1
@@ -246,7 +246,8 @@ class Comparison:
         changed = count_changed_facts(self.pairing.changed)
         packages, facts = np.nonzero(changed.T)
         counts = changed[facts, packages].tolist()
+        facts_by_number = [*COMPARED_FACTS]
         by_package: dict[str, dict[str, int]] = {}
         for code, fact, count in zip(packages.tolist(), facts.tolist(), counts, strict=True):
-            by_package.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
+            by_package.setdefault(self.head.package.values[code], {})[facts_by_number[fact]] = count
         return by_package

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS
+from snapshots.models import COMPARED_FACTS
 from snapshots.spack.names import ROOT_STACK, natural_order
 
 Record = TypeVar("Record")
@@ -130,12 +130,6 @@ class CommonNames:
         return places, inverse
 
 
-FACTS = [fact.name for fact in SPEC_FACTS.values() if fact.is_compared]
-"""The compared facts, in the order of listing."""
-
-_SOMETIMES_KNOWN = {name for name in FACTS if SPEC_FACTS[name].may_be_unknown}
-
-
 class RowPairs(msgspec.Struct, frozen=True):
     """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` have one hash."""
 
@@ -182,7 +176,9 @@ def changed(pairs: RowPairs) -> RowPairs:
     before, after = pairs.base.fingerprints, pairs.head.fingerprints
     differing = pairs.where(before.take(pairs.base_rows) != after.take(pairs.head_rows))
     # A fact that only one side knows is not a change, but the fingerprints differ.
-    return differing.where(np.logical_or.reduce([_differs(name, differing) for name in FACTS]))
+    return differing.where(
+        np.logical_or.reduce([_differs(name, differing) for name in COMPARED_FACTS])
+    )
 
 
 def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
@@ -190,7 +186,7 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
     changes: list[list[FieldChange]] = [[] for _ in range(pairs.size)]
     if not changes:
         return changes
-    for name in sorted(FACTS):
+    for name in sorted(COMPARED_FACTS):
         before, after = pairs.base.columns[name], pairs.head.columns[name]
         for place in np.flatnonzero(_differs(name, pairs)).tolist():
             values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
@@ -201,8 +197,8 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
 def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
     """Return how many hashes differ in each fact: a row per fact, a column per package of head."""
     packages, size = pairs.head.package.codes[pairs.head_rows], len(pairs.head.package.values)
-    counts = np.empty((len(FACTS), size), np.int32)
-    for number, name in enumerate(FACTS):
+    counts = np.empty((len(COMPARED_FACTS), size), np.int32)
+    for number, name in enumerate(COMPARED_FACTS):
         counts[number] = np.bincount(packages[_differs(name, pairs)], minlength=size)
     return counts
 
@@ -216,7 +212,7 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
             return np.zeros(pairs.size, np.bool_)
         values = base.stacks_without_root, head.stacks_without_root
         return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])
-    if name in _SOMETIMES_KNOWN and not (before.is_known and after.is_known):
+    if COMPARED_FACTS[name].may_be_unknown and not (before.is_known and after.is_known):
         return np.zeros(pairs.size, np.bool_)
     if isinstance(before, NumberColumn):
         old, new = before.numbers[base_rows], after.numbers[head_rows]
@@ -226,7 +222,7 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
         return np.zeros(pairs.size, np.bool_)
     old_codes, new_codes = before.codes[base_rows], after.codes[head_rows]
     mask = _unequal(old_codes, before.fingerprints, new_codes, after.fingerprints)
-    if name in _SOMETIMES_KNOWN:
+    if COMPARED_FACTS[name].may_be_unknown:
         mask &= before.known()[old_codes] & after.known()[new_codes]
     return mask
 

@@ -108,7 +108,7 @@ def _words(side: Side, nodes: Nodes) -> Fingerprints:
 
 
 def _hashes(side: Side, nodes: Nodes) -> Iterator[tuple[Mask, Hashes, Nodes]]:
-    """Yield the hashes of rows and of specs outside, with the mask and places of their nodes."""
+    """Yield a mask of the nodes that are rows, or outside; their hashes; and their rows in them."""
     is_row = nodes < side.graph.num_rows
     yield is_row, side.frame.hashes, nodes[is_row]
     yield ~is_row, side.graph.outside.hashes, nodes[~is_row] - side.graph.num_rows

@@ -117,7 +117,7 @@ def filled(
 
 
 def tie_text(tie: Tie, verb: str) -> str:
-    """Return a phrase for the open question of a tie: 1 of 2 was rebuilt; which is not known.
+    """Return a phrase for the open question of a tie: 1 of 2 was rebuilt; it is unknown which.
 
     ``verb`` is a participle that states what happened to the specs.
     """

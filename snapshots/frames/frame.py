@@ -37,13 +37,9 @@ from snapshots.frames.filters import (
     named_like,
 )
 from snapshots.frames.hashes import Hashes, words_of
-from snapshots.models import SPEC_FACTS, Encoding, Fact, Spec
+from snapshots.models import COMPARED_FACTS, SPEC_FACTS, Encoding, Fact, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
-
-_COMPARED = [
-    fact.name for fact in SPEC_FACTS.values() if fact.is_compared and fact.name != "stacks"
-]
 
 
 class SpecField(Enum):
@@ -132,7 +128,7 @@ class Frame:
         # Every comparison needs the fingerprints, so they are computed while the frame is loaded.
         self.fingerprints = mixed(
             self.stacks_without_root[self.stacks.codes].astype(np.uint64),
-            *(getattr(self, name).row_hashes() for name in _COMPARED),
+            *(getattr(self, name).row_hashes() for name in COMPARED_FACTS if name != "stacks"),
         )
 
     def _set_columns(self, columns: Mapping[str, FactColumn]) -> None:

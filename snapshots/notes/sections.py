@@ -24,7 +24,7 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS, CauseKind
+from snapshots.models import COMPARED_FACTS, CauseKind
 from snapshots.recipes.commits import Links, without_pull_request
 from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK
@@ -168,7 +168,7 @@ def changed_specs(
 
 
 def _differ_in_knowledge(base: Side, head: Side) -> bool:
-    names = [name for name, fact in SPEC_FACTS.items() if fact.is_compared and fact.may_be_unknown]
+    names = [name for name, fact in COMPARED_FACTS.items() if fact.may_be_unknown]
     known = ([getattr(side.frame, name).is_known for name in names] for side in (base, head))
     return len({*map(tuple, known)}) > 1
 
