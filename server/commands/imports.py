@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from server.terminal import console, parameters
+from snapshots.errors import InvalidArgument
 from snapshots.texts import counted
 
 _OF_GIT = ("since", "path", "every")
@@ -111,8 +112,16 @@ def _number_option(
     "--seed", 0, "Seed of the random choices; the same seed generates the same history."
 )
 @click.option("--pages", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
+@click.option("--among-real", is_flag=True)
 def demo_command(
-    revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
+    revisions: int,
+    packages: int,
+    specs: int,
+    seed: int,
+    *,
+    pages: Path | None,
+    among_real: bool,
+    catalog: str,
 ) -> None:
     """Generate a synthetic history of a build cache.
 
@@ -121,6 +130,7 @@ def demo_command(
     synthetic.
 
     - pages: Write cache pages to this folder instead of importing into the catalog.
+    - among_real: Add the revisions to a catalog that also has real ones.
     """
     from snapshots import demo
 
@@ -129,8 +139,16 @@ def demo_command(
         from server.terminal.printing.listings import publication_lines
         from snapshots.catalog.catalog import Catalog
 
+        opened = Catalog(catalog)
+        opened.refresh(missing_ok=True)
+        if not among_real and not all(info.source.synthetic for info in opened.history.revisions):
+            raise InvalidArgument(
+                "catalog",
+                f"{opened.location} has real revisions: name another catalog for synthetic ones, "
+                "or add them here with --among-real",
+            )
         made_up = demo.develop_history(**numbers)
-        console.print_lines(publication_lines(Catalog(catalog).publish(made_up)))
+        console.print_lines(publication_lines(opened.publish(made_up)))
         return
     for snapshot in demo.history(**numbers):
         written = demo.write_pages(snapshot, pages)

@@ -306,3 +306,21 @@ def test_password_of_a_registry_stays_secret(tmp_path: Path) -> None:
         if file.is_file():
             assert PASSWORD.encode() not in file.read_bytes()
             assert b"token-1" not in file.read_bytes()
+
+
+def test_demo_refuses_a_real_catalog(tmp_path: Path) -> None:
+    """Synthetic revisions are added to real ones only with ``--among-real``."""
+    catalog = tmp_path / "catalog"
+    command = ("demo", "--revisions", 1, "--packages", 2, "--specs", 4)
+    for seed in range(2):  # an empty catalog, and one with only synthetic revisions
+        succeed(*command, "--seed", seed, catalog=catalog)
+    Catalog(str(catalog)).publish([a_snapshot([a_spec()])])
+    refused = cachelog(*command, "--seed", 2, catalog=catalog)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        f"cachelog: catalog: {catalog} has real revisions: name another catalog for synthetic "
+        "ones, or add them here with --among-real\n"
+    )
+    assert len(history_of(catalog).revisions) == 5
+    succeed(*command, "--seed", 2, "--among-real", catalog=catalog)
+    assert len(history_of(catalog).revisions) == 7
