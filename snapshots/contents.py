@@ -188,7 +188,7 @@ class SuccessiveTables:
     def rows(self, content: Content) -> ContentRows:
         """Return one row per spec, sorted by package for better compression."""
         packages: dict[str, PackageRows] = {}
-        places = [np.empty(0, np.int64)]
+        runs = [slice(0, 0)]  # of the previous rows, followed by the new ones
         new: list[Spec] = []
         start = 0
         for name, package in content.packages.items():
@@ -199,11 +199,15 @@ class SuccessiveTables:
                 place = len(self._rows) + len(new)
                 new += package.specs
             stop = start + len(package.specs)
-            places.append(np.arange(place, place + stop - start))
+            end = place + stop - start
+            if runs[-1].stop == place:
+                runs[-1] = slice(runs[-1].start, end)
+            else:
+                runs.append(slice(place, end))
             packages[name] = PackageRows(package.digest, start, stop)
             start = stop
         both = pa.concat_tables([self._rows, pa.Table.from_batches([spec_rows(new)])])
-        rows = both.combine_chunks().take(pa.array(np.concatenate(places)))
+        rows = pa.concat_tables([both[run] for run in runs]).combine_chunks()
         self._rows, self._packages = rows, packages
         if content.outside.specs:
             outside = spec_rows(content.outside.specs, in_cache=False)

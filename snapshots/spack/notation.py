@@ -8,6 +8,7 @@ a quote within a quoted value; before any other character, it is an ordinary cha
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from snapshots.spack.names import check_number, checked_variant
 from snapshots.spack.versions import VersionKey, remembered, version_key
@@ -71,9 +72,14 @@ def canonical_variants(variants: Iterable[str]) -> tuple[str, ...]:
 
 def checked_variants(variants: Iterable[str]) -> tuple[str, ...]:
     """Return ``canonical_variants``. Raises ValueError for an invalid one, or for too many."""
-    canonical = tuple(sorted({checked_variant(canonical_variant(text)) for text in variants}))
+    canonical = tuple(sorted(set(map(_checked_canonical, variants))))
     check_number(len(canonical))
     return canonical
+
+
+@lru_cache(maxsize=1 << 16)
+def _checked_canonical(text: str) -> str:
+    return checked_variant(canonical_variant(text))
 
 
 # -- quotes

@@ -248,22 +248,19 @@ class _Detail(msgspec.Struct, gc=False):
 
 _DECODERS = {"spec_details": msgspec.json.Decoder(list[_Detail])}
 
-_FACTS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "hash": ("hash", checked_hash),
-    "version": ("versions", _version),
-    "compiler": ("compiler", _compiler),
-    "operating_system": ("os", checked_word),
-    "platform": ("platform", checked_word),
-    "target": ("target", checked_word),
-    "variants": ("variants", _variants),
-    "stacks": ("stacks", _stacks),
-    "size": ("size", _size),
-    "tarball": ("tarball", _tarball),
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "hash": checked_hash,
+    "versions": _version,
+    "compiler": _compiler,
+    "os": checked_word,
+    "platform": checked_word,
+    "target": checked_word,
+    "variants": _variants,
+    "stacks": _stacks,
+    "size": _size,
+    "tarball": _tarball,
 }
-"""Each field of a record: its key on a page, and the function that returns its canonical value.
-
-The function raises ValueError for an invalid value.
-"""
+"""Each key of a spec, and the function that returns its canonical value or raises ValueError."""
 
 
 def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
@@ -283,13 +280,33 @@ def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
 def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
     if not isinstance(detail, _Detail):
         detail = decode_json(msgspec.json.encode(detail), _Detail, location, place)
-    facts = {}
-    for field, (key, checked) in _FACTS.items():
+    try:
+        # A loop over the facts takes 1.5 times as long.
+        return Spec(
+            hash=checked_hash(detail.hash),
+            name=name,
+            version=_version(bytes(detail.versions)),
+            compiler=_compiler(detail.compiler),
+            operating_system=checked_word(detail.os),
+            platform=checked_word(detail.platform),
+            target=checked_word(detail.target),
+            variants=_variants(bytes(detail.variants)),
+            stacks=_stacks(bytes(detail.stacks)),
+            size=_size(detail.size),
+            tarball=_tarball(detail.tarball),
+        )
+    except ValueError:
+        raise _first_fault(detail, location, place) from None
+
+
+def _first_fault(detail: _Detail, location: str, place: str) -> SourceError:
+    """Return the error for the first value of an item that cannot be read."""
+    for key, checked in _CHECKS.items():
         value = getattr(detail, key)
         try:
-            facts[field] = checked(bytes(value) if isinstance(value, Raw) else value)
+            checked(bytes(value) if isinstance(value, Raw) else value)
         except msgspec.ValidationError as error:
-            raise misshapen(error, location, f"{place}.{key}") from None
+            return misshapen(error, location, f"{place}.{key}")
         except ValueError as error:
-            raise SourceError(location, str(error), key=f"{place}.{key}") from None
-    return Spec(name=name, **facts)
+            return SourceError(location, str(error), key=f"{place}.{key}")
+    raise AssertionError(f"{location}: {place} has no fault")
