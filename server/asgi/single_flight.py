@@ -35,17 +35,10 @@ class SingleFlight(Generic[Result]):
     ) -> Result:
         """Return the result of ``compute``, or of a computation in progress for the same key.
 
-        Raises the same errors as ``joined``.
+        Raises the errors of the computation, and BadRequest with status 503 on timeout.
         """
         if key not in self._flights:
             self._begin(key, compute(), outlasts=self._outlasts)
-        return await self.joined(key)
-
-    async def joined(self, key: Hashable) -> Result:
-        """Return the result of the computation in progress for a key.
-
-        Raises the errors of the computation, and BadRequest with status 503 on timeout.
-        """
         flight = self._flights[key]
 
         def refusal() -> BadRequest:

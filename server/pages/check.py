@@ -145,7 +145,7 @@ class CheckEndpoint:
         except Unreadable as error:
             scope[CODE], form = error.code, error.form
             variables = {"ref": None}
-            answered = await self._context.runner.run(self.form.document, variables, scope)
+            answered = await self._context.runner.run(self.form.document.text, variables, scope)
             data = {
                 "tags": None,
                 **answered.data,  # empty if the document was refused
@@ -191,7 +191,7 @@ class CheckEndpoint:
         """Return the page or table for some specs; ``shown`` is additional data for the page."""
         runner = self._context.runner
         # A separate request, because the limit on cost applies to each one.
-        covering = await runner.run(document("check_covering"), {"specs": specs}, scope)
+        covering = await runner.run(document("check_covering").text, {"specs": specs}, scope)
         variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
         if form.is_table:
             return _missing_as_csv(await self._all_missing(scope, form, variables))
@@ -217,7 +217,7 @@ class CheckEndpoint:
         self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
     ) -> DocumentAnswer:
         """Return the answer for a page; raise Unreadable if it lacks the subject."""
-        answered = await self._context.runner.run(page.document, variables, scope)
+        answered = await self._context.runner.run(page.document.text, variables, scope)
         if not answered.data.get(subject):
             raise Unreadable(_first_error(answered), form)
         return answered

@@ -148,10 +148,11 @@ class DocumentAnswer(msgspec.Struct, frozen=True):
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """A request to be executed, and its weight."""
+    """A request to be executed, its weight, and its cost in units."""
 
     request: GraphQLRequest
     weight: Weight
+    units: int
 
 
 class DocumentRunner(msgspec.Struct, frozen=True):
@@ -161,32 +162,28 @@ class DocumentRunner(msgspec.Struct, frozen=True):
     lanes: Lanes
     allowances: Allowances
 
-    async def run(
-        self, document: PageDocument, variables: Mapping[str, Any], scope: Any
-    ) -> DocumentAnswer:
-        """Return the answer to a document; raise the same errors as ``weighed``."""
-        return await self.answered(await self.weighed(document.text, variables, scope))
-
-    async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> PageRequest:
-        """Return a request whose cost is charged to the client of ``scope``.
+    async def run(self, text: str, variables: Mapping[str, Any], scope: Any) -> DocumentAnswer:
+        """Return the answer to a document, whose cost is charged to the client of ``scope``.
 
         Raises BadRequest if the server is overloaded, or the client has used up its cost.
         """
-        request = GraphQLRequest(text, dict(variables), None)
-        weight, units = await self._weigh(request)
-        self.allowances.charge(scope, units)
-        return PageRequest(request, weight)
+        question = await self.weighed(text, variables)
+        self.allowances.charge(scope, question.units)
+        return await self.answered(question)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Return whether the cost of a document is within the limit of a request."""
-        _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
-        return units <= self.execution.api.limits.max_cost
+        question = await self.weighed(text, variables)
+        return question.units <= self.execution.api.limits.max_cost
 
-    async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+    async def weighed(self, text: str, variables: Mapping[str, Any]) -> PageRequest:
+        """Return a request with its cost; raise BadRequest if the server is overloaded."""
+        request = GraphQLRequest(text, dict(variables), None)
         if self.execution.api.is_weighed(*request.cost_arguments()):
-            return self.execution.weigh(request)
+            return PageRequest(request, *self.execution.weigh(request))
         # The first request for a document has to parse it, which takes long.
-        return await self.lanes.reading.run(lambda: self.execution.weigh(request))
+        weight = await self.lanes.reading.run(lambda: self.execution.weigh(request))
+        return PageRequest(request, *weight)
 
     async def answered(self, question: PageRequest) -> DocumentAnswer:
         """Return the answer to a weighed request; raise BadRequest if the server is overloaded."""

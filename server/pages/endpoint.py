@@ -163,10 +163,8 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
             query[HAS_COSTS] = ["true"]
         keys = self._keys(scope, query)
-        for key in keys:
-            if (kept := context.responses.get(key)) is not None:
-                context.responses.num_hits += 1
-                return kept
+        if (kept := self._kept(keys)) is not None:
+            return kept
         return await unless_disconnected(receive, self._made(scope, query, keys))
 
     def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
@@ -179,6 +177,15 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             None,
         )
         return permanent, permanent.at(self.context.catalog.state)
+
+    def _kept(self, keys: tuple[CacheKey, CacheKey]) -> Response | None:
+        """Return the cached page, if any."""
+        responses = self.context.responses
+        for key in keys:
+            if (kept := responses.get(key)) is not None:
+                responses.num_hits += 1
+                return kept
+        return None
 
     async def _export(
         self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
@@ -212,13 +219,13 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def _made(
         self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
-    ) -> PageResponse:
+    ) -> Response:
         """Return a page that is not cached; only the first of concurrent requests is charged."""
         page, context = self.page, self.context
-        if keys[1] in context.makings:
-            return await context.makings.joined(keys[1])
         variables = page.document.variables(query)
-        question = await context.runner.weighed(page.document.text, variables, scope)
+        question = await context.runner.weighed(page.document.text, variables)
+        if (kept := self._kept(keys)) is not None:  # another request has made it meanwhile
+            return kept
 
         async def make() -> PageResponse:
             answered = await context.runner.answered(question)
@@ -243,4 +250,6 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 context.responses.put(response.key, response)
             return response
 
+        if keys[1] not in context.makings:
+            context.allowances.charge(scope, question.units)
         return await context.makings.value(keys[1], make)

@@ -133,7 +133,7 @@ async def _names_like(
     names_query = document(query)
     parameters = names_query.known({key: [value] for key, value in params.items()})
     try:
-        answered = await runner.run(names_query, names_query.variables(parameters), scope)
+        answered = await runner.run(names_query.text, names_query.variables(parameters), scope)
     except BadRequest:  # overload or a client's limit: the page is shown without suggestions
         return {}, []
     spelt = [

@@ -315,7 +315,7 @@ class Export(msgspec.Struct, eq=False):
 
     async def _answered(self, after: str | None) -> DocumentAnswer:
         text, variables = self.table.document.text, self._variables_after(after)
-        return await self.runner.answered(await self.runner.weighed(text, variables, self.scope))
+        return await self.runner.run(text, variables, self.scope)
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
         return {**self.variables, IS_PAGE: False, "first": self.size, "after": after}

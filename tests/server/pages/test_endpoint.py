@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from msgspec.structs import replace
 from starlette.routing import compile_path
 
 from server.app import create_app
+from server.asgi.allowances import Allowances
+from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
 from server.pages.error_pages import ErrorPages, Nearest
@@ -23,7 +26,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import Shown, shown
-from tests.server.servers import application
+from tests.server.servers import PATIENCE, application
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
@@ -177,30 +180,43 @@ def test_incomplete_history_is_retried() -> None:
     assert b'<a href="">Try again</a>' in page.body
 
 
-def test_concurrent_requests_share_a_page(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later requests get the cached page."""
-    renderings = []
-    render = Renderer.page
+@pytest.mark.parametrize("is_late", [False, True])
+def test_concurrent_requests_share_a_page(
+    small: str, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    """Only the first is charged. Those whose cost is estimated later get the cached page."""
+    renderings, charges = [], []
+    render, weigh = Renderer.page, Execution.weigh
+    is_first_answered = threading.Event()
+    is_first = iter([True])
 
     def counted(*arguments: Any, **options: Any) -> bytes:
         renderings.append(arguments)
         return render(*arguments, **options)
 
+    def weigh_late(*arguments: Any) -> Any:
+        assert not is_late or next(is_first, False) or is_first_answered.wait(PATIENCE)
+        return weigh(*arguments)
+
     monkeypatch.setattr(Renderer, "page", counted)
+    monkeypatch.setattr(Execution, "weigh", weigh_late)
+    monkeypatch.setattr(Allowances, "charge", lambda *charge: charges.append(charge))
 
     async def requests() -> None:
         # A refresh of the catalog in between could invalidate the cached page.
-        app = create_app(Settings(catalog=small, refresh=3_000))
+        app = create_app(Settings(catalog=small, refresh=3_000, queue_seconds=PATIENCE))
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                answers = await asyncio.gather(*(client.get("/r/develop") for _ in range(20)))
+                sent = [asyncio.create_task(client.get("/r/develop")) for _ in range(20)]
+                await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED)
+                is_first_answered.set()
+                answers = await asyncio.gather(*sent)
                 assert {answer.status_code for answer in answers} == {200}
                 assert len({answer.headers["etag"] for answer in answers}) == 1
-                await client.get("/r/develop")
 
     asyncio.run(requests())
-    assert len(renderings) == 1
+    assert (len(renderings), len(charges)) == (1, 1)
 
 
 def scope_of(path: str, query: str = "") -> dict[str, Any]:

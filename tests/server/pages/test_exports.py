@@ -301,11 +301,7 @@ class Endless:
         """Return True."""
         return True
 
-    async def weighed(self, _text: str, variables: Any, _scope: Any) -> Any:
-        """Return the variables."""
-        return variables
-
-    async def answered(self, variables: Any) -> DocumentAnswer:
+    async def run(self, _text: str, variables: Any, _scope: Any) -> DocumentAnswer:
         """Return as many rows as requested."""
         self.num_pieces += 1
         rows = [{"tag": "x" * 500}] * variables["first"]
