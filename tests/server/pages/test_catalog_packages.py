@@ -33,7 +33,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def test_all_packages_are_listed(client: httpx.Client) -> None:
     """With the newest versions and their series; removed packages are marked."""
     page = shown(client, "/packages")
-    assert page.text("#count") == "3 packages, 1 of them gone"
+    assert page.text("#count") == "3 packages, 1 of them removed"
     rows = [text.split() for text in page.texts("tbody tr")]
     assert rows[0][:5] == ["gone-away", "7", "removed", "since", "develop"]
     assert rows[1][:3] == ["hdf5", "1.14.3", "develop"]

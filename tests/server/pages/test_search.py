@@ -150,7 +150,7 @@ def test_other_revisions_are_searched(tmp_path: Path) -> None:
     with served(tmp_path, [remaining, removed], [remaining]) as client:
         page = search(client, q="zlib")
         assert page.text(".elsewhere li").endswith("in 2 revisions of develop")
-        assert page.text("section[aria-labelledby=others] li").startswith("zlib-ng gone since")
+        assert page.text("section[aria-labelledby=others] li").startswith("zlib-ng removed since")
         no_match = search(client, q="zlib-ng@2:")
         assert "No package 'zlib-ng'" in no_match.text("#problem")
         (line,) = no_match.texts(".elsewhere li")
