@@ -1,4 +1,4 @@
-"""The files of deploy/ as they are read, and the commands that stand in them."""
+"""The files of deploy/, the cachelog commands in them, and validators of both."""
 
 import re
 import shlex
@@ -7,7 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
+from click.testing import CliRunner
+
+from server.cli import cachelog
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -18,7 +22,7 @@ _DEFAULT = re.compile(r"\$\{\w+:([-?])([^}]*)\}")
 
 @cache
 def compose() -> dict[str, Any]:
-    """Return compose.yaml with its defaults, for tests that only read it."""
+    """Return compose.yaml with its default values; tests only read it."""
     text = (DEPLOY / "compose.yaml").read_text("utf-8")
     filled = _DEFAULT.sub(lambda match: match[2] if match[1] == "-" else "/pages", text)
     document: dict[str, Any] = yaml.safe_load(filled)
@@ -37,7 +41,7 @@ def own_services() -> dict[str, Any]:
 
 @cache
 def manifests() -> list[dict[str, Any]]:
-    """Return the objects of kubernetes.yaml, for tests that only read them."""
+    """Return the objects of kubernetes.yaml; tests only read them."""
     text = (DEPLOY / "kubernetes.yaml").read_text("utf-8")
     return list(yaml.safe_load_all(text))
 
@@ -54,13 +58,13 @@ def manifest(kind: str) -> dict[str, Any]:
 
 
 def pods() -> list[dict[str, Any]]:
-    """Return the specifications of all pods: of the servers, and of each cron job."""
+    """Return the pod specifications of the deployment and of each cron job."""
     jobs = (job["spec"]["jobTemplate"] for job in manifests_of("CronJob"))
     return [owner["spec"]["template"]["spec"] for owner in (manifest("Deployment"), *jobs)]
 
 
 def containers() -> list[dict[str, Any]]:
-    """Return all containers, also those that run before others."""
+    """Return all containers of all pods, including init containers."""
     return [
         container
         for pod in pods()
@@ -69,10 +73,32 @@ def containers() -> list[dict[str, Any]]:
 
 
 def commands_of(words: list[str], environ: Mapping[str, str]) -> list[list[str]]:
-    """Return the commands of cachelog in a container's command, also those of a shell's script."""
+    """Return the cachelog commands in a container's command, which may be a shell script."""
     if words[:2] != ["sh", "-c"]:
         return [words]
     script = words[2].replace("$$", "$")
     text = re.sub(r"\$(\w+)", lambda match: environ[match[1]], script)
     parts = [part for line in text.splitlines() for part in line.split("&&")]
     return [shlex.split(part) for part in parts if part.strip().startswith("cachelog ")]
+
+
+def is_valid(schema: str, file: Path) -> bool:
+    """Return whether a file conforms to a schema that is part of check-jsonschema."""
+    from check_jsonschema import main as check_jsonschema  # takes long to import
+
+    options = ["--builtin-schema", schema, str(file)]
+    return CliRunner().invoke(check_jsonschema, options).exit_code == 0
+
+
+def parse_command(words: list[str]) -> click.Context:
+    """Parse a cachelog command without running it; raises UsageError if it is not valid."""
+    assert words[0] == "cachelog"
+    command: click.Command = cachelog
+    # With its settings: click caches the names of the help option when a command is used first.
+    context = click.Context(cachelog, info_name="cachelog", **cachelog.context_settings)
+    arguments = words[1:]
+    while isinstance(command, click.Group):
+        name, subcommand, arguments = command.resolve_command(context, arguments)
+        assert subcommand is not None
+        command = subcommand
+    return command.make_context(name, arguments, parent=context)

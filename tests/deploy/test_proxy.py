@@ -1,119 +1,258 @@
-"""deploy/nginx.conf as nginx runs it, before two servers of one catalog."""
+"""deploy/nginx.conf: nginx runs it in front of two servers of one catalog."""
 
 import os
+import shutil
+import signal
+import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.deploy.proxies import NGINX, nginx
-from tests.server.servers import Server, serving, until
+from tests.deploy.files import DEPLOY, PORT
+from tests.server.servers import PATIENCE, Server, free_port, serving, until
+
+NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+TAGS = "{ tags { name } }"
 
 pytestmark = pytest.mark.skipif(
     NGINX is None and not os.environ.get("CI"), reason="nginx is not installed"
 )
 
 
-@pytest.fixture(scope="module")
-def servers(
-    demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Server, Server]]:
-    """Return two servers that trust the proxy, and send a sign of life twice a second."""
-    logs = tmp_path_factory.mktemp("logs")
-    with ExitStack() as running:
-        one, two = (
-            running.enter_context(
-                serving(demo_catalog, logs / str(n), trusted_proxies="127.0.0.1", heartbeat=0.5)
-            )
-            for n in range(2)
+@contextmanager
+def two_servers(
+    catalog: Path, folder: Path, replacements: Mapping[str, str] | None = None, **settings: object
+) -> Iterator[tuple[Sequence[Server], httpx.Client]]:
+    """Run nginx in front of two servers of a catalog; yield the servers and a client of nginx.
+
+    Its configuration is that of deploy/ with other ports and folders, in which the keys of
+    ``replacements`` are replaced by their values.
+    """
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(serving(catalog, folder / str(number), **settings))
+            for number in (1, 2)
+        ]
+        port, file = free_port(), folder / "nginx.conf"
+        text = (DEPLOY / "nginx.conf").read_text("utf-8")
+        for old, new in {
+            "listen 8080": f"listen 127.0.0.1:{port}",
+            "/tmp/": f"{folder}/",  # noqa: S108
+            "/var/cache/nginx/": f"{folder}/",
+            f"server-1:{PORT}": servers[0].url.removeprefix("http://"),
+            f"server-2:{PORT}": servers[1].url.removeprefix("http://"),
+            **(replacements or {}),
+        }.items():
+            assert old in text, f"deploy/nginx.conf does not contain {old}"
+            text = text.replace(old, new)
+        file.write_text(text, "utf-8")
+        # If root starts nginx, its workers run as a user who may not write to the folder.
+        directives = "daemon off;" + (" user root;" if os.geteuid() == 0 else "")
+        command = [str(NGINX), "-c", str(file), "-p", str(folder), "-e", "stderr", "-g", directives]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        client = stack.enter_context(
+            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE)
         )
-        yield one, two
+
+        def is_ready() -> bool:
+            assert process.poll() is None, (folder / "log").read_text()
+            try:
+                return client.get("/health/ready").is_success
+            except httpx.TransportError:
+                return False
+
+        try:
+            until(is_ready, "nginx responds")
+            yield servers, client
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
-@pytest.fixture(scope="module")
-def proxy(
-    servers: tuple[Server, Server], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
-    """Return a client of nginx, which has the file of deploy/ with other addresses and folders."""
-    one, two = servers
-    with (
-        nginx([one.url, two.url], tmp_path_factory.mktemp("nginx")) as running,
-        httpx.Client(base_url=running.url, timeout=20) as client,
-    ):
-        yield client
-
-
-def asked(
-    client: httpx.Client, query: str, headers: dict[str, str] | None = None
+def get(
+    client: httpx.Client, query: str, headers: Mapping[str, str] | None = None
 ) -> httpx.Response:
-    """Return the answer to a query that is asked by GET."""
+    """Send a query by GET."""
     return client.get("/graphql", params={"query": query}, headers=headers)
 
 
-@pytest.fixture(scope="module")
-def permanent(proxy: httpx.Client) -> str:
-    """Return a query whose answer holds for ever: it names its revisions by digest."""
-    answer = asked(proxy, "{ revisions(first: 2) { nodes { digest } } }").json()
-    head, base = (it["digest"] for it in answer["data"]["revisions"]["nodes"])
+def immutable_query(client: httpx.Client) -> str:
+    """Return a query whose response is immutable, as it names revisions by their digests."""
+    revisions = get(client, "{ revisions(first: 2) { nodes { digest } } }").json()
+    head, base = (revision["digest"] for revision in revisions["data"]["revisions"]["nodes"])
     return f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ specsAdded }} }} }}'
 
 
-def test_what_holds_for_ever_is_kept(proxy: httpx.Client, permanent: str) -> None:
-    """Each coding once; who has it is told so by a server, and others get it whole afterwards."""
+# -- caching and forwarding
+
+
+@pytest.fixture(scope="module")
+def running(
+    demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Sequence[Server], httpx.Client]]:
+    """Run two servers that trust nginx and send heartbeats twice a second."""
+    folder = tmp_path_factory.mktemp("nginx")
+    with two_servers(demo_catalog, folder, trusted_proxies="127.0.0.1", heartbeat=0.5) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def proxy(running: tuple[Sequence[Server], httpx.Client]) -> httpx.Client:
+    """Return the client of nginx."""
+    return running[1]
+
+
+def test_immutable_responses_are_cached(proxy: httpx.Client) -> None:
+    """In each coding; conditional requests get 304 without replacing the cached response."""
+    query = immutable_query(proxy)
     for coding in ("zstd", "br", "gzip"):
         headers = {"Accept-Encoding": coding}
-        first, again = (asked(proxy, permanent, headers) for _ in range(2))
-        assert [it.headers["X-Cache-Status"] for it in (first, again)] == ["MISS", "HIT"]
-        assert first.headers.get("Content-Encoding") == again.headers.get("Content-Encoding")
-        assert first.headers["X-Request-ID"] != again.headers["X-Request-ID"]
-        unchanged = asked(proxy, permanent, {**headers, "If-None-Match": again.headers["ETag"]})
+        first, second = (get(proxy, query, headers) for _ in range(2))
+        assert [it.headers["X-Cache-Status"] for it in (first, second)] == ["MISS", "HIT"]
+        assert first.headers.get("Content-Encoding") == second.headers.get("Content-Encoding")
+        assert first.headers["X-Request-ID"] != second.headers["X-Request-ID"]
+        unchanged = get(proxy, query, {**headers, "If-None-Match": second.headers["ETag"]})
         assert (unchanged.status_code, unchanged.content) == (304, b"")
-        whole = asked(proxy, permanent, headers)
-        assert (whole.status_code, whole.json()) == (200, first.json())
+        complete = get(proxy, query, headers)
+        assert (complete.status_code, complete.json()) == (200, first.json())
 
 
-def test_what_may_change_is_asked_for_each_time(proxy: httpx.Client) -> None:
-    """It is not kept, and 304 says that it is the same as before."""
-    query = "{ tags { name } }"
-    first = asked(proxy, query)
+def test_mutable_responses_are_not_cached(proxy: httpx.Client) -> None:
+    """A server answers each request, with 304 if its response is unchanged."""
+    first = get(proxy, TAGS)
     assert first.headers["Cache-Control"] == "no-cache"
-    again = asked(proxy, query)
-    assert again.headers["X-Cache-Status"] == "MISS"
-    unchanged = asked(proxy, query, {"If-None-Match": first.headers["ETag"]})
+    assert get(proxy, TAGS).headers["X-Cache-Status"] == "MISS"
+    unchanged = get(proxy, TAGS, {"If-None-Match": first.headers["ETag"]})
     assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
-def test_both_servers_are_asked(proxy: httpx.Client, servers: tuple[Server, Server]) -> None:
-    """With the id that the proxy has given to the request."""
-    ids = [asked(proxy, "{ tags { name } }").headers["X-Request-ID"] for _ in range(4)]
-    logs = [it.log for it in servers]
-    until(lambda: all(any(it in log.read_text() for log in logs) for it in ids), "all is logged")
+def test_both_servers_receive_requests(running: tuple[Sequence[Server], httpx.Client]) -> None:
+    """With the request id that nginx assigns."""
+    servers, proxy = running
+    ids = [get(proxy, TAGS).headers["X-Request-ID"] for _ in range(4)]
+    logs = [server.log for server in servers]
+    until(lambda: all(any(it in log.read_text() for log in logs) for it in ids), "all are logged")
     assert all(any(it in log.read_text() for it in ids) for log in logs)
 
 
-def test_events_are_sent_on_at_once(proxy: httpx.Client) -> None:
-    """Signs of life come while the stream is open, also where two listen to the same."""
+def test_events_are_not_buffered(proxy: httpx.Client) -> None:
+    """Two clients of the same open stream both receive heartbeats."""
     query = "subscription { revisionPublished { tag } }"
     headers = {"Accept": "text/event-stream"}
-    waiting = threading.Barrier(2, timeout=20)
+    received = threading.Barrier(2, timeout=20)
 
-    def listen(heard: list[bytes]) -> None:
+    def first_bytes(_: int) -> bytes:
         with proxy.stream("GET", "/graphql", params={"query": query}, headers=headers) as stream:
-            heard.append(next(stream.iter_raw()))
-            waiting.wait()  # neither has ended before both have heard something
+            chunk = next(stream.iter_raw())
+            received.wait()  # so that both streams are open at the same time
+            return chunk
 
-    lists: tuple[list[bytes], list[bytes]] = ([], [])
-    threads = [threading.Thread(target=listen, args=(it,)) for it in lists]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert all(heard and heard[0].startswith(b":") for heard in lists)
+    with ThreadPoolExecutor(2) as pool:
+        assert all(chunk.startswith(b":") for chunk in pool.map(first_bytes, range(2)))
 
 
-def test_numbers_are_for_prometheus_alone(proxy: httpx.Client) -> None:
-    """It asks the servers themselves."""
+def test_metrics_are_forbidden(proxy: httpx.Client) -> None:
+    """Prometheus requests them from the servers themselves."""
     assert proxy.get("/metrics").status_code == 403
+
+
+# -- outages
+
+UNLIMITED = {"limit_req zone=clients burst=60 nodelay;": ""}
+"""Disables the rate limit, as one client sends the requests of many."""
+
+SILENCE = 0.3
+"""Seconds without a response after which every client waits for the stopped server."""
+PAUSE = 0.005
+"""Seconds between two requests of a client."""
+AT_LEAST = 20
+"""Number of responses that each client receives before and after the outage."""
+
+
+class LoadClient:
+    """Sends requests of one method until ``stopping`` is set, and records their statuses."""
+
+    def __init__(self, url: str, method: str, stopping: threading.Event) -> None:
+        self._url = url
+        self._method = method
+        self._stopping = stopping
+        self.statuses: list[int] = []
+
+    def run(self) -> None:
+        """Send the requests; raises TransportError if a connection fails."""
+        with httpx.Client(base_url=self._url, timeout=PATIENCE) as client:
+            while not self._stopping.wait(PAUSE):
+                if self._method == "GET":
+                    response = get(client, TAGS)
+                else:
+                    response = client.post("/graphql", json={"query": TAGS})
+                self.statuses.append(response.status_code)
+
+
+def stop(server: Server, _clients: list[LoadClient]) -> None:
+    """End a server as an operating system does."""
+    server.process.send_signal(signal.SIGTERM)
+
+
+def kill(server: Server, clients: list[LoadClient]) -> None:
+    """Kill a server while each client waits for its response to a request."""
+    server.process.send_signal(signal.SIGSTOP)
+    before: list[int] = []
+    while (now := [len(client.statuses) for client in clients]) != before:
+        before = now
+        time.sleep(SILENCE)
+    server.process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("end", [stop, kill])
+def test_no_request_fails_if_a_server_ends(
+    end: Callable[[Server, list[LoadClient]], None], demo_catalog: Path, tmp_path: Path
+) -> None:
+    """The other server answers all requests, GET and POST.
+
+    Without a server, cached immutable responses remain available; others are 502.
+    """
+    with two_servers(demo_catalog, tmp_path, UNLIMITED) as ((first, second), proxy):
+        stopping, url = threading.Event(), str(proxy.base_url)
+        clients = [LoadClient(url, method, stopping) for method in ("GET", "POST") * 2]
+        with ThreadPoolExecutor(len(clients)) as pool:
+            futures = [pool.submit(client.run) for client in clients]
+            try:
+                wait_for_responses(clients, futures)
+                end(first, clients)
+                first.process.wait(PATIENCE)
+                wait_for_responses(clients, futures)
+            finally:
+                stopping.set()
+            for future in futures:
+                future.result()
+        assert {status for client in clients for status in client.statuses} == {200}
+        query = immutable_query(proxy)
+        before = get(proxy, query)
+        assert before.headers["X-Cache-Status"] == "MISS"
+        second.process.kill()
+        second.process.wait(PATIENCE)
+        after = get(proxy, query)
+        assert (after.status_code, after.headers["X-Cache-Status"]) == (200, "HIT")
+        assert after.content == before.content
+        assert get(proxy, TAGS).status_code == 502
+
+
+def wait_for_responses(clients: list[LoadClient], futures: "list[Future[None]]") -> None:
+    """Wait until each client has received AT_LEAST more responses, or one has failed."""
+    numbers = [len(client.statuses) + AT_LEAST for client in clients]
+
+    def is_done() -> bool:
+        counts = zip(clients, numbers, strict=True)
+        has_all = all(len(client.statuses) >= number for client, number in counts)
+        return has_all or any(future.done() for future in futures)
+
+    until(is_done, "all clients have responses")

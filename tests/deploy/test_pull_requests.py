@@ -1,4 +1,4 @@
-"""The action and the component for pull requests: valid, and they do what they say."""
+"""The GitHub action and the GitLab component for pull requests are valid and work."""
 
 import json
 import os
@@ -16,8 +16,7 @@ import pytest
 import yaml
 
 from snapshots.catalog.catalog import Catalog
-from tests.deploy.files import DEPLOY
-from tests.deploy.parsers import is_valid
+from tests.deploy.files import DEPLOY, is_valid
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -28,7 +27,7 @@ MARK = "<!-- cachelog plan -->"
 
 
 def component(**inputs: str) -> dict[str, Any]:
-    """Return the job of the component, with its inputs filled in as GitLab does."""
+    """Return the job of the component, with inputs filled in as by GitLab."""
     head, job = COMPONENT.read_text("utf-8").split("\n---\n")
     declared = yaml.safe_load(head)["spec"]["inputs"]
     for name, declaration in declared.items():
@@ -38,19 +37,19 @@ def component(**inputs: str) -> dict[str, Any]:
     return loaded
 
 
-def test_the_action_is_one() -> None:
-    """By the schema that GitHub's editors use; a wrong one is refused."""
+def test_action_conforms_to_the_schema() -> None:
+    """The one that editors use for GitHub."""
     assert is_valid("vendor.github-actions", ACTION)
 
 
-def test_the_action_passes_inputs_in_variables_alone() -> None:
-    """What a pull request chooses is never a part of a script."""
+def test_action_passes_inputs_only_in_variables() -> None:
+    """Text from a pull request is never part of a script."""
     for step in yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]:
         assert "${{" not in step["run"]
 
 
-def test_the_component_is_one(tmp_path: Path) -> None:
-    """By GitLab's own schema."""
+def test_component_conforms_to_the_schema(tmp_path: Path) -> None:
+    """GitLab's schema, which rejects an invalid script."""
     file = tmp_path / ".gitlab-ci.yml"
     file.write_text(yaml.safe_dump(component(catalog="s3://bucket/catalog")))
     assert is_valid("vendor.gitlab-ci", file)
@@ -58,25 +57,22 @@ def test_the_component_is_one(tmp_path: Path) -> None:
     assert not is_valid("vendor.gitlab-ci", file)
 
 
-def test_the_examples_of_the_text_are_a_workflow_and_a_pipeline(tmp_path: Path) -> None:
-    """That name the inputs of the action, and of the component."""
+def test_documented_examples_are_valid(tmp_path: Path) -> None:
+    """They conform to the schemas, and their inputs exist."""
     text = (ACTION.parents[1] / "README.md").read_text("utf-8")
     workflow, pipeline = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    for name, schema, shown in (
-        ("workflow.yml", "vendor.github-workflows", workflow),
-        (".gitlab-ci.yml", "vendor.gitlab-ci", pipeline),
-    ):
-        file = tmp_path / name
-        file.write_text(shown, "utf-8")
-        assert is_valid(schema, file), name
-    (step,) = [it for it in yaml.safe_load(workflow)["jobs"]["plan"]["steps"] if "with" in it]
+    for schema, example in (("github-workflows", workflow), ("gitlab-ci", pipeline)):
+        file = tmp_path / f"{schema}.yml"
+        file.write_text(example, "utf-8")
+        assert is_valid(f"vendor.{schema}", file)
+    (step,) = [step for step in yaml.safe_load(workflow)["jobs"]["plan"]["steps"] if "with" in step]
     assert step["with"].keys() <= yaml.safe_load(ACTION.read_text("utf-8"))["inputs"].keys()
     (include,) = yaml.safe_load(pipeline)["include"]
     assert "$[[" not in str(component(**include["inputs"]))
 
 
 class Project:
-    """A repository with a lock file, a catalog, and rules that it breaks or keeps."""
+    """A repository with a lock file, a catalog, and rules that it breaks or passes."""
 
     def __init__(self, folder: Path, catalog: Path) -> None:
         self.folder = folder
@@ -118,7 +114,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of one spec; tests only read it."""
+    """Return a catalog with one spec; tests only read it."""
     folder = tmp_path_factory.mktemp("catalog")
     spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
     Catalog(str(folder)).publish([a_snapshot([spec], "develop")])
@@ -159,7 +155,7 @@ class Job:
         return self.project.run(step["run"], **shared, **variables)
 
     def plan(self, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the step that plans."""
+        """Run the step that creates the plan."""
         usual = {"BASE": "develop", "LOCKS": "e4s=spack.lock\n\n", "RULES": ""}
         return self.step("Plan", **{**usual, "RECIPES": "", "COMMITS": "", **variables})
 
@@ -171,8 +167,8 @@ class Job:
 
 
 @pytest.mark.parametrize(("rules", "status"), [("", "0"), ("strict.toml", "1")])
-def test_the_action_plans(project: Project, rules: str, status: str) -> None:
-    """A broken rule is kept for the last step: the comment comes first."""
+def test_action_comments_before_it_fails(project: Project, rules: str, status: str) -> None:
+    """A broken rule fails only the last step."""
     job = Job(project)
     done = job.plan(RULES=rules)
     assert done.returncode == 0, done.stderr
@@ -186,8 +182,8 @@ def test_the_action_plans(project: Project, rules: str, status: str) -> None:
     assert job.step("Judge the plan", STATUS=status).returncode == int(status)
 
 
-def test_the_action_fails_where_nothing_can_be_planned(project: Project) -> None:
-    """At once, and says why."""
+def test_action_fails_without_a_plan(project: Project) -> None:
+    """Immediately, with an error message."""
     done = Job(project).plan(LOCKS="e4s=none.lock")
     assert done.returncode != 0
     assert "cachelog: " in done.stderr
@@ -200,8 +196,8 @@ def test_the_action_fails_where_nothing_can_be_planned(project: Project) -> None
         ("5\n6\n", "--method PATCH repos/spack/spack-packages/issues/comments/5"),
     ],
 )
-def test_the_action_comments_once(project: Project, old: str, call: str) -> None:
-    """The comment of an earlier run is replaced."""
+def test_action_replaces_its_earlier_comment(project: Project, old: str, call: str) -> None:
+    """The first run creates the comment."""
     job = Job(project, old)
     done = job.step("Comment on the pull request", **TOKEN, NUMBER="7", COMMENT="plan.md")
     assert done.returncode == 0, done.stderr
@@ -210,8 +206,8 @@ def test_the_action_comments_once(project: Project, old: str, call: str) -> None
     assert written == f"api --silent {call} --field body=@plan.md"
 
 
-def test_the_action_labels(project: Project) -> None:
-    """With one of the classes."""
+def test_action_sets_one_label(project: Project) -> None:
+    """It removes those of the other sizes."""
     variables = {**TOKEN, "GH_REPO": "a/b", "NUMBER": "7", "PREFIX": "rebuild: "}
     done = Job(project).step("Label the pull request", SIZE="11-100", **variables)
     assert done.returncode == 0, done.stderr
@@ -220,8 +216,8 @@ def test_the_action_labels(project: Project) -> None:
     assert calls[-1] == "pr edit 7 --add-label rebuild: 11-100"
 
 
-def test_the_action_judges_a_revision(project: Project) -> None:
-    """As gate does."""
+def test_action_applies_rules_to_a_revision(project: Project) -> None:
+    """With the exit codes of ``cachelog gate``."""
     for rules, code in (("lax.toml", 0), ("none.toml", 2)):
         variables = {"BASE": "develop", "HEAD": "develop", "RULES": rules}
         assert Job(project).step("Judge a revision", **variables).returncode == code
@@ -231,7 +227,7 @@ def test_the_action_judges_a_revision(project: Project) -> None:
 
 
 class Notes:
-    """The notes of a merge request, as GitLab's API has them."""
+    """The notes of a merge request, served as by GitLab's API."""
 
     def __init__(self) -> None:
         self.notes: dict[int, str] = {3: "Looks good"}
@@ -272,7 +268,7 @@ class Notes:
 
 @pytest.fixture
 def notes() -> Iterator[Notes]:
-    """Return the notes, while they are served."""
+    """Serve the notes during a test."""
     served = Notes()
     thread = Thread(target=served.server.serve_forever)
     thread.start()
@@ -298,8 +294,8 @@ def run_component(
     return project.run(script, **variables | own)
 
 
-def test_the_component_writes_one_note(project: Project, notes: Notes) -> None:
-    """It is replaced by the next run; a broken rule fails the job after it."""
+def test_component_writes_one_note(project: Project, notes: Notes) -> None:
+    """The next run replaces it, also if a broken rule fails the job."""
     done = run_component(project, notes, locks="e4s=spack.lock ml=spack.lock")
     assert done.returncode == 0, done.stderr
     assert "of 2 specs to build" in done.stdout
@@ -312,16 +308,16 @@ def test_the_component_writes_one_note(project: Project, notes: Notes) -> None:
     assert notes.notes[4] != first
 
 
-def test_the_component_judges_a_revision(project: Project, notes: Notes) -> None:
-    """As gate does, into a report."""
+def test_component_applies_rules_to_a_revision(project: Project, notes: Notes) -> None:
+    """It writes a report, but no note."""
     done = run_component(project, notes, head="develop", rules="lax.toml")
     assert done.returncode == 0, done.stderr
     assert "<testsuites" in (project.folder / "gate.xml").read_text()
     assert [*notes.notes] == [3]
 
 
-def test_the_component_fails_where_nothing_can_be_planned(project: Project, notes: Notes) -> None:
-    """And writes no note."""
+def test_component_fails_without_a_plan(project: Project, notes: Notes) -> None:
+    """It writes no note."""
     done = run_component(project, notes, locks="e4s=spack.lock", rules="none.toml")
     assert done.returncode != 0
     assert [*notes.notes] == [3]

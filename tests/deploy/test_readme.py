@@ -1,4 +1,4 @@
-"""deploy/README.md: what it names is in the files beside it."""
+"""deploy/README.md agrees with the files that it describes."""
 
 import re
 
@@ -7,43 +7,45 @@ from tests.deploy.files import DEPLOY, ROOT, containers, manifest, manifests_of,
 TEXT = (DEPLOY / "README.md").read_text("utf-8")
 
 
-def test_each_variable_of_compose_is_listed() -> None:
-    """With its default, and no other."""
+def test_all_variables_of_compose_are_documented() -> None:
+    """With their defaults, and no other variables."""
     text = (DEPLOY / "compose.yaml").read_text("utf-8")
     variables = re.findall(r"\$\{(\w+):([-?])([^}]*)\}", text)
     rows = re.findall(r"^\| (`.+?) \| (.*?)(?: |)\| [^|]+ \|$", TEXT, re.MULTILINE)
-    listed = {
+    documented = {
         name: value.strip("`") for names, value in rows for name in re.findall(r"`(\w+)`", names)
     }
-    assert listed == {name: value if kind == "-" else "" for name, kind, value in variables}
+    assert documented == {name: value if kind == "-" else "" for name, kind, value in variables}
 
 
-def test_what_it_names_is_there() -> None:
-    """The cron jobs that are started by hand, the secrets, and the files."""
+def test_named_objects_and_files_exist() -> None:
+    """The cron jobs to start by hand, the secrets, the network policies and the files."""
     jobs = set(re.findall(r"--from=cronjob/([\w-]+)", TEXT))
     assert jobs
     assert jobs <= {job["metadata"]["name"] for job in manifests_of("CronJob")}
     secrets = set(re.findall(r"create secret (?:generic|tls) (\S+)", TEXT))
     (tls,) = manifest("Ingress")["spec"]["tls"]
-    (source,) = (it["secretRef"] for it in containers()[0]["envFrom"] if "secretRef" in it)
-    assert secrets == {tls["secretName"], source["name"]}
+    (keys,) = (
+        source["secretRef"] for source in containers()[0]["envFrom"] if "secretRef" in source
+    )
+    assert secrets == {tls["secretName"], keys["name"]}
     policies = {policy["metadata"]["name"] for policy in manifests_of("NetworkPolicy")}
     assert set(re.findall(r"polic(?:y|ies) `(\S+)`", TEXT)) == policies
     for name in re.findall(r"deploy/([\w./]+)", TEXT):
         assert (DEPLOY / name).exists()
 
 
-def test_the_image_is_the_one_that_is_built() -> None:
-    """Both deployments run it by the name that it is given, which is pushed where it has to be."""
-    on_one, on_kubernetes = re.findall(r"docker build --tag (\S+) ", TEXT)
-    assert {it["image"] for it in own_services().values()} == {f"{on_one}:latest"}
-    assert {it["image"] for it in containers()} == {on_kubernetes}
-    assert re.findall(r"docker push (\S+)", TEXT) == [on_kubernetes]
+def test_deployments_use_the_documented_image() -> None:
+    """Under the tags of the build commands; the one for Kubernetes is pushed."""
+    for_compose, for_kubernetes = re.findall(r"docker build --tag (\S+) ", TEXT)
+    assert {service["image"] for service in own_services().values()} == {f"{for_compose}:latest"}
+    assert {container["image"] for container in containers()} == {for_kubernetes}
+    assert re.findall(r"docker push (\S+)", TEXT) == [for_kubernetes]
 
 
-def test_arguments_of_the_build_are_those_of_the_dockerfile() -> None:
-    """An engine takes any other with a warning, and does nothing."""
-    text = (ROOT / "Dockerfile").read_text("utf-8")
-    named = re.findall(r"--build-arg (\w+)=", TEXT)
-    assert {"CACHELOG_BUILD_OFFLINE", "VERSION"} <= set(named)
-    assert set(named) <= set(re.findall(r"^ARG (\w+)", text, re.MULTILINE))
+def test_build_arguments_exist() -> None:
+    """The Dockerfile declares them; a builder only warns about others."""
+    dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
+    arguments = set(re.findall(r"--build-arg (\w+)=", TEXT))
+    assert {"CACHELOG_BUILD_OFFLINE", "VERSION"} <= arguments
+    assert arguments <= set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE))

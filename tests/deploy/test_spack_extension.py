@@ -1,4 +1,4 @@
-"""deploy/spack-cachelog: the command as Spack loads and calls it, on a real server."""
+"""deploy/spack-cachelog: the command, loaded and called as by Spack, with a real server."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ def url(demo_catalog: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def command() -> ModuleType:
-    """Return the module as Spack finds it: by its path, with what each command declares."""
+    """Import the module by its path, as Spack does; it has the names that commands must define."""
     loader = spec_from_file_location("cachelog_command", FILE)
     assert loader
     assert loader.loader
@@ -44,21 +44,21 @@ def command() -> ModuleType:
 
 @pytest.fixture
 def run(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return what calls the command as Spack does: parsed words, then the function of its name."""
+    """Return a function that runs the command as Spack does; it returns code, output and errors."""
 
-    def called(*words: str) -> tuple[int, str, str]:
+    def run_command(*words: str) -> tuple[int, str, str]:
         parser = argparse.ArgumentParser("spack cachelog")
         command.setup_parser(parser)
         code = command.cachelog(parser, parser.parse_args(words))
         out, err = capsys.readouterr()
         return code, out, err
 
-    return called
+    return run_command
 
 
 def locked(folder: Path, *specs: dict[str, Any]) -> str:
-    """Write a lock file whose first spec is a root; return its path."""
-    nodes = {it["hash"]: {**it, "version": it.get("version", "1")} for it in specs}
+    """Write a lock file whose root is the first spec; return its path."""
+    nodes = {spec["hash"]: {"version": "1", **spec} for spec in specs}
     roots = [{"hash": specs[0]["hash"], "spec": specs[0]["name"]}]
     file = folder / "spack.lock"
     file.write_text(json.dumps({"_meta": {}, "roots": roots, "concrete_specs": nodes}))
@@ -66,16 +66,16 @@ def locked(folder: Path, *specs: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("name", ["WHY", "REVISIONS", "PACKAGE", "CHECK"])
-def test_each_document_is_valid_and_allowed(command: ModuleType, name: str) -> None:
-    """By the schema of this version."""
+def test_documents_are_valid_and_allowed(command: ModuleType, name: str) -> None:
+    """In the schema of this version, within the cost limit."""
     document: str = getattr(command, name)
     assert api.document(document).errors == ()
     variables = {"first": 20, "specs": [{"hash": "a" * 32, "name": "x"}] * command.BATCH}
     assert api.cost(document, None, variables).units <= api.limits.max_cost
 
 
-def test_why_prints_causes_that_add_up(run: Run, url: str) -> None:
-    """Largest first, and how many are left out."""
+def test_why_prints_the_largest_causes(run: Run, url: str) -> None:
+    """Up to the limit, and the number of the others."""
     code, out, err = run("why", f"{REF}..develop", "--server", url, "--limit", "2")
     code_of_all, out_of_all, _ = run("why", f"{REF}...develop", "--server", url)
     assert (code, code_of_all, err) == (0, 0, "")
@@ -85,8 +85,8 @@ def test_why_prints_causes_that_add_up(run: Run, url: str) -> None:
     assert out_of_all.startswith("\n".join(out.splitlines()[:4]))
 
 
-def test_log_tells_revisions_and_packages(run: Run, url: str) -> None:
-    """A line each, newest first."""
+def test_log_prints_revisions_and_packages(run: Run, url: str) -> None:
+    """One line each, newest first."""
     code, out, err = run("log", "--server", url)
     assert (code, err) == (0, "")
     assert out.startswith("develop of ")
@@ -95,8 +95,8 @@ def test_log_tells_revisions_and_packages(run: Run, url: str) -> None:
     assert "specs +" in out
 
 
-def test_check_counts_what_is_there(run: Run, url: str, tmp_path: Path) -> None:
-    """A spec of the cache, one that it never had, and an external that nobody looks for."""
+def test_check_counts_specs_in_the_cache(run: Run, url: str, tmp_path: Path) -> None:
+    """It prints the nearest spec for a missing one, and ignores externals."""
     query = f'{{ revision(ref: "{REF}") {{ specs(first: 1) {{ nodes {{ hash name }} }} }} }}'
     data = httpx.post(f"{url}/graphql", json={"query": query}).json()["data"]
     (present,) = data["revision"]["specs"]["nodes"]
@@ -110,10 +110,10 @@ def test_check_counts_what_is_there(run: Run, url: str, tmp_path: Path) -> None:
     assert f"- {present['name']}@99 /aaaaaaa; nearest: /" in out
 
 
-def test_check_takes_the_active_environment(
+def test_check_uses_the_active_environment(
     run: Run, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Spack names it."""
+    """The one that Spack returns; without one, it fails."""
     absent = {"hash": "a" * 32, "name": "nothing"}
     environment = SimpleNamespace(lock_path=locked(tmp_path, absent))
     spack = SimpleNamespace(environment=SimpleNamespace(active_environment=lambda: environment))
@@ -147,10 +147,10 @@ def test_failures_are_one_line(
     url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On standard error, with exit status 2."""
+    """On standard error, with exit code 2."""
     monkeypatch.delenv("CACHELOG_SERVER", raising=False)
     free = f"http://127.0.0.1:{free_port()}"
-    code, out, err = run(*(it.format(url=url, free=free) for it in words))
+    code, out, err = run(*(word.format(url=url, free=free) for word in words))
     assert (code, out) == (2, "")
     assert reason in err
     assert len(err.splitlines()) == 1
