@@ -179,7 +179,7 @@ class Document:
         context: Any,
         rows: RowCache,
     ) -> dict[str, Any]:
-        """Return the data of a compiled operation; raises Declined like Operations.execute."""
+        """Return the data of a compiled operation; raises NotCompilable like Operations.execute."""
         operation = self._operations.get(name)
         if self.node is None or operation is None:
             raise NotCompilable

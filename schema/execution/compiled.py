@@ -5,9 +5,9 @@ every request. All of this depends only on the document, so it is done once for 
 field becomes a closure that calls the resolver with its arguments and writes JSON text.
 
 A compiled operation executes requests that succeed. All other cases (an error, null for a non-null
-type, an unknown object type) raise Declined, and graphql-core executes the operation instead, so
-that errors, with their paths and locations, are created in only one way. An execution has no side
-effects, so it can be repeated. A budget counts the same bytes in either way.
+type, an unknown object type) raise NotCompilable, and graphql-core executes the operation instead,
+so that errors, with their paths and locations, are created in only one way. An execution has no
+side effects, so it can be repeated. A budget counts the same bytes in either way.
 """
 
 from collections import Counter
@@ -124,7 +124,7 @@ class CompiledSelection:
         return members
 
     def many(self, objects: Any, run: Run) -> JsonObjects:
-        """Return the JSON of each object of a list; raises NotForMany."""
+        """Return the JSON of each object of a list; raises NotVectorized."""
         if not self._is_for_many:
             raise NotVectorized
         if run.rows is not None and self.fixed and isinstance(objects, LazyList):
@@ -181,7 +181,7 @@ class Operations:
         context: Any,
         rows: RowCache,
     ) -> dict[str, orjson.Fragment]:
-        """Return the data of an operation; raises Declined if graphql-core has to execute it.
+        """Return the data of an operation; raises NotCompilable if graphql-core has to execute it.
 
         ``rows`` is the cache of rendered rows, which it uses and extends.
         """
@@ -273,7 +273,7 @@ def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
 class Compiler:
     """Compiles an operation, or the selection below one of its fields, to closures.
 
-    Raises the errors of an executor, and Declined for more than ``most_fields``.
+    Raises the errors of an executor, and NotCompilable for more than ``most_fields``.
     """
 
     def __init__(self, executor: Executor[Any], most_fields: int | None = None) -> None:
@@ -515,7 +515,7 @@ class _OfAnyType:
         self._selections = selections
 
     def one(self, source: Any, run: Run, out: Out) -> None:
-        """Write the JSON of an object; raises Declined if its type is not in the schema."""
+        """Write the JSON of an object; raises NotCompilable if its type is not in the schema."""
         definition = getattr(source, "__strawberry_definition__", None)
         selection = self._selections.get(definition.name) if definition else None
         if selection is None:

@@ -332,7 +332,7 @@ def is_for_many(field: GraphQLField) -> bool:
 
 
 def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
-    """Return the function of a field for many objects; raises NotForMany if it has none.
+    """Return the function of a field for many objects; raises NotVectorized if it has none.
 
     A plain field, which has no resolver, is a column of the list. If the list has no such column,
     and the field is not an object, the field is read from each object.
