@@ -1,4 +1,4 @@
-"""Memory: nothing that a client chooses is kept beyond what is counted."""
+"""Memory: what clients send is not retained beyond the bytes that are counted."""
 
 import gc
 import tracemalloc
@@ -12,35 +12,29 @@ from schema import api
 from schema.api import API
 from schema.documents.documents import Documents
 from schema.limits import Limits
-from tests.schema.worlds import World, demo_world
+from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
 SCHEMA = api.schema._schema
 FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stacks")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return demo_world(tmp_path_factory.mktemp("catalog"), num_specs=100)
-
-
 def fields(names: Iterable[str]) -> str:
-    """Return a document that asks for fields of the query."""
+    """Return a document that selects fields of the query."""
     return "{ " + " ".join(names) + " }"
 
 
-def growth(ask: Callable[[int], object], times: int) -> int:
-    """Return by how many bytes memory grows while something is asked so often, after one time."""
-    ask(0)
+def growth(send: Callable[[int], object], times: int) -> int:
+    """Return the number of bytes by which memory grows in some calls, after a first one."""
+    send(0)
     gc.collect()
     tracemalloc.start()
     try:
-        ask(1)
+        send(1)
         gc.collect()
         before, _ = tracemalloc.get_traced_memory()
         for number in range(2, times + 2):
-            ask(number)
+            send(number)
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:
@@ -48,20 +42,20 @@ def growth(ask: Callable[[int], object], times: int) -> int:
     return after - before
 
 
-def test_aliases_leave_nothing_behind(world: World) -> None:
-    """Queries with aliases of 28,000 characters take memory while they run, none afterwards."""
+def test_aliases_are_not_retained(world: World) -> None:
+    """Aliases of 28,000 characters take memory only while their query is executed."""
     limits = Limits(max_document_bytes=10**6, max_name_length=10**5, max_answer_bytes=10**9)
-    forgetful = API(limits, document_bytes=0)
+    api = API(limits, document_bytes=0)
 
-    def ask(number: int) -> None:
+    def send(number: int) -> None:
         names = [f"a{number}x{place}{'x' * 28_000}" for place in range(len(FIELDS))]
         fields = " ".join(f"{name}: {field}" for name, field in zip(names, FIELDS, strict=True))
-        question = f"{{ revision {{ specs(first: 50) {{ nodes {{ {fields} hash }} }} }} }}"
-        answer = forgetful.execute(question, context=world.context())
+        query = f"{{ revision {{ specs(first: 50) {{ nodes {{ {fields} hash }} }} }} }}"
+        answer = api.execute(query, context=world.context())
         assert not answer.errors
         assert len(orjson.dumps(answer.body())) > 5 * 10**6
 
-    assert growth(ask, 2) < 2 * 10**5  # Python's own strings of names grow a little
+    assert growth(send, 2) < 2 * 10**5  # Python's own strings of names grow a little
 
 
 KINDS: dict[str, Callable[[int], str]] = {
@@ -73,78 +67,72 @@ KINDS: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
-def test_documents_are_kept_within_bytes(make: Callable[[int], str]) -> None:
-    """However many different ones arrive: what is kept stays within what is counted."""
+def test_cached_documents_are_bounded(make: Callable[[int], str]) -> None:
+    """Many different documents take no more memory than is counted."""
     most = 500_000
     documents = Documents(SCHEMA, Limits(), max_bytes=most)
-    grown = growth(lambda number: documents.get(make(number)), most // 50_000)
-    assert grown < most * 1.1
+    assert growth(lambda number: documents.get(make(number)), most // 50_000) < most * 1.1
     assert documents.get(make(1)).num_bytes < most
 
 
-def test_the_latest_documents_are_kept() -> None:
-    """A text that was read is not read again; one that is too large is."""
+def test_latest_documents_are_cached() -> None:
+    """A document that is too large is parsed each time."""
     documents = Documents(SCHEMA, Limits(), max_bytes=50_000)
     assert documents.get("{ __typename }") is documents.get("{ __typename }")
     large = fields(f"a{number}: __typename" for number in range(49))
     assert documents.get(large) is not documents.get(large)
-    assert documents.get(large).node == documents.get(large).node
 
 
-def test_estimates_are_kept_by_sizes_alone() -> None:
-    """What else a request's variables hold is not kept: not their texts, nor unknown ones."""
+def test_estimates_are_cached_by_sizes() -> None:
+    """Without the texts of variables, and without undeclared ones."""
     text = """query($n: Int, $filter: SpecFilter) {
       revision { specs(first: $n, filter: $filter) { nodes { hash } } }
     }"""
     document = Documents(SCHEMA, Limits()).get(text)
 
-    def ask(number: int) -> None:
+    def send(number: int) -> None:
         variables = {"n": 5, "filter": {"packages": ["x" * 90_000]}, f"more{number}": "x" * 90_000}
         assert document.estimate(SCHEMA, None, variables).units > 100
 
-    assert growth(ask, 20) < 10_000
-    assert document.estimate(SCHEMA, None, {"n": 7}).units > 100
+    assert growth(send, 20) < 10_000
 
 
-def wanted(number: int) -> dict[str, Any]:
-    """Return specs that nobody has, in versions and compilers that no other request names."""
+def missing_specs(number: int) -> list[dict[str, str]]:
+    """Return specs of versions and compilers that no other request names."""
     versions = [f"{number}.{place}{'.1' * 300}" for place in range(20)]
-    facts = [{"version": version, "compiler": f"gcc@{version}"} for version in versions]
-    return {"specs": [it | {"hash": hash_of(it["version"]), "name": "hdf5"} for it in facts]}
+    return [
+        {"hash": hash_of(text), "name": "hdf5", "version": text, "compiler": f"gcc@{text}"}
+        for text in versions
+    ]
 
 
-VALUES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
+VALUES: dict[str, tuple[str, Callable[[int], Any]]] = {
     "specs of a lock file": (
-        """query($specs: [ConcreteSpecInput!]!) {
-          revision { lookup(specs: $specs) { missing { nearest { hash } } } }
+        """query($value: [ConcreteSpecInput!]!) {
+          revision { lookup(specs: $value) { missing { nearest { hash } } } }
         }""",
-        wanted,
+        missing_specs,
     ),
     "a filter": (
-        "query($filter: SpecFilter) { revision { specs(filter: $filter) { totalCount } } }",
+        "query($value: SpecFilter) { revision { specs(filter: $value) { totalCount } } }",
         lambda number: {
-            "filter": {
-                "variants": [f"a=b{number}.{it}{'x' * 900}" for it in range(100)],
-                "compilers": [f"gcc@={number}.{it}{'x' * 900}" for it in range(100)],
-            }
+            "variants": [f"a=b{number}.{place}{'x' * 900}" for place in range(100)],
+            "compilers": [f"gcc@={number}.{place}{'x' * 900}" for place in range(100)],
         },
     ),
-    "a query of Spack's": (
-        "query($text: String) { revision { specs(matching: $text) { totalCount } } }",
-        lambda number: {"text": "hdf5@" + ",".join(f"{number}.{it}{'.1' * 90}" for it in range(9))},
+    "a query in Spack's spec syntax": (
+        "query($value: String) { revision { specs(matching: $value) { totalCount } } }",
+        lambda number: "hdf5@" + ",".join(f"{number}.{n}{'.1' * 90}" for n in range(9)),
     ),
 }
 
 
-@pytest.mark.parametrize(("query", "values"), VALUES.values(), ids=VALUES)
-def test_values_leave_nothing_behind(
-    query: str, values: Callable[[int], dict[str, Any]], world: World
-) -> None:
-    """What is worked out of texts is remembered of usual ones, and of a few that are longer."""
-    forgetful = API(document_bytes=0)
+@pytest.mark.parametrize(("query", "value"), VALUES.values(), ids=VALUES)
+def test_values_are_not_retained(query: str, value: Callable[[int], Any], world: World) -> None:
+    """The results of parsing are cached for typical texts, and for few longer ones."""
+    api = API(document_bytes=0)
 
-    def ask(number: int) -> None:
-        answer = forgetful.execute(query, values(number), context=world.context())
-        assert not answer.errors
+    def send(number: int) -> None:
+        assert not api.execute(query, {"value": value(number)}, context=world.context()).errors
 
-    assert growth(ask, 20) < 1_300_000
+    assert growth(send, 20) < 1_300_000
