@@ -16,6 +16,9 @@ NAMES = ["develop", "v0.22.0", "develop-2025-01-26", "develop-2025-01-12", "deve
 ANSWER = {"data": {"tags": [{"name": name} for name in NAMES]}}
 
 
+EVERY_METHOD = pytest.mark.parametrize("method", ["GET", "POST"])
+
+
 def post(client: httpx.Client, body: Any, **headers: str) -> httpx.Response:
     """Send a request object; header names have _ instead of -."""
     content = body if isinstance(body, bytes) else orjson.dumps(body)
@@ -23,9 +26,16 @@ def post(client: httpx.Client, body: Any, **headers: str) -> httpx.Response:
     return client.post("/graphql", content=content, headers=named)
 
 
-def get(client: httpx.Client, accept: str = "*/*", **parameters: str) -> httpx.Response:
-    """Send a request in the query string."""
-    return client.get("/graphql", params=parameters, headers={"accept": accept})
+def send(
+    client: httpx.Client, method: str, parts: dict[str, Any], accept: str = "*/*"
+) -> httpx.Response:
+    """Send the parts of a request in a body, or in the query string with objects as JSON."""
+    if method == "POST":
+        return post(client, parts, accept=accept)
+    texts = {
+        name: part if isinstance(part, str) else json.dumps(part) for name, part in parts.items()
+    }
+    return client.get("/graphql", params=texts, headers={"accept": accept})
 
 
 def code_of(response: httpx.Response) -> str:
@@ -38,28 +48,18 @@ def code_of(response: httpx.Response) -> str:
 # -- requests
 
 
-def test_post(client: httpx.Client) -> None:
-    """The document, its variables and the operation name are JSON."""
-    response = post(client, {"query": TAGS})
+@EVERY_METHOD
+def test_parts_of_a_request(client: httpx.Client, method: str) -> None:
+    """The document, its variables and the operation name, in a body or in the query string."""
+    response = send(client, method, {"query": TAGS})
     assert (response.status_code, response.json()) == (200, ANSWER)
     several = "query A($t: String!) { tag(name: $t) { series } } query B { tags { name } }"
     request = {"query": several, "operationName": "A", "variables": {"t": "v0.22.0"}}
-    assert post(client, request).json() == {"data": {"tag": {"series": "vX.Y.Z"}}}
-    assert post(client, request | {"operationName": "B"}).json() == ANSWER
-    nulls = {"variables": None, "operationName": None, "extensions": None}
-    assert post(client, {"query": TAGS, **nulls}).json() == ANSWER
-
-
-def test_get(client: httpx.Client) -> None:
-    """The same parts are parameters, with variables as JSON."""
-    assert get(client, query=TAGS).json() == ANSWER
-    for empty in ("", "null"):
-        assert get(client, query=TAGS, variables=empty, extensions=empty).json() == ANSWER
-    assert get(client, query=TAGS, operationName="").json() == ANSWER
-    several = "query A($t: String!) { tag(name: $t) { series } } query B { tags { name } }"
-    request = {"query": several, "operationName": "A", "variables": '{"t": "v0.22.0"}'}
-    assert get(client, **request).json() == {"data": {"tag": {"series": "vX.Y.Z"}}}
-    assert get(client, **request | {"operationName": "B"}).json() == ANSWER
+    assert send(client, method, request).json() == {"data": {"tag": {"series": "vX.Y.Z"}}}
+    assert send(client, method, request | {"operationName": "B"}).json() == ANSWER
+    nulls = {"variables": None, "extensions": None}
+    name = {"operationName": None if method == "POST" else ""}
+    assert send(client, method, {"query": TAGS, **nulls, **name}).json() == ANSWER
 
 
 def test_head_is_get_without_the_body(client: httpx.Client) -> None:
@@ -90,10 +90,11 @@ def test_other_methods_are_not_allowed(client: httpx.Client, method: str) -> Non
 @pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
 def test_mutation_is_refused(client: httpx.Client, accept: str) -> None:
     """By GET because of the method, by POST because the schema has no mutations."""
-    response = get(client, accept, query="mutation { __typename }")
+    request = {"query": "mutation { __typename }"}
+    response = send(client, "GET", request, accept)
     assert (response.status_code, code_of(response)) == (405, "METHOD_NOT_ALLOWED")
     assert response.headers["allow"] == "POST"
-    response = post(client, {"query": "mutation { __typename }"}, accept=accept)
+    response = send(client, "POST", request, accept)
     assert response.status_code == (400 if accept == RESPONSE_JSON else 200)
     assert code_of(response) == "GRAPHQL_VALIDATION_FAILED"
 
@@ -102,17 +103,10 @@ def test_mutation_is_refused(client: httpx.Client, accept: str) -> None:
 
 BODIES: dict[str, bytes] = {
     "nothing": b"",
-    "null": b"null",
     "a list": b'[{"query": "{ tags { name } }"}]',
-    "invalid JSON": b"{query: 1}",
-    "truncated JSON": b'{"query": "{ ta',
     "invalid UTF-8": b'{"query": "{ tags { name } }\xff"}',
     "a surrogate": b'{"query": "\\ud800"}',
     "too deep": b'{"query": ' + b"[" * 100_000,
-    "too deep and closed": b'{"query": "{ tags { name } }", "variables": {"a": '
-    + b"[" * 5_000
-    + b"]" * 5_000
-    + b"}}",
     "too deep to serialize": b'{"query": "query($a: Int) { tags { name } }", "variables": {"a": '
     + b"[" * 400
     + b"]" * 400
@@ -120,15 +114,9 @@ BODIES: dict[str, bytes] = {
     "a number of 5,000 digits": b'{"query": "{ tags { name } }", "variables": {"a": '
     + b"1" * 5_000
     + b"}}",
-    "not a number": b'{"query": "{ tags { name } }", "variables": {"a": NaN}}',
-    "an infinite number": b'{"query": "{ tags { name } }", "variables": {"a": -1e999}}',
-    "a surrogate in a variable": b'{"query": "{ a }", "variables": {"a": "\\ud800"}}',
-    "a surrogate in a name": b'{"query": "{ tags { name } }", "operationName": "\\udfff"}',
     "a document that is not a string": b'{"query": {}}',
     "an empty document": b'{"query": ""}',
     "variables that are a list": b'{"query": "{ tags { name } }", "variables": []}',
-    "a name that is not a string": b'{"query": "{ tags { name } }", "operationName": 1}',
-    "extensions that are not an object": b'{"query": "{ tags { name } }", "extensions": 1}',
 }
 
 
@@ -144,17 +132,12 @@ def test_invalid_body_is_refused(client: httpx.Client, body: bytes, accept: str)
 
 
 QUERY_STRINGS = {
-    "nothing": "",
     "no document": "operationName=A",
     "an empty document": "query=",
     "invalid UTF-8": "query=%ff",
     "variables that are invalid JSON": urlencode({"query": TAGS, "variables": "{"}),
-    "variables that are a list": urlencode({"query": TAGS, "variables": "[]"}),
-    "extensions that are invalid JSON": urlencode({"query": TAGS, "extensions": "x"}),
     "parameters without a name": "=&&=;",
     "very many parameters": "a=&" * 4_000,
-    "a surrogate": "query=%ed%a0%80",
-    "variables that are too deep": urlencode({"query": TAGS, "variables": "[" * 2_000}),
 }
 
 
@@ -166,15 +149,7 @@ def test_invalid_query_string_is_refused(client: httpx.Client, query_string: str
 
 
 @pytest.mark.parametrize(
-    "content_type",
-    [
-        "",
-        "text/plain",
-        "application/graphql",
-        "application/x-www-form-urlencoded",
-        "application/jsonp",
-        "application/json; charset=iso-8859-1",
-    ],
+    "content_type", ["", "text/plain", "application/jsonp", f"{JSON}; charset=iso-8859-1"]
 )
 def test_only_json_in_utf8_is_accepted(client: httpx.Client, content_type: str) -> None:
     """A content type that an HTML form of another site can send is refused."""
@@ -216,29 +191,27 @@ def test_response_has_the_accepted_media_type(client: httpx.Client, media_type: 
     assert response.json() == ANSWER
 
 
+@EVERY_METHOD
 @pytest.mark.parametrize("accept", ["text/plain", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
-def test_other_media_types_are_not_acceptable(client: httpx.Client, accept: str) -> None:
+def test_other_media_types_are_not_acceptable(
+    client: httpx.Client, accept: str, method: str
+) -> None:
     """The refusal is JSON nevertheless."""
-    for response in (
-        post(client, {"query": TAGS}, accept=accept),
-        get(client, accept, query=TAGS),
-    ):
-        assert (response.status_code, code_of(response)) == (406, "NOT_ACCEPTABLE")
+    response = send(client, method, {"query": TAGS}, accept)
+    assert (response.status_code, code_of(response)) == (406, "NOT_ACCEPTABLE")
 
 
+@EVERY_METHOD
 @pytest.mark.parametrize(("accept", "status"), [(JSON, 200), (RESPONSE_JSON, 400)])
 @pytest.mark.parametrize(
     ("query", "code"), [("{", "GRAPHQL_PARSE_FAILED"), ("{ nope }", "GRAPHQL_VALIDATION_FAILED")]
 )
 def test_status_of_invalid_documents(
-    client: httpx.Client, accept: str, status: int, query: str, code: str
+    client: httpx.Client, method: str, accept: str, status: int, query: str, code: str
 ) -> None:
     """400 for GraphQL's own media type; 200 for JSON, as older clients expect."""
-    for response in (
-        post(client, {"query": query}, accept=accept),
-        get(client, accept, query=query),
-    ):
-        assert (response.status_code, code_of(response)) == (status, code)
+    response = send(client, method, {"query": query}, accept)
+    assert (response.status_code, code_of(response)) == (status, code)
 
 
 @pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
@@ -258,26 +231,18 @@ def persisted(query: str, **more: Any) -> dict[str, Any]:
     return {"persistedQuery": {"version": 1, "sha256Hash": digest, **more}}
 
 
-@pytest.mark.parametrize("method", ["POST", "GET"])
+@EVERY_METHOD
 def test_document_is_sent_once_and_then_by_its_hash(client: httpx.Client, method: str) -> None:
     """As Apollo's clients do: the hash alone, then both, then the hash alone."""
     query = f"query Persisted{method} {{ tags {{ name }} }}"
-
-    def send(**parts: Any) -> httpx.Response:
-        if method == "POST":
-            return post(client, parts)
-        parameters = {
-            name: parts[name] if name == "query" else json.dumps(parts[name]) for name in parts
-        }
-        return client.get("/graphql", params=parameters)
-
-    unknown = send(extensions=persisted(query))
+    by_hash = {"extensions": persisted(query)}
+    unknown = send(client, method, by_hash)
     assert (unknown.status_code, code_of(unknown)) == (200, "PERSISTED_QUERY_NOT_FOUND")
     assert unknown.json()["errors"][0]["message"] == "PersistedQueryNotFound"
     assert unknown.headers["cache-control"] == "no-store"
-    assert send(query=query, extensions=persisted(query)).json() == ANSWER
+    assert send(client, method, {"query": query, **by_hash}).json() == ANSWER
     for _ in range(2):
-        assert send(extensions=persisted(query)).json() == ANSWER
+        assert send(client, method, by_hash).json() == ANSWER
 
 
 BAD_HASHES: dict[str, Any] = {
