@@ -101,34 +101,6 @@ fragment T on StackChange {{
   packagesRemoved
 }}
 {SPEC}"""
-NARROWED = """query(
-  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
-) {
-  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
-    id
-    summary { specsAdded specsRemoved specsChanged specsRebuilt specsReplaced numSpecsAfter }
-    specs(first: 50) { nodes { kind hash reason counterpart { hash } cause { title } } }
-    changes: specs(first: 50) { nodes { id } }
-    causes(first: 20) { nodes { id title numSpecs numInvolved packages
-      specs(first: 20) { nodes { hash } } } }
-    causeKinds { kind numSpecs }
-  }
-}"""
-NARROWED_COVERAGE = """query(
-  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
-) {
-  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
-    coverage(by: [STACK, TARGET], first: 50) { nodes { kind package values } }
-    commits(first: 10) { nodes { numSpecs } }
-  }
-}"""
-NARROWED_NOTES = """query(
-  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
-) {
-  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
-    releaseNotes(format: JSON)
-  }
-}"""
 CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   compare(base: $base, head: $head) {
     summary { specsRebuilt specsReplaced coverageLost coverageGained }

@@ -38,12 +38,6 @@ FETCH = """fragment Facts on Node {
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are available."""
-    return demo_world(tmp_path_factory.mktemp("catalog"), seed=5)
-
-
 def objects_in(data: Any) -> list[dict[str, Any]]:
     """Return every object with an id, with its string fields only."""
     if isinstance(data, list):

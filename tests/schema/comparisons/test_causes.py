@@ -4,22 +4,21 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, create_autospec
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes import causes
+from snapshots.changes.causes import Causes
 from snapshots.changes.coverage import coverage as count_cells
 from snapshots.changes.explanation import Explanation
 from snapshots.contents import Content, Snapshot
-from snapshots.frames.columns import Rows
 from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.model.cells import coverage
 from tests.model.changes import added_reasons, counterparts, removed_reasons
 from tests.model.states import State
 from tests.schema import questions
-from tests.schema.usual import api
-from tests.schema.worlds import SOURCE, World, opened, plain, shown
+from tests.schema.worlds import SOURCE, World, opened, shown
 from tests.snapshots.costs import rows
 
 ARM = ("ubuntu22.04", "neoverse_v2")
@@ -246,41 +245,21 @@ def test_sources_without_dependencies(tmp_path: Path) -> None:
     assert all("dependencies" in unexplained["whyUnknown"] for unexplained in [*unknown, answer])
 
 
-def test_specs_of_a_cause_are_computed_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all specs with the cause, and only if a field needs them."""
-    world = published(tmp_path, BASE, HEAD)
-    computed: list[int] = []
-    rows_of = causes.Causes.rows_of
-
-    def counted(of_pair: causes.Causes, number: int) -> Rows:
-        computed.append(number)
-        return rows_of(of_pair, number)
-
-    def nodes(selected: str) -> Any:
-        text = f'{{ compare(base: "develop~1", head: "develop") {{ {selected} }} }}'
-        return plain(api.execute(text, context=world.context()))["data"]["compare"]
-
-    monkeypatch.setattr(causes.Causes, "rows_of", counted)
-    assert nodes("causes { nodes { title kind numSpecs facts { path } } }")
-    assert computed == []
-    all_causes = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
-    assert sorted(computed) == [*range(len(all_causes))]
-    computed.clear()
-    specs = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
+    rows_of = create_autospec(Causes.rows_of, side_effect=Causes.rows_of)
+    monkeypatch.setattr(Causes, "rows_of", rows_of)
+    text = '{ compare(base: "develop~1", head: "develop") { specs { nodes { cause { %s } } } } }'
+    world.data(text % "title kind numSpecs facts { path }")
+    assert not rows_of.called
+    specs = world.data(text % "id packages")["compare"]["specs"]["nodes"]
     ids = {spec["cause"]["id"] for spec in specs if spec["cause"]}
-    assert len(computed) == len(ids) < len(specs)
+    assert rows_of.call_count == len(ids) < len(specs)
 
 
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all fields of a request with the same dimensions."""
-    counted: list[tuple[Any, ...]] = []
-
-    def counting(comparison: Any, by: Any) -> Any:
-        counted.append(tuple(dimension.name for dimension in by))
-        return count_cells(comparison, by)
-
+    counting = Mock(side_effect=count_cells)
     monkeypatch.setattr("snapshots.notes.side_comparisons.coverage", counting)
     answer = world.data(
         """{ compare(base: "develop~1", head: "develop") {
@@ -290,7 +269,7 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
           packages: coverage(by: []) { totalCount }
         } }"""
     )["compare"]
-    assert counted == [("STACK", "TARGET"), ()]
+    assert counting.call_count == 2
     summary = answer["summary"]
     assert answer["lost"]["totalCount"] == summary["coverageLost"]
     assert answer["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]

@@ -96,11 +96,9 @@ def test_kinds_are_enums(world: World) -> None:
     assert kinds == ["FORBID", "FORBID", "FORBID", "FORBID", "REQUIRE", "LIMIT", "LIMIT"]
     for rule in [*RULES, {"name": "a", "forbid": "hole"}, {"name": "a", "limit": "twins"}]:
         assert cost(rule) == cost(with_enums(rule))
-    literal = '{ compare(base: "a", head: "b") { check(rules: [{ name: "a", %s }]) { passed } } }'
-    units = [
-        api.cost(literal % rule, None, {}).units for rule in ('forbid: "hole"', "forbidden: HOLE")
-    ]
-    assert units[0] == units[1]
+    literal = '{ compare(base: "a", head: "b") { check(rules: [{name: "a", %s}]) { passed } } }'
+    texts = (literal % rule for rule in ('forbid: "hole"', "forbidden: HOLE"))
+    assert len({api.cost(text, None, None) for text in texts}) == 1
 
 
 def test_input_and_kinds_are_complete() -> None:
@@ -136,17 +134,14 @@ def test_cover(world: World) -> None:
         ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
         ({"forbidden": "HOLE", "require": "a"}, "rules[1]: the rule has forbid and require"),
         ({"forbid": "hole", "forbidden": "HOLE"}, "rules[1].forbid: is given beside forbidden"),
-        ({"limit": "twins", "measure": "TWINS"}, "rules[1].limit: is given beside measure"),
         ({"measure": "SPECS_ADDED"}, "rules[1].atMost: is missing"),
         ({"require": "a", "packages": ["b"]}, "rules[1].packages: does not go with require"),
         ({"forbid": "spec-removed", "forEach": ["STACK"]}, "rules[1].forEach: goes with"),
-        ({"require": "a@"}, "rules[1].require: "),
         (
             {"cover": [{"hash": "x", "name": "a"}]},
             "rules[1].cover: specs[0]: hash: 'x' is not a hash",
         ),
         ({"forbid": "spec-removed", "stack": "hpe"}, "rule 'b', stack: neither revision has 'hpe'"),
-        ({"forbid": "spec-removed", "matching": "apq"}, "rule 'b', matching: no package 'apq'"),
     ],
 )
 def test_errors_name_rule_and_key(world: World, rule: dict[str, Any], message: str) -> None:
@@ -184,27 +179,18 @@ def test_each_part_of_a_rule_has_a_cost() -> None:
     """Twenty typical rules are allowed; hundreds of expensive parts are not."""
     plain = {"name": "a", "forbid": "spec-removed"}
     base = cost(plain)
-    for expensive in (
-        {"stack": "e4s"},
-        {"except": ["a*"]},
-        {"matching": "%gcc"},
-        {"forbid": "coverage-lost"},
-    ):
-        assert cost(plain | expensive) > base + 10_000, expensive
-    assert cost(plain | {"matching": "%gcc ^zlib"}) > cost(plain | {"matching": "%gcc"}) + 9_000
+    for part in ({"stack": "e4s"}, {"except": ["a*"]}, {"matching": "a"}, {"forbid": "hole"}):
+        assert cost(plain | part) > base + 10_000, part
+    assert cost(plain | {"matching": "a ^b"}) > cost(plain | {"matching": "a"}) + 9_000
     assert cost(plain, plain) > base
     covering = {"name": "a", "cover": [{"hash": hash_of("a"), "name": "a"}] * 100}
     assert cost(covering) > cost({"name": "a", "cover": []}) + 1_000
-    twenty = (
-        [plain] * 10
-        + [plain | {"stack": "e4s"}] * 3
-        + [plain | {"stack": "hep"}] * 3
-        + [{"name": "a", "require": "a ^b"}] * 4
-    )
-    assert cost(*twenty) < Limits().max_cost
+    of_stacks = [plain | {"stack": stack} for stack in ("e4s", "hep")] * 3
+    queries = [{"name": "a", "require": "a ^b"}] * 4
+    assert cost(*[plain] * 10, *of_stacks, *queries) < Limits().max_cost
     assert MAX_RULES <= MAX_WEIGHED
-    queries = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
-    assert cost(*queries) > Limits().max_cost
+    scopes = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
+    assert cost(*scopes) > Limits().max_cost
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
 
 

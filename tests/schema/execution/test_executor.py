@@ -22,15 +22,9 @@ from schema.revisions.spec import SpecType
 from tests.expensive import examples
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.usual import api
-from tests.schema.worlds import World, demo_world, pools_of
+from tests.schema.worlds import World, pools_of
 
 SCHEMA = schema._schema
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return demo_world(tmp_path_factory.mktemp("catalog"), num_specs=24)
 
 
 class Rendering(RenderingExecutor):

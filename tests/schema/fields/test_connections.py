@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
 from tests.expensive import examples
 from tests.model import listings
-from tests.schema.worlds import World, demo_world
+from tests.schema.worlds import World
 
 PAGING = "$first: Int, $after: String, $last: Int, $before: String"
 PAGE = "first: $first, after: $after, last: $last, before: $before"
@@ -61,12 +61,6 @@ LISTINGS = {
     "packages of the catalog": Listing("packages", "", "", "name"),
     "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
 }
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose newest revision has the objects of the listings."""
-    return demo_world(tmp_path_factory.mktemp("catalog"), seed=5, num_specs=48)
 
 
 @st.composite

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.model import listings
-from tests.schema.worlds import World, demo_world
+from tests.schema.worlds import World
 
 SPECS = """query($filter: SpecFilter, $order: SpecOrder, $name: String!) {
   revision {
@@ -21,12 +21,6 @@ PACKAGES = """query($filter: PackageFilter, $order: PackageOrder) {
     stack(name: "e4s") { packages(filter: $filter, orderBy: $order) { nodes { name } } }
   }
 }"""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are available."""
-    return demo_world(tmp_path_factory.mktemp("catalog"), seed=5, num_specs=48)
 
 
 CONDITIONS: list[dict[str, Any]] = [
