@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import DIMENSIONS, complete_dimensions, complete_head_or_package
-from snapshots.errors import InvalidArgument, OutputError
+from snapshots.errors import InvalidArgument
 from snapshots.notes.formats import NotesFormat
 
 if TYPE_CHECKING:
@@ -262,11 +263,8 @@ def notes_command(
     text = _rendered(compared.notes(), form, template)
     if output is None:
         click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(str(output), error.strerror or str(error)) from None
+    else:
+        write(output, text.encode())
 
 
 def _rendered(log: "Changelog", form: str, template: Path | None) -> str:

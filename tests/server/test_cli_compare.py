@@ -118,9 +118,8 @@ def test_dots_separate_two_revisions(world: World, command: str) -> None:
 
 
 def test_notes_are_written_to_a_file(world: World, tmp_path: Path) -> None:
-    """It contains the text of the standard output, in UTF-8."""
-    file = tmp_path / "notes"
-    file.write_text("old" * 9_999)
+    """It contains the text of the standard output, in UTF-8; its folder is created."""
+    file = tmp_path / "new" / "notes"
     assert succeed_in(world, "notes", BASE, HEAD, "--output", file).out == ""
     assert file.read_text("utf-8") == succeed_in(world, "notes", BASE, HEAD).out
 
