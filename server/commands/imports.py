@@ -1,6 +1,6 @@
 """``cachelog import`` and ``demo``: commands that fill a catalog."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -98,19 +98,11 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
 
 
-def _number_option(
-    name: str, default: int, text: str
-) -> Callable[[parameters.Decorated], parameters.Decorated]:
-    return click.option(name, type=int, default=default, show_default=True, metavar="N", help=text)
-
-
 @parameters.catalog_command("demo", has_json=False)
-@_number_option("--revisions", 30, "Number of revisions of develop, at intervals of a week.")
-@_number_option("--packages", 100, "Number of packages in the first revision.")
-@_number_option("--specs", 1_500, "Number of specs in the first revision.")
-@_number_option(
-    "--seed", 0, "Seed of the random choices; the same seed generates the same history."
-)
+@click.option("--revisions", default=30, show_default=True, metavar="N")
+@click.option("--packages", default=100, show_default=True, metavar="N")
+@click.option("--specs", default=1_500, show_default=True, metavar="N")
+@click.option("--seed", default=0, show_default=True, metavar="N")
 @click.option("--pages", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
 @click.option("--among-real", is_flag=True)
 def demo_command(
@@ -129,6 +121,10 @@ def demo_command(
     revision is develop, because pages contain one state of each tag. All data is marked as
     synthetic.
 
+    - revisions: Number of revisions of develop, at intervals of a week.
+    - packages: Number of packages in the first revision.
+    - specs: Number of specs in the first revision.
+    - seed: Seed of the random choices; the same seed generates the same history.
     - pages: Write cache pages to this folder instead of importing into the catalog.
     - among_real: Add the revisions to a catalog that also has real ones.
     """
