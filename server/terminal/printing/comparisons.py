@@ -18,7 +18,6 @@ from server.terminal.printing import styles
 from server.terminal.printing.commits import PAIRED, CatalogComparison, commit_lines, recipes_line
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
 from snapshots.changes.causes import Causes, CauseStep
-from snapshots.changes.costs import NO_COST, costs_by_number
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
@@ -27,7 +26,7 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import SpecChange, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.pairings import FieldChange, code_of
+from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
@@ -339,10 +338,7 @@ def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) 
         f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
     )
     causes = comparison.explanation.causes
-    specs = comparison.changes.specs
-    is_paired = np.isin(comparison.explanation.reasons(specs), list(map(code_of, PAIRED)))
-    paired = specs.after[is_paired]
-    rows = list(causes.counted(paired))
+    rows = list(comparison.causes_in_scope.values())
     if not rows:
         return
     columns = [
@@ -350,9 +346,10 @@ def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) 
         number("reached", 1, attrgetter("num_involved")),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
-    if comparison.costs is not None:
-        costs = costs_by_number(comparison.costs, paired, causes.main_of(paired))
-        columns.insert(2, number("build time", 2, lambda row: str(costs.get(row.number, NO_COST))))
+    if (costs := comparison.costs) is not None:
+        of_cause = comparison.rows_of_cause
+        column = number("build time", 2, lambda row: str(costs.total(of_cause(row.number))))
+        columns.insert(2, column)
     head, *lines = table(rows, columns)
     yield head
     for row, line in zip(rows, lines, strict=True):
@@ -389,36 +386,28 @@ def _story_lines(comparison: CatalogComparison, reported: ReportedChange) -> Ite
     verb, other = ("replaced by", after) if is_removed else ("replaced", before)
     yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
     yield from _ambiguity_lines(reported, "  ")
-    yield from _path_lines(comparison, reported)
+    why, causes = comparison.explanation, comparison.explanation.causes
+    main = cause_title(causes.name_of(reported.cause))
+    yield from wrapped(f"  main cause: {styles.name(main)}")
+    if unknown := causes.why_unknown(reported.cause):
+        yield from wrapped(f"    {unknown}")
+    yield from commit_lines(comparison.recipes, reported.cause, "    ", all_=True)
+    path = path_facts(why, causes.path(reported.after))
+    for depth, step in enumerate(path if len(path) > 1 else ()):
+        hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
+        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step['name']} {styles.digest(hashes)}"
+    involved = causes.involved_in(np.array([reported.after], np.int32)).numbers.tolist()
+    others = [number for number in involved if number != reported.cause]
+    if others:
+        yield f"  also reached by: {counted(len(others), 'cause')}"
+        for other in others:
+            yield from wrapped(f"    {cause_title(causes.name_of(other))}")
 
 
 def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
     """Yield the reason why a counterpart is ambiguous, if it is."""
     if reported.why_ambiguous is not None:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
-
-
-def _path_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
-    """Yield the main cause of a spec with a counterpart, the path to it, and other causes."""
-    why, causes = comparison.explanation, comparison.explanation.causes
-    row = reported.after
-    if reported.cause is None:
-        return
-    main = cause_title(causes.name_of(reported.cause))
-    yield from wrapped(f"  main cause: {styles.name(main)}")
-    if unknown := causes.why_unknown(reported.cause):
-        yield from wrapped(f"    {unknown}")
-    yield from commit_lines(comparison.recipes, reported.cause, "    ", all_=True)
-    path = path_facts(why, causes.path(row))
-    for depth, step in enumerate(path if len(path) > 1 else ()):
-        hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
-        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step['name']} {styles.digest(hashes)}"
-    involved = causes.involved_in(np.array([row], np.int32)).numbers.tolist()
-    others = [number for number in involved if number != reported.cause]
-    if others:
-        yield f"  also reached by: {counted(len(others), 'cause')}"
-        for other in others:
-            yield from wrapped(f"    {cause_title(causes.name_of(other))}")
 
 
 # -- documents
