@@ -128,7 +128,7 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
             case "junit":
                 click.echo(verdicts.junit(report))
             case "github":
-                console.print_lines(verdicts.annotations(report))
+                console.print_paged(verdicts.annotations(report))
     if not report.verdict.passed:
         raise SystemExit(BROKEN)
 
@@ -204,7 +204,7 @@ def plan_command(
             case "markdown":
                 click.echo(plans.plan_comment(planned, report), nl=False)
             case "github":
-                console.print_lines(plans.plan_annotations(planned, report))
+                console.print_paged(plans.plan_annotations(planned, report))
             case "label":
                 click.echo(planned.plan.size_label)
     if report is not None and not report.verdict.passed:

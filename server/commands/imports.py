@@ -144,7 +144,7 @@ def demo_command(
                 "or add them here with --among-real",
             )
         made_up = demo.develop_history(**numbers)
-        console.print_lines(publication_lines(opened.publish(made_up)))
+        console.print_paged(publication_lines(opened.publish(made_up)))
         return
     for snapshot in demo.history(**numbers):
         written = demo.write_pages(snapshot, pages)

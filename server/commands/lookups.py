@@ -153,28 +153,24 @@ def find_command(
     rows = listings.in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision, query)
-    if console.prints_json():
-        console.print_json(
-            {
-                "revision": revision,
-                "query": query,
-                "stack": stack,
-                "total": len(rows),
-                "specs": list(map(listings.spec_facts, specs)),
-                "unknown_names": unknown,
-            }
-        )
-        return
     where = listings.place_title(revision, stack)
-    if not rows:
+    if not rows and not console.prints_json():
         console.note(f"No spec in {where} matches {query}.")
         for name in unknown:
             console.note(f"In this catalog {name}.")
         return
-    for spec in specs:
-        console.print_lines(listings.spec_lines(spec))
+    document = {
+        "revision": revision,
+        "query": query,
+        "stack": stack,
+        "total": len(rows),
+        "specs": map(listings.spec_facts, specs),
+        "unknown_names": unknown,
+    }
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
-    console.print_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
+    total = f"{shown}{counted(len(rows), 'spec')} in {where}"
+    lines = chain.from_iterable(map(listings.spec_lines, specs))
+    console.print_result(lambda: document, chain(lines, [total]))
 
 
 # -- show

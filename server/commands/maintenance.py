@@ -179,10 +179,8 @@ def keep_list_command(
     lines = [f"{text}\n" for text in kept.hashes]
     if output is not None:
         write(output, "".join(lines).encode())
-    if console.prints_json():
-        console.print_json(kept.document())
-    elif impact:
-        console.print_lines(kept.lines())
+    if impact or console.prints_json():
+        console.print_result(kept.document, kept.lines())
     elif output is not None:
         console.print_text(kept.summary)
     else:

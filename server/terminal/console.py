@@ -79,12 +79,6 @@ def print_text(text: str) -> None:
     click.echo(_visible(text))
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print lines of the result as they are produced."""
-    for line in lines:
-        print_text(line)
-
-
 def print_paged(lines: Iterable[str]) -> None:
     """Print lines of the result, through a pager if they do not fit on the terminal.
 

@@ -76,9 +76,11 @@ def test_colours_depend_on_the_terminal(
     assert bool(ESCAPE.search(result.out)) is is_coloured
 
 
-@pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
+@pytest.mark.parametrize(
+    ("words", "rows", "is_paged"), [("show develop", 50, False), ("find -n 9", 5, True)]
+)
 def test_long_output_is_paged(
-    demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool
+    demo_catalog: Path, tmp_path: Path, words: str, rows: int, *, is_paged: bool
 ) -> None:
     """The command uses its size; output that does not fit goes through the pager in PAGER."""
     controller, tty = pty.openpty()
@@ -86,7 +88,7 @@ def test_long_output_is_paged(
     unset = ("COLUMNS", "LINES", "NO_COLOR")
     variables = {name: text for name, text in environ().items() if name not in unset}
     variables |= {"TERM": "xterm", "PAGER": f"tee {tmp_path / 'read'}"}
-    command: list[str | Path] = [CACHELOG, "show", "develop", "--catalog", demo_catalog]
+    command: list[str | Path] = [CACHELOG, *words.split(), "--catalog", demo_catalog]
     with subprocess.Popen(command, env=variables, stdin=tty, stdout=tty, stderr=tty) as process:
         os.close(tty)
         stream = b""

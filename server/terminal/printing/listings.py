@@ -224,12 +224,8 @@ def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence
 
 def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
     """Return the rows of a mask: packages in natural order, their specs in the frame's order."""
-    names = sorted(range(len(frame.packages)), key=lambda code: natural_key(frame.packages[code]))
-    rank = np.empty(len(names), np.int32)
-    rank[names] = np.arange(len(names), dtype=np.int32)
-    rows = np.flatnonzero(mask)
-    in_order: list[int] = rows[np.argsort(rank[frame.package.codes[rows]], kind="stable")].tolist()
-    return in_order
+    keys, codes = list(map(natural_key, frame.packages)), frame.package.codes
+    return sorted(np.flatnonzero(mask).tolist(), key=lambda row: keys[codes[row]])
 
 
 def spec_lines(spec: Spec) -> Iterator[str]:
