@@ -16,10 +16,11 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.side_reader import SideReader
-from snapshots.errors import EmptyCatalog, InvalidArgument
+from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo
+from snapshots.refs import title
 from snapshots.texts import nearest_hint, nearest_names
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage
@@ -54,6 +55,17 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     def frame(self, side: SideInfo) -> Frame:
         """Return the frame of a revision or of another side of a comparison."""
         return self.library.frames.get(side.content)
+
+    def row_of(self, revision: RevisionInfo, hash_: str) -> int:
+        """Return the row of a hash that a revision has according to the stored history.
+
+        Raises CatalogError if the revision does not have it.
+        """
+        row = self.frame(revision).hashes.find(hash_)
+        if row is None:
+            advice = "which it has according to the stored history; see 'cachelog verify'"
+            raise CatalogError(self.catalog.location, f"{title(revision)} lacks {hash_}, {advice}")
+        return row
 
     def complete(self, series: str | None = None, *, causes: bool = False) -> Self:
         """Compare the neighbours whose changes are missing, and store the changes.

@@ -14,7 +14,7 @@ from server.terminal.printing.layout import labelled, table, wrapped
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
-from snapshots.errors import AmbiguousHash, CatalogError, InvalidArgument, RevisionNotFound
+from snapshots.errors import AmbiguousHash, InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -192,21 +192,19 @@ class RevisionDetails(msgspec.Struct, frozen=True):
 def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> RevisionDetails:
     history, frame = opened.history, opened.frame(revision)
 
-    def neighbour(other: RevisionInfo | None, *pair: RevisionInfo | None) -> Neighbour | None:
-        base, head = pair
-        if base is None or head is None or other is None:
+    def neighbour(other: RevisionInfo | None, *, is_before: bool) -> Neighbour | None:
+        if other is None:
             return None
-        if base.digest == head.digest:
-            return Neighbour(other, NO_COUNTS)
-        return Neighbour(other, opened.catalog.counts.get(Neighbours(base, head).pair))
+        pair = Neighbours(other, revision) if is_before else Neighbours(revision, other)
+        is_equal = other.digest == revision.digest
+        return Neighbour(other, NO_COUNTS if is_equal else opened.catalog.counts.get(pair.pair))
 
-    before, after = history.previous(revision), history.next(revision)
     alike = (other for other in history.revisions if other.digest == revision.digest)
     return RevisionDetails(
         revision=revision,
         history=history,
-        before=neighbour(before, before, revision),
-        after=neighbour(after, revision, after),
+        before=neighbour(history.previous(revision), is_before=True),
+        after=neighbour(history.next(revision), is_before=False),
         same=[other for other in alike if other.key != revision.key],
         stacks=listings.stack_listing(frame),
         facets=_facets(frame, slice(None)),
@@ -412,14 +410,8 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
     """Return the spec whose hash begins with a text, in a revision or the newest that has it."""
     past = opened.hash_history(text if revision is None else _hash_in(opened, revision, text))
     revision = revision or past.newest
-    frame = opened.frame(revision)
+    row, frame = opened.row_of(revision, past.hash), opened.frame(revision)
     graph = opened.library.dependencies.get(revision.digest)
-    row = frame.hashes.find(past.hash)
-    if row is None:
-        reason = (
-            f"{title(revision)} lacks {past.hash}, which it has according to the stored history"
-        )
-        raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
     newest = max(past.spans, key=lambda span: span.last.taken_at)
     took_place_of = replaced_by = None
     if newest.reason_came in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES):

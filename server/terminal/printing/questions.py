@@ -346,11 +346,6 @@ class CommitRange(msgspec.Struct, frozen=True):
         """The packages that the commits touch, by name."""
         return sorted({name for commit in self.commits for name in commit.packages})
 
-    @property
-    def num_commits(self) -> int:
-        """Number of commits."""
-        return len(self.commits)
-
 
 class LaterChange(msgspec.Struct, frozen=True):
     """The first change of some packages after a revision: its causes and the specs rebuilt."""
@@ -397,7 +392,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
         yield from wrapped(place.title)
         if touched is not None:
             touch = counted(len(self.packages) + len(self.absent), "package")
-            text = f"{counted(touched.num_commits, 'commit')} in {touched.base}..{touched.head}"
+            text = f"{counted(len(touched.commits), 'commit')} in {touched.base}..{touched.head}"
             if self.absent:
                 touch += f", {len(self.absent):,} of them not in this revision"
             yield from wrapped(f"{text} touch {touch}")
@@ -428,7 +423,6 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     def document(self) -> dict[str, Any]:
         """Return the impact in its JSON form; numbers are null if dependencies are unknown."""
         place, counts, touched = self.place, self.counts, self.touched
-        commits = facts_of(touched, "repository", "base", "head", "num_commits")
         return {
             "format": FORMAT,
             "revision": place.revision,
@@ -439,7 +433,12 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             **facts_of(counts, "size", "size_label", "build_cost"),
             "by_stack": counts and _part_facts("stack", counts.by_stack),
             "by_target": counts and _part_facts("target", counts.by_target),
-            "commits": touched and commits | {"absent": self.absent},
+            "commits": touched
+            and {
+                **facts_of(touched, "repository", "base", "head"),
+                "num_commits": len(touched.commits),
+                "absent": self.absent,
+            },
             "later": self.later and self.later.facts(),
         }
 

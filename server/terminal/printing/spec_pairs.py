@@ -26,7 +26,7 @@ from snapshots.changes.spec_pairs import (
     variant_changes,
 )
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
-from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.models import FileInfo, SideInfo, Spec
 from snapshots.refs import title
@@ -115,17 +115,10 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
 def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
     """Compare the specs of two hashes or prefixes, each after a slash.
 
-    Raises what ``OpenedCatalog.hash_history`` raises, and CatalogError if a revision lacks a hash
-    that its history contains.
+    Raises what ``OpenedCatalog.hash_history`` and ``row_of`` raise.
     """
-    places = []
-    for text in (base, head):
-        history = opened.hash_history(text)
-        row = opened.frame(history.newest).hashes.find(history.hash)
-        if row is None:
-            reason = f"{title(history.newest)} lacks {history.hash}, which its history has"
-            raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
-        places.append((history.newest, row))
+    before, after = map(opened.hash_history, (base, head))
+    places = ((of.newest, opened.row_of(of.newest, of.hash)) for of in (before, after))
     return _compared(opened, *places)
 
 
