@@ -50,7 +50,6 @@ class Compilers:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self.num_upgrades = 0
         self._specs = {
             (machine, compiler): self._spec(machine, compiler)
             for machine in MACHINES
@@ -71,7 +70,6 @@ class Compilers:
 
     def upgrade(self, compiler: str) -> None:
         """Replace a compiler by its next minor version, on all machines that have it."""
-        self.num_upgrades += 1
         name, _, version = compiler.partition("@")
         major, minor, *_ = version.split(".")
         newer = f"{name}@{major}.{int(minor) + 1}.0"

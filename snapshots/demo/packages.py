@@ -197,9 +197,8 @@ class DemoPackage(msgspec.Struct, kw_only=True):
 
     Any ``depth`` consecutive versions together with the branch have ``quota`` specs; ``extra``
     older versions remain from upgrades. ``edition`` counts the changes of the recipe; machines in
-    ``without`` are not built for. All other fields are derived: ``content``; ``edges``, the edge
-    from dependents on each machine; ``builds``, cached until ``made_of`` changes; and ``drawn``,
-    the stacks by build and machine.
+    ``without`` are not built for. ``content`` and ``edges``, the edge from dependents on each
+    machine, are derived.
     """
 
     recipe: Recipe
@@ -212,9 +211,6 @@ class DemoPackage(msgspec.Struct, kw_only=True):
     without: set[Machine] = msgspec.field(default_factory=set)
     content: PackageContent = _EMPTY
     edges: dict[Machine, Dependency] = msgspec.field(default_factory=dict)
-    made_of: list[object] = []
-    builds: list[tuple[Spec, "DrawnStacks"]] = []
-    drawn: dict[tuple[str, Machine], "DrawnStacks"] = {}
 
     @property
     def num_specs(self) -> int:
@@ -252,25 +248,17 @@ class DemoPackage(msgspec.Struct, kw_only=True):
         builds. An unchanged content remains the same object, with everything that it has computed.
         """
         below = [cache[name].edges for name in self.recipe.dependencies if name in cache]
-        made_of = [
-            *(below, compilers.num_upgrades, self.newest, self.extra),
-            *(self.edition, len(self.without)),
-        ]
-        if made_of != self.made_of:
-            self.made_of = made_of
-            self.builds = list(self._built(below, compilers))
-        specs = [
-            msgspec.structs.replace(spec, stacks=stacks.open_ones(closed))
-            for spec, stacks in self.builds
-        ]
-        content = PackageContent(specs)
+        content = PackageContent(list(self._built(below, compilers, closed)))
         if content.specs != self.content.specs:
             self.content = content
 
     def _built(
-        self, below: Sequence[Mapping[Machine, Dependency]], compilers: Compilers
-    ) -> Iterator[tuple[Spec, "DrawnStacks"]]:
-        """Yield the specs without their stacks, and the stacks drawn for each."""
+        self,
+        below: Sequence[Mapping[Machine, Dependency]],
+        compilers: Compilers,
+        closed: Collection[str],
+    ) -> Iterator[Spec]:
+        """Yield the specs, and update the edges."""
         source = f"{self.label} {self.recipe.name} {self.edition}"
         package_hash = base32(sha256(source.encode()).digest())
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
@@ -294,14 +282,14 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 platform=machine.platform,
                 target=machine.target,
                 variants=variants,
-                stacks=(),
+                stacks=self._stacks(f"{version} {original} {variants}", machine, closed),
                 size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
                 namespace="builtin",
                 package_hash=package_hash,
                 dependencies=tuple(sorted(dependencies)),
             )
             self.edges.setdefault(machine, Dependency(spec.name, spec.hash, types, provided))
-            yield spec, self._drawn(f"{version} {original} {variants}", machine)
+            yield spec
 
     def _builds(self) -> Iterator[tuple[str, Configuration]]:
         """Yield the builds, the newest version first and the branch last."""
@@ -318,23 +306,14 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 if configuration[0] not in self.without:
                     yield version, configuration
 
-    def _drawn(self, build: str, machine: Machine) -> "DrawnStacks":
-        """Return the stacks drawn for a build, which never change."""
-        if (build, machine) not in self.drawn:
-            draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
-            ranked = tuple(stack for _, stack in sorted(zip(draws, machine.stacks, strict=False)))
-            self.drawn[build, machine] = DrawnStacks(ranked, 1 + draws[-1] ** 2 * 4 // (1 << 16))
-        return self.drawn[build, machine]
+    def _stacks(self, build: str, machine: Machine, closed: Collection[str]) -> tuple[str, ...]:
+        """Return the stacks that have a build, at least one, given the closed ones.
 
-
-class DrawnStacks(msgspec.Struct, frozen=True):
-    """The stacks of a machine in a build's order of preference, and how many of them have it."""
-
-    ranked: tuple[str, ...]
-    number: int
-
-    def open_ones(self, closed: Collection[str]) -> tuple[str, ...]:
-        """Return the stacks that have the build, at least one, given the closed ones."""
-        drawn = [stack for stack in self.ranked[: self.number] if stack not in closed]
-        fallback = next(stack for stack in self.ranked if stack not in closed)
+        Each build prefers the stacks of its machine in a random order that never changes.
+        """
+        draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
+        ranked = [stack for _, stack in sorted(zip(draws, machine.stacks, strict=False))]
+        number = 1 + draws[-1] ** 2 * 4 // (1 << 16)
+        drawn = [stack for stack in ranked[:number] if stack not in closed]
+        fallback = next(stack for stack in ranked if stack not in closed)
         return tuple(sorted({*(drawn or [fallback]), ROOT_STACK}))
