@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -162,45 +163,38 @@ class Delivery(msgspec.Struct, frozen=True):
     may_recover: bool = False
 
 
-class Deliverer:
-    """Posts announcements until it is closed.
+class Deliverer(msgspec.Struct, frozen=True, dict=True, eq=False):
+    """Posts announcements to receivers until it is closed.
 
     Redirects are not followed, because the operator trusts only the receivers themselves.
     ``secret`` signs the bodies; without one, they are unsigned.
     """
 
-    def __init__(
-        self,
-        receivers: list[Receiver],
-        secret: str,
-        patience: RetryPolicy = RetryPolicy(),  # noqa: B008 - it is frozen
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._receivers = receivers
-        self._secret = secret
-        self._patience = patience
-        self._pause = pause
-        self._opened: tuple[httpx.Client, BoundedBackend] | None = None
+    receivers: Sequence[Receiver]
+    secret: str
+    patience: RetryPolicy = RetryPolicy()
+    pause: Callable[[float], None] = time.sleep
 
     def close(self) -> None:
-        """Close the connections."""
-        if self._opened is not None:
-            self._opened[0].close()
+        """Close the connections, if any were opened."""
+        if "_connections" in vars(self):
+            client, _ = self._connections
+            client.close()
 
     def deliver(self, announced: Announcement, receiver: Receiver) -> Delivery:
         """Notify a receiver, and return the outcome. Errors of a receiver are not raised."""
         delivery = str(uuid4())
         wait = 0.0
-        for attempt in range(1, self._patience.attempts + 1):
+        for attempt in range(1, self.patience.attempts + 1):
             if attempt > 1:
                 jitter = random.uniform(0.75, 1.25)  # noqa: S311  # it spreads load, hides nothing
-                self._pause(max(wait, self._patience.backoff * 2 ** (attempt - 2) * jitter))
+                self.pause(max(wait, self.patience.backoff * 2 ** (attempt - 2) * jitter))
             reason, may_recover, wait = self._attempt(announced, receiver, delivery)
             if reason is None:
                 return Delivery(delivery, attempt, None)
-            if not may_recover or wait > self._patience.longest_wait:
+            if not may_recover or wait > self.patience.longest_wait:
                 return Delivery(delivery, attempt, reason, may_recover)
-        return Delivery(delivery, self._patience.attempts, reason, may_recover=True)
+        return Delivery(delivery, self.patience.attempts, reason, may_recover=True)
 
     def _attempt(
         self, announced: Announcement, receiver: Receiver, delivery: str
@@ -211,10 +205,10 @@ class Deliverer:
         from snapshots.sources.network import DeadlineExceeded
 
         body = document(announced, delivery, datetime.now(UTC))
-        client, backend = self._connections()
+        client, backend = self._connections
         try:
             with (
-                backend.deadline(self._patience.attempt_seconds),
+                backend.deadline(self.patience.attempt_seconds),
                 client.stream(
                     "POST", receiver.url, content=body, headers=self._headers(body, delivery)
                 ) as response,
@@ -223,9 +217,9 @@ class Deliverer:
                     return None, False, 0.0
                 return status_of(response), may_recover(response), retry_after(response)
         except DeadlineExceeded:
-            return f"no answer within {self._patience.attempt_seconds:g} s", True, 0.0
+            return f"no answer within {self.patience.attempt_seconds:g} s", True, 0.0
         except httpx.TimeoutException:
-            return f"silent for {self._patience.silence:g} s", True, 0.0
+            return f"silent for {self.patience.silence:g} s", True, 0.0
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # UnicodeError by idna
             return "is not a URL that can be posted to", False, 0.0
         except AddressRefused as error:
@@ -233,18 +227,17 @@ class Deliverer:
         except httpx.TransportError as error:
             return f"the connection failed: {type(error).__name__}", True, 0.0
 
+    @cached_property
     def _connections(self) -> "tuple[httpx.Client, BoundedBackend]":
-        """Return the client and the backend that limits it, which are created on first use."""
+        """The client, and the backend that limits it."""
         from snapshots.sources.network import bounded_client
 
-        if self._opened is None:
-            self._opened = bounded_client(
-                Boundary(hosts_of(*(receiver.url for receiver in self._receivers))),
-                follow_redirects=False,
-                timeout=self._patience.silence,
-                headers={"User-Agent": importer_name().replace(" ", "/")},
-            )
-        return self._opened
+        return bounded_client(
+            Boundary(hosts_of(*(receiver.url for receiver in self.receivers))),
+            follow_redirects=False,
+            timeout=self.patience.silence,
+            headers={"User-Agent": importer_name().replace(" ", "/")},
+        )
 
     def _headers(self, body: bytes, delivery: str) -> dict[str, str]:
         headers = {
@@ -252,8 +245,8 @@ class Deliverer:
             "X-Cachelog-Event": EVENT,
             "X-Cachelog-Delivery": delivery,
         }
-        if self._secret:
-            headers[HEADER] = signature(body, self._secret)
+        if self.secret:
+            headers[HEADER] = signature(body, self.secret)
         return headers
 
 
@@ -289,45 +282,33 @@ class Notification(msgspec.Struct, frozen=True):
         return f"{self.receiver.shown} was not notified of {title(self.revision)}: {reason}"
 
 
-class Notifier:
-    """Notifies receivers of publications; the outcomes are in ``notifications``.
+class Notifier(msgspec.Struct, frozen=True, eq=False):
+    """Notifies the receivers of a deliverer of publications; ``notifications`` are the outcomes.
 
-    A receiver that stays unreachable after all attempts is not tried again: an import of many
+    A receiver that is ``unreachable`` after all attempts is not tried again: an import of many
     revisions would wait for it each time.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        receivers: Sequence[Receiver],
-        deliverer: Deliverer,
-        recipes_url: str = "",
-    ) -> None:
-        self._catalog = catalog
-        self._library = Library(
-            catalog,
-            frame_bytes=_FRAME_BYTES,
-            comparison_bytes=_COMPARISON_BYTES,
-            recipes_url=recipes_url,
-        )
-        self._receivers = receivers
-        self._deliverer = deliverer
-        self._given_up: set[Receiver] = set()
-        self.notifications: list[Notification] = []
+    catalog: Catalog
+    library: Library
+    deliverer: Deliverer
+    unreachable: set[Receiver] = msgspec.field(default_factory=set)
+    notifications: list[Notification] = msgspec.field(default_factory=list)
 
     def notify(self, publications: Sequence[Publication]) -> None:
         """Notify the receivers of the new revisions, the oldest first."""
         for revision in sorted(
             {publication.revision for publication in publications if publication.is_new}, key=age
         ):
-            reachable = [receiver for receiver in self._receivers if receiver not in self._given_up]
-            announced = self._announcement(revision) if reachable else None
-            for receiver in self._receivers:
+            receivers = self.deliverer.receivers
+            is_announced = not self.unreachable.issuperset(receivers)
+            announced = self._announcement(revision) if is_announced else None
+            for receiver in receivers:
                 delivered = _GIVEN_UP
-                if announced is not None and receiver not in self._given_up:
-                    delivered = self._deliverer.deliver(announced, receiver)
+                if announced is not None and receiver not in self.unreachable:
+                    delivered = self.deliverer.deliver(announced, receiver)
                 if delivered.may_recover:
-                    self._given_up.add(receiver)
+                    self.unreachable.add(receiver)
                 self.notifications.append(Notification(revision, receiver, delivered))
 
     @property
@@ -340,15 +321,15 @@ class Notifier:
         ]
 
     def _announcement(self, revision: RevisionInfo) -> Announcement:
-        base = self._catalog.history.previous(revision)
+        base = self.catalog.history.previous(revision)
         neighbours = Neighbours(base, revision)
         if base is None:
             return announcement(neighbours, None)
         try:
-            explanation = self._library.explain(base, revision)
+            explanation = self.library.explain(base, revision)
         except CatalogError:  # the publication is announced even if a content is damaged
             return announcement(neighbours, None)
-        recipes = self._library.recipes_change(base, revision)
+        recipes = self.library.recipes_change(base, revision)
         log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
         return announcement(neighbours, log)
 
@@ -361,5 +342,11 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     """
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
+    library = Library(
+        catalog,
+        frame_bytes=_FRAME_BYTES,
+        comparison_bytes=_COMPARISON_BYTES,
+        recipes_url=settings.recipes_url,
+    )
     with closing(Deliverer(receivers, settings.notify_secret)) as deliverer:
-        yield Notifier(catalog, receivers, deliverer, settings.recipes_url)
+        yield Notifier(catalog, library, deliverer)

@@ -9,6 +9,7 @@ import pytest
 
 from server.webhooks import Deliverer, Notifier, RetryPolicy, receivers_of
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages
 from tests.server.cache_pages import history_of
@@ -125,7 +126,7 @@ def notify(catalog: Catalog, snapshots: Sequence[Snapshot], *urls: str) -> Notif
     """Publish snapshots, and notify receivers; return the notifier."""
     receivers = receivers_of(urls, "--notify")
     with closing(Deliverer(receivers, "", HURRIED)) as deliverer:
-        notifier = Notifier(catalog, receivers, deliverer)
+        notifier = Notifier(catalog, Library(catalog), deliverer)
         notifier.notify(catalog.publish(snapshots))
     return notifier
 
