@@ -1,11 +1,11 @@
 """Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -29,33 +29,19 @@ from server.asgi.responses import (
 )
 from server.asgi.single_flight import SingleFlight
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import (
-    About,
-    HistoryAnswers,
-    HistoryQuery,
-    HistoryTopic,
-)
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
 from snapshots.catalog.library import Library
 from snapshots.changes.stored_changes import PairCounts
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
-from snapshots.notes.atom import (
-    MEDIA_TYPE,
-    EntryStory,
-    Feed,
-    package_feed,
-    series_feed,
-)
+from snapshots.notes.atom import MEDIA_TYPE, EntryStory, Feed, package_feed, series_feed
 from snapshots.notes.stories import neighbours_in_feed
 from snapshots.notes.templates import commits_story, story
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import Growth
 from snapshots.timelines.packages import PackageTimeline
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 FEEDS = "feeds"
 """The path of feeds below the root of a server, or below the address of exported files."""

@@ -152,25 +152,22 @@ class Recorder:
 
     def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
         self._gauges = gauges
-        self._requests: dict[str, list[float]] = {}
-        self._refused: dict[str, list[float]] = {}
-        self._seconds: dict[str, list[float]] = {}
-        self._num_bytes = [0.0]
         self._counted: Tally = {
-            REQUESTS.name: self._requests,
-            REFUSED.name: self._refused,
-            SECONDS.name: self._seconds,
-            ANSWER_BYTES.name: {"": self._num_bytes},
+            REQUESTS.name: {},
+            REFUSED.name: {},
+            SECONDS.name: {},
+            ANSWER_BYTES.name: {"": [0.0]},
         }
 
     def note(self, exchange: Exchange) -> None:
         """Count an exchange; the duration of one that is open-ended is not recorded."""
-        _numbers(self._requests, str(exchange.status))[0] += 1
-        self._num_bytes[0] += exchange.num_bytes
+        counted = self._counted
+        _numbers(counted[REQUESTS.name], str(exchange.status))[0] += 1
+        counted[ANSWER_BYTES.name][""][0] += exchange.num_bytes
         if exchange.code is not None:
-            _numbers(self._refused, exchange.code)[0] += 1
+            _numbers(counted[REFUSED.name], exchange.code)[0] += 1
         if not exchange.is_open_ended:
-            times = _numbers(self._seconds, exchange.operation or OTHER, len(BUCKETS) + 2)
+            times = _numbers(counted[SECONDS.name], exchange.operation or OTHER, len(BUCKETS) + 2)
             times[bisect_left(BUCKETS, exchange.seconds)] += 1
             times[-1] += exchange.seconds
 

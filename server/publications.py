@@ -133,11 +133,9 @@ class Publications:
 
     def resume(self, subscriber: Subscriber, key: str) -> None:
         """Offer a subscriber the revisions after that of a key; none if the key is unknown."""
-        order = self._order
-        for place in range(len(order) - 1, -1, -1):
-            if order[place].key == key:
-                subscriber.catch_up(order[place + 1 :])
-                return
+        keys = [revision.key for revision in self._order]
+        if key in keys:
+            subscriber.catch_up(self._order[keys.index(key) + 1 :])
 
     def offer(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
         """Offer arrived revisions to all subscribers; ``order`` has all revisions, these last.
