@@ -381,13 +381,11 @@ def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
             strict=True,
         )
     ]
-    if scope is None:
-        return coverage(comparison, dimensions, (masks[0], masks[1]))
     return coverage_in(scope, comparison, dimensions, (masks[0], masks[1]))
 
 
 def coverage_in(
-    scope: Scope,
+    scope: Scope | None,
     comparison: Comparison,
     dimensions: Sequence[CoverageDimension],
     masks: tuple[Mask, Mask] | None = None,
@@ -396,6 +394,8 @@ def coverage_in(
 
     ``masks`` restrict the rows of base and head further.
     """
+    if scope is None:
+        return coverage(comparison, dimensions, masks)
     in_base, in_head = scope.in_base, scope.in_head
     if masks is not None:
         in_base, in_head = in_base & masks[0], in_head & masks[1]

@@ -15,6 +15,7 @@ from math import ceil
 from pathlib import Path
 from signal import SIGXCPU, Signals
 from time import process_time
+from traceback import walk_tb
 from types import TracebackType
 
 import msgspec
@@ -174,18 +175,17 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _place(traceback: TracebackType | None) -> tuple[str, int | None] | None:
+def _place(traceback: TracebackType | None) -> tuple[str, int] | None:
     """Return the file and line of the template that raised an error, if a template did.
 
     Jinja adds frames of the templates to the traceback; their globals contain the exception.
     """
-    place: tuple[str, int | None] | None = None
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if "__jinja_exception__" in frame.f_globals:
-            place = frame.f_code.co_filename, traceback.tb_lineno
-        traceback = traceback.tb_next
-    return place
+    places = [
+        (frame.f_code.co_filename, line)
+        for frame, line in walk_tb(traceback)
+        if "__jinja_exception__" in frame.f_globals
+    ]
+    return places[-1] if places else None
 
 
 if __name__ == "__main__":

@@ -58,10 +58,7 @@ class Section(Enum):
                 return cls.MORE_BUILDS
             if not change.specs_added:
                 return cls.FEWER_BUILDS
-        return _SECTION_OF[change.kind]
-
-
-_SECTION_OF = {kind: Section(kind.value) for kind in PackageChangeKind}
+        return cls(change.kind.value)
 
 
 class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -16,7 +16,7 @@ from cachetools import cachedmethod
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.costs import FrameCosts
-from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
+from snapshots.changes.coverage import CoverageChanges, CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.pairings import code_of
@@ -157,8 +157,6 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
     @cachedmethod(attrgetter("_cells"), key=lambda _, dimensions: tuple(dimensions))
     def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
         """Return the cells of some dimensions in scope that were lost and gained."""
-        if self.scope is None:
-            return coverage(self.whole, dimensions)
         return coverage_in(self.scope, self.whole, dimensions)
 
     def count(self, reason: SpecChangeReason) -> int:
