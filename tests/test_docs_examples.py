@@ -1,4 +1,4 @@
-"""Examples of documents run as they are shown."""
+"""The examples of the documentation run as shown."""
 
 import re
 import shlex
@@ -35,7 +35,7 @@ FORMS = (
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of three revisions of develop, the last of them a release as well."""
+    """Return a catalog of three revisions of develop, the last of which is also a release."""
     folder = tmp_path_factory.mktemp("demo")
     Catalog(str(folder)).publish(develop_history(revisions=3, packages=40, specs=400))
     return folder
@@ -43,7 +43,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the working directory, with the files that the examples name."""
+    """Return the working directory, with the files that the examples use."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
     for stack in ("e4s", "ml"):
@@ -58,8 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("document", "count"),
     [("tour.md", 11), ("sources.md", 2), ("nightly.md", 11), ("release.md", 14), ("history.md", 9)],
 )
-def test_commands_print_what_is_shown(document: str, count: int, tmp_path: Path) -> None:
-    """All commands of a document, typed one after the other into one shell."""
+def test_commands_print_the_shown_output(document: str, count: int, tmp_path: Path) -> None:
+    """All commands of a document print the shown output in one shell."""
     commands = [*examples(DOCUMENTS[document])]
     assert len(commands) == count
     with shell(tmp_path) as terminal:
@@ -69,8 +69,8 @@ def test_commands_print_what_is_shown(document: str, count: int, tmp_path: Path)
 
 @pytest.mark.parametrize(("document", "line"), COMMANDS)
 @pytest.mark.usefixtures("folder")
-def test_a_command_runs(document: str, line: str, demo: Path) -> None:
-    """On the demo, which has no spec of the lock files."""
+def test_command_runs(document: str, line: str, demo: Path) -> None:
+    """Commands without a shown output run on the demo, which has no spec of the lock files."""
     done = cachelog(*shlex.split(line)[1:], catalog=demo)
     assert done.code == int("--fail-under" in line), f"{document}: {done.err}"
     assert done.out
@@ -79,14 +79,14 @@ def test_a_command_runs(document: str, line: str, demo: Path) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=" ".join)
 @pytest.mark.usefixtures("folder")
 def test_notes_of_a_file_name_it(form: tuple[str, str], demo: Path) -> None:
-    """In every format, and by the templates that cachelog has (docs/sides.md)."""
+    """All formats and included templates name a file that is compared (docs/sides.md)."""
     done = cachelog("notes", "develop:e4s..spack.lock", *form, catalog=demo)
     assert (done.code, done.err) == (0, "")
     assert "spack.lock" in done.out or form == ("--template", "github-release")
 
 
-def test_a_file_of_costs_is_imported(tmp_path: Path) -> None:
-    """The one that docs/questions.md shows."""
+def test_cost_file_is_imported(tmp_path: Path) -> None:
+    """The cost file in docs/questions.md can be imported."""
     (text,) = re.findall(r"```csv\n(.*?)```", DOCUMENTS["questions.md"], re.DOTALL)
     file = tmp_path / "costs.csv"
     file.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""The README is true: its examples run as they stand."""
+"""The README: its examples, length and pictures."""
 
 import os
 import re
@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 MAX_WORDS = 1_400
 LARGEST_PICTURE = 120_000
-"""How many bytes a picture may have."""
+"""Maximum size of a picture in bytes."""
 
 
 @pytest.mark.long
 def test_examples(tmp_path: Path) -> None:
-    """All commands print what the README shows, typed one after the other into one shell."""
+    """All commands print the shown output in one shell."""
     if shutil.which("curl") is None and not os.environ.get("CI"):
         pytest.skip("curl is not installed")
     port = free_port()
@@ -38,13 +38,13 @@ def test_examples(tmp_path: Path) -> None:
             typed.assert_prints(command.replace(":8000", f":{port}"), shown)
 
 
-def test_it_is_short() -> None:
-    """A newcomer reads all of it."""
+def test_length() -> None:
+    """The README is short enough to be read completely."""
     assert len(README.split()) <= MAX_WORDS
 
 
-def test_pictures_are_shown_and_small() -> None:
-    """Each one that ``python -m tests.screenshots --readme`` makes, so that it loads at once."""
+def test_pictures() -> None:
+    """Each picture made by ``python -m tests.screenshots --readme`` is shown, and is small."""
     pictures = {f"docs/pictures/{file.name}": file for file in (ROOT / "docs/pictures").iterdir()}
     assert set(pictures) <= set(re.findall(r"!\[[^]]+\]\(([^)]+)\)", README))
     sizes = {name: file.stat().st_size for name, file in pictures.items()}

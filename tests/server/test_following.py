@@ -1,4 +1,4 @@
-"""Clients that follow what is published, each over its own connection to a real server."""
+"""Subscribers to published revisions, each with its own connection to a real server."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 class Shared(NamedTuple):
-    """A server for several tests, which leave nobody connected, and its catalog."""
+    """A server for several tests, each of which closes its connections, and its catalog."""
 
     server: Server
     catalog: Catalog
@@ -50,7 +50,7 @@ class Shared(NamedTuple):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
-    """Return one with short time limits and few connections."""
+    """Return a shared server with short time limits and few connections."""
     folder = tmp_path_factory.mktemp("shared")
     catalog = Catalog(str(folder / "catalog"))
     catalog.publish(MADE_UP[:1])
@@ -60,8 +60,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
 
 
 def published(catalog: Catalog, *numbers: int) -> list[RevisionInfo]:
-    """Publish some of the made-up revisions."""
-    return [it.revision for it in catalog.publish([MADE_UP[number] for number in numbers])]
+    """Publish some of the revisions; return them."""
+    publications = catalog.publish([MADE_UP[number] for number in numbers])
+    return [publication.revision for publication in publications]
 
 
 @contextmanager
@@ -76,7 +77,7 @@ def following(server: Server, head: bytes = HEAD) -> Iterator[socket.socket]:
 
 
 def read_until(connection: socket.socket, end: bytes) -> bytes:
-    """Read up to ``end``; fails where the connection ends before."""
+    """Read up to ``end``; fail if the connection is closed first."""
     text = b""
     while end not in text:
         part = connection.recv(65_536)
@@ -86,41 +87,41 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 
 
 def open_subscriptions(server: Server) -> int:
-    """Return how many are open, as the metrics say."""
+    """Return the number of open subscriptions according to the metrics."""
     text = httpx.get(f"{server.url}/metrics").text
-    (line,) = (it for it in text.splitlines() if it.startswith("cachelog_subscriptions "))
+    (line,) = (one for one in text.splitlines() if one.startswith("cachelog_subscriptions "))
     return int(float(line.split()[1]))
 
 
 def test_graphql_sse(catalog: Catalog, tmp_path: Path) -> None:
-    """The client of the protocol's author gets what an import publishes, of the series it wants.
+    """The reference client receives the published revisions of the requested series.
 
-    Cut off, it comes back and goes on where it was. A single result is one event.
+    After a lost connection, it resumes after the last event. A single result is one event.
     """
     folder = npm.installed(Path(__file__).with_name("clients"), tmp_path)
-    one, release, two, three = range(1, 5)  # all but the release are of the series
+    one, release, two, three = range(1, 5)  # all but the release belong to the series
     with serving(tmp_path / "catalog", tmp_path / "log", "--workers", "2", **FAST) as server:
         wait_for_workers(server, 2)
-        with running_client(folder, server, {"series": "develop-DATE"}, count=3) as said:
-            assert next(said) == {"connected": True, "isRetry": False}
+        with running_client(folder, server, {"series": "develop-DATE"}, count=3) as lines:
+            assert next(lines) == {"connected": True, "isRetry": False}
             published(catalog, one, release)
-            assert next(said)["tag"] == MADE_UP[one].tag
+            assert next(lines)["tag"] == MADE_UP[one].tag
             for worker in workers_of(server):
                 os.kill(worker, signal.SIGKILL)
             published(catalog, two)
-            assert next(said) == {"connected": True, "isRetry": True}
-            assert next(said)["tag"] == MADE_UP[two].tag
+            assert next(lines) == {"connected": True, "isRetry": True}
+            assert next(lines)["tag"] == MADE_UP[two].tag
             published(catalog, three)
-            assert next(said)["tag"] == MADE_UP[three].tag
-            assert next(said)["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
-            assert [*said] == [{"data": {"__typename": "Query"}}]
+            assert next(lines)["tag"] == MADE_UP[three].tag
+            assert next(lines)["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+            assert [*lines] == [{"data": {"__typename": "Query"}}]
 
 
 @contextmanager
 def running_client(
     folder: Path, server: Server, variables: Any, *, count: int
 ) -> Iterator[Iterator[Any]]:
-    """Run the client until it has got so many events; yields what it says, as it says it."""
+    """Run the client for ``count`` events; yield the lines of its output as they arrive."""
     command = ["node", "sse.mjs", server.graphql, json.dumps(variables), str(count)]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
@@ -131,11 +132,10 @@ def running_client(
             program.kill()
 
 
-def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
-    """A subscription is no idle connection; a server that stops ends it with an event, soon.
+def test_heartbeats_and_the_last_event(catalog: Catalog, tmp_path: Path) -> None:
+    """A subscription is not closed as idle; a server that stops ends it with an event.
 
-    A client of HTTP/1.0, as a proxy may be one, gets no chunks: the events end where the connection
-    does.
+    HTTP/1.0, which proxies may use, has no chunks: the events end with the connection.
     """
     log = tmp_path / "log"
     short = FAST | {"keep_alive": 0.1, "head_timeout": 0.1, "send_timeout": 0.1}
@@ -146,11 +146,11 @@ def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
             following(server, old) as without_chunks,
             following(server) as connection,
         ):
-            until(lambda: open_subscriptions(server) == 3, "all are counted")
+            until(lambda: open_subscriptions(server) == 3, "all subscriptions are counted")
             leaving.close()
             for _ in range(2):
                 assert read_until(connection, b":\n\n") == b"3\r\n:\n\n\r\n"
-            until(lambda: open_subscriptions(server) == 2, "the closed one is not counted")
+            until(lambda: open_subscriptions(server) == 2, "the closed subscription is not counted")
             published(catalog, 1)
             event = read_until(connection, b"}}}\n\n")
             assert MADE_UP[1].tag.encode() in event
@@ -164,12 +164,12 @@ def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
         assert last.endswith(b"event: complete\ndata: \n\n")
         server.process.wait(PATIENCE)
         assert time.monotonic() - began < 5
-    lines = [it for it in log.read_text().splitlines() if "POST /graphql 200" in it]
-    assert len(lines) == 3  # one for each, when it has ended
+    lines = [line for line in log.read_text().splitlines() if "POST /graphql 200" in line]
+    assert len(lines) == 3  # one for each subscription, at its end
 
 
-def test_no_subscription_makes_room_for_others(shared: Shared) -> None:
-    """Beyond the limit of connections, idle ones are closed instead."""
+def test_subscriptions_are_not_closed_as_idle(shared: Shared) -> None:
+    """Above the limit of connections, idle connections are closed, but no subscriptions."""
     server = shared.server
     place = urlsplit(server.url)
     with following(server) as first, following(server) as second, ExitStack() as opened:
@@ -179,29 +179,29 @@ def test_no_subscription_makes_room_for_others(shared: Shared) -> None:
         assert open_subscriptions(server) == 2
         for connection in (first, second):
             read_until(connection, b":\n\n")
-    until(lambda: open_subscriptions(server) == 0, "they have left")
+    until(lambda: open_subscriptions(server) == 0, "the subscriptions are closed")
 
 
-def test_subscriptions_take_no_time(shared: Shared) -> None:
-    """They are counted as requests; their duration is in the log alone, not in the metrics."""
+def test_duration_is_not_in_the_metrics(shared: Shared) -> None:
+    """Subscriptions are counted as requests, but their duration is only logged."""
     server = shared.server
-    count, seconds = (f"cachelog_request_seconds_{it}" for it in ("count", "sum"))
-    before = {it: total(server, it) for it in (count, seconds)}
+    count, seconds = (f"cachelog_request_seconds_{name}" for name in ("count", "sum"))
+    before = {name: total(server, name) for name in (count, seconds)}
     with following(server):
         published(shared.catalog, 1)
-    until(lambda: open_subscriptions(server) == 0, "it has left")
+    until(lambda: open_subscriptions(server) == 0, "the subscription is closed")
     assert total(server, count) > before[count]
     assert total(server, seconds) - before[seconds] < 0.5
 
 
 def total(server: Server, name: str) -> float:
-    """Return the sum of an instrument over all its labels, as the metrics say."""
+    """Return the sum of an instrument over all its labels."""
     lines = httpx.get(f"{server.url}/metrics").text.splitlines()
-    return sum(float(it.split()[1]) for it in lines if it.startswith(name))
+    return sum(float(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def test_more_requests_on_the_connection_of_a_subscription_wait(shared: Shared) -> None:
-    """Whole or not, they neither end nor delay it; closing the connection ends it."""
+def test_later_requests_on_the_connection_wait(shared: Shared) -> None:
+    """Complete or not, they neither end nor delay the subscription; closing the connection does."""
     server = shared.server
     for more in (HEAD + BODY, b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /"):
         with following(server) as connection:
@@ -209,21 +209,23 @@ def test_more_requests_on_the_connection_of_a_subscription_wait(shared: Shared) 
             for _ in range(2):
                 read_until(connection, b":\n\n")
             assert open_subscriptions(server) == 1
-        until(lambda: open_subscriptions(server) == 0, "it has left")
+        until(lambda: open_subscriptions(server) == 0, "the subscription is closed")
 
 
-def test_a_client_that_does_not_read_is_dropped(shared: Shared) -> None:
-    """Its connection is closed when what was sent to it has not been read for too long."""
+def test_client_that_does_not_read_is_disconnected(shared: Shared) -> None:
+    """The connection is closed if the client does not read for too long."""
     (large,) = history(revisions=1, packages=60, specs=1_000)
     aliases = " ".join(f"a{number}: id" for number in range(100))
-    fields = f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"  # some 10 MB, more than a socket has
+    fields = (
+        f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"  # some 10 MB, more than a socket buffers
+    )
     wide = json.dumps({"query": f"subscription {{ revisionPublished {{ {fields} }} }}"}).encode()
     head = HEAD.replace(b"%d" % len(BODY), b"%d" % len(wide))
     server = shared.server
     place = urlsplit(server.url)
     with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
         connection.sendall(head + wide)
-        until(lambda: open_subscriptions(server) == 1, "it follows")
+        until(lambda: open_subscriptions(server) == 1, "the subscription is open")
         shared.catalog.publish([replace(large, tag="large")])
-        until(lambda: open_subscriptions(server) == 0, "it was dropped")
+        until(lambda: open_subscriptions(server) == 0, "the client is disconnected")
     assert httpx.post(server.graphql, json={"query": "{ tags { name } }"}).is_success

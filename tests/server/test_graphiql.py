@@ -20,7 +20,7 @@ from tests.server.servers import Server
 
 @pytest.fixture
 def server(demo_server: Server) -> str:
-    """Return the address of the server of a demo."""
+    """Return the address of a server of the demo."""
     return demo_server.url
 
 
@@ -33,7 +33,7 @@ def browser(browser: webdriver.Chrome, server: str) -> webdriver.Chrome:
 
 
 def opened(browser: webdriver.Chrome, address: str) -> None:
-    """Open an address and wait until GraphiQL is there."""
+    """Open an address and wait until GraphiQL is loaded."""
     browser.get(address)
     WebDriverWait(browser, SECONDS).until(
         lambda _: browser.find_elements(By.CSS_SELECTOR, ".graphiql-execute-button")
@@ -41,7 +41,7 @@ def opened(browser: webdriver.Chrome, address: str) -> None:
 
 
 def run(browser: webdriver.Chrome) -> dict[str, Any]:
-    """Press the button that runs the query and return the data that the page then shows."""
+    """Click the button that runs the query, and return the data that the page shows."""
     browser.find_element(By.CSS_SELECTOR, ".graphiql-execute-button").click()
     answer = json.loads(
         WebDriverWait(browser, SECONDS).until(lambda _: shown(browser, ".result-window"))
@@ -52,9 +52,9 @@ def run(browser: webdriver.Chrome) -> dict[str, Any]:
 
 
 def run_tab(browser: webdriver.Chrome, title: str) -> dict[str, Any]:
-    """Open a tab, run its query and return the data that the page then shows."""
+    """Open a tab, run its query, and return the data that the page shows."""
     browser.find_element(By.CSS_SELECTOR, f'[role=tab] button[title="{title}"]').click()
-    # GraphiQL takes a moment to see which operation the tab has, and no person is that fast.
+    # GraphiQL selects the operation of the tab with a delay that no user would notice.
     script = "return localStorage.getItem('graphiql:operationName')"
     WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(script) == title)
     return run(browser)
@@ -67,7 +67,7 @@ def titles(browser: webdriver.Chrome) -> list[str | None]:
 
 
 def shown(browser: webdriver.Chrome, where: str) -> str:
-    """Return the whole text of an editor, of which the page draws only what is in view."""
+    """Return the entire text of an editor, of which the page renders only the visible part."""
     script = f"return document.querySelector('{where} .CodeMirror').CodeMirror.getValue()"
     text: str = browser.execute_script(script)
     return text
@@ -77,10 +77,10 @@ QUERY, VARIABLES = ".graphiql-query-editor", '[aria-label="Variables"]'
 EXAMPLE_TITLES = [name.capitalize() for name in EXAMPLES]
 
 
-def test_the_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -> None:
-    """GraphiQL has a tab for each example, which runs on a click, without any error.
+def test_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -> None:
+    """GraphiQL has a tab for each example, which runs on a click without errors.
 
-    ``test_app.py`` executes all of them.
+    ``test_app.py`` executes all examples.
     """
     opened(browser, f"{server}/graphql")
     assert browser.title == "cachelog · GraphiQL"
@@ -98,10 +98,10 @@ SHARED = {
 }
 
 
-def test_a_link_fills_the_editor(server: str, browser: webdriver.Chrome) -> None:
-    """With its query, variables and operation, beside the tabs of an earlier visit.
+def test_link_fills_the_editor(server: str, browser: webdriver.Chrome) -> None:
+    """A link opens a tab with its query, variables and operation, beside those of earlier visits.
 
-    Nothing runs before the reader starts it; the same link opens again, and one without variables.
+    The query is not run automatically. The same link can be opened again.
     """
     for _ in range(2):
         opened(browser, f"{server}/graphql?{urlencode(SHARED | {'operationName': 'B'})}")
@@ -118,8 +118,8 @@ def test_a_link_fills_the_editor(server: str, browser: webdriver.Chrome) -> None
     assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
 
-def test_the_address_is_a_link_to_what_is_shown(server: str, browser: webdriver.Chrome) -> None:
-    """Whoever copies it from the browser shares the query that stands in the editor."""
+def test_address_is_a_link_to_the_query(server: str, browser: webdriver.Chrome) -> None:
+    """The URL in the browser contains the query in the editor, so it can be shared."""
     opened(browser, f"{server}/graphql")
     browser.find_element(By.CSS_SELECTOR, '[role=tab] button[title="Notes"]').click()
     WebDriverWait(browser, SECONDS).until(lambda _: "query=" in browser.current_url)
@@ -132,13 +132,13 @@ def test_the_address_is_a_link_to_what_is_shown(server: str, browser: webdriver.
     assert run(browser)["compare"]["releaseNotes"]
 
 
-def test_kept_examples_follow_the_catalog(server: str, browser: webdriver.Chrome) -> None:
-    """A tab of an earlier visit names today's revisions, unless somebody has changed it."""
+def test_stored_examples_follow_the_catalog(server: str, browser: webdriver.Chrome) -> None:
+    """A tab of an earlier visit names the current revisions, unless the user has edited it."""
     opened(browser, f"{server}/graphql")
-    kept = "return localStorage.getItem('graphiql:tabState')"
-    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(kept))
-    # What the editor keeps is changed where it does not run: it saves its tabs a while after each
-    # change, and would save over this.
+    stored = "return localStorage.getItem('graphiql:tabState')"
+    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(stored))
+    # The stored tabs are edited on a page without the editor, which would overwrite them: it saves
+    # its tabs with a delay.
     browser.get(f"{server}/health/live")
     browser.execute_script(
         """
@@ -160,10 +160,8 @@ def test_kept_examples_follow_the_catalog(server: str, browser: webdriver.Chrome
     assert '"gone' in shown(browser, QUERY)
 
 
-def test_the_page_says_so_where_scripts_cannot_be_loaded(
-    server: str, browser: webdriver.Chrome
-) -> None:
-    """Without its scripts the page shows what happened, and how the API is asked without it."""
+def test_page_without_scripts_explains_itself(server: str, browser: webdriver.Chrome) -> None:
+    """If the scripts cannot be loaded, the page says so, and how to send queries without it."""
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/graphiql.js*"]})
     browser.get(f"{server}/graphql")
@@ -173,8 +171,8 @@ def test_the_page_says_so_where_scripts_cannot_be_loaded(
     assert f"{server}/graphql" in message
 
 
-def test_the_page_is_served_from_what_the_build_brought(server: str) -> None:
-    """Scripts come from this server, may be kept for a year, and change their address if new."""
+def test_assets_of_the_build_are_served(server: str) -> None:
+    """Scripts come from this server; their versioned addresses may be cached for a year."""
     page = httpx.get(f"{server}/graphql", headers={"accept": "text/html"}).text
     assert "//unpkg" not in page
     for name in ASSETS:
@@ -186,13 +184,13 @@ def test_the_page_is_served_from_what_the_build_brought(server: str) -> None:
         assert asset.headers["cache-control"] == "no-cache"
         versioned = httpx.head(f"{server}/{path}", params={"v": digest[:12]})
         assert versioned.headers["cache-control"] == "public, max-age=31536000, immutable"
-        # A page that another version of cachelog wrote asks for another content.
+        # A page of another version of cachelog requests another content.
         other = httpx.head(f"{server}/{path}", params={"v": digest[1:13]})
         assert other.headers["cache-control"] == "no-cache"
 
 
-def test_the_page_asks_a_cdn_for_what_the_build_could_not_bring(tmp_path: Path) -> None:
-    """Where files are missing the page names them on a CDN, pinned to their content."""
+def test_missing_assets_come_from_a_cdn(tmp_path: Path) -> None:
+    """For files that the build lacks, the page names a CDN, pinned to their content."""
     (tmp_path / "page.js").touch()
     (tmp_path / "page.css").touch()
     page = graphiql_page(History(), tmp_path).decode()
@@ -201,8 +199,8 @@ def test_the_page_asks_a_cdn_for_what_the_build_could_not_bring(tmp_path: Path) 
     assert missing_assets(tmp_path) == [*ASSETS]
 
 
-def test_json_cannot_end_the_script_that_it_stands_in() -> None:
-    """No text in the examples is taken for markup, and scripts still read the same value."""
+def test_json_cannot_end_its_script() -> None:
+    """No text in the examples is parsed as markup, and scripts read the same value."""
     value = [{"query": "</script><!-- <script>"}]
     text = json_in_script(value)
     assert "<" not in text

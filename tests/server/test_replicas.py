@@ -1,4 +1,4 @@
-"""Servers that share a catalog in a bucket: they answer alike, and outlive the store's outages."""
+"""Servers that share a catalog in a bucket: equal answers, and outages of the store."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,10 +20,10 @@ from tests.snapshots.catalog.emulators import Emulator
 
 MADE_UP = list(develop_history(revisions=6, packages=12, specs=60))
 FIRST = 8
-"""So many revisions are there from the beginning: two tags of each week."""
+"""Number of revisions published before the servers start: two tags of each week."""
 
 OWN_HEADERS = {"date", "x-request-id"}
-"""What differs between any two answers."""
+"""Headers that differ between any two responses."""
 
 SPECS = """
 query Page($ref: String!, $first: Int!, $after: String) {
@@ -35,7 +35,7 @@ query Page($ref: String!, $first: Int!, $after: String) {
   }
 }
 """
-PAST = '{series(name:"develop"){growth{specsAdded} package(name:"%s"){firstSeen{id tag}}}}'
+HISTORY = '{series(name:"develop"){growth{specsAdded} package(name:"%s"){firstSeen{id tag}}}}'
 COMPARED = '{compare(base:"%s",head:"%s"){specs(first:9){totalCount nodes{kind}}}}'
 
 
@@ -44,7 +44,7 @@ PAGES = ("home", "series", "revision", "package", "spec", "search", "compare", "
 
 
 class Replicas(NamedTuple):
-    """Two servers of one catalog, the importer into it, and its store."""
+    """Two servers of one catalog, the importer of new revisions, and the store."""
 
     first: httpx.Client
     second: httpx.Client
@@ -68,54 +68,54 @@ def replicas(bucket: Emulator) -> Iterator[Replicas]:
 
 
 def ask(client: httpx.Client, query: str, **variables: object) -> httpx.Response:
-    """Ask by POST."""
+    """Send a query by POST."""
     return client.post("/graphql", json={"query": query, "variables": variables})
 
 
 def data(response: httpx.Response) -> Any:
-    """Return the data of a good answer."""
+    """Return the data of a response without errors."""
     body = response.raise_for_status().json()
     assert "errors" not in body, body
     return body["data"]
 
 
-def lasting(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
-    """Return the parts of a response that are equal for equal requests."""
+def reproducible(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    """Return the parts of a response that are equal on all servers."""
     headers = {name: text for name, text in response.headers.items() if name not in OWN_HEADERS}
     return response.status_code, headers, response.content
 
 
-def knows(client: httpx.Client, num_revisions: int) -> Callable[[], bool]:
-    """Return a function that tells whether a server is ready, with so many revisions."""
+def has_revisions(client: httpx.Client, num_revisions: int) -> Callable[[], bool]:
+    """Return a function that returns whether a server is ready and has this many revisions."""
     expected = {"status": "ready", "revisions": num_revisions}
     return lambda: bool(client.get("/health/ready").json() == expected)
 
 
-def test_answers_are_equal(replicas: Replicas) -> None:
-    """Both have what an import publishes; their answers, pages and feeds are equal byte by byte."""
+def test_servers_send_equal_responses(replicas: Replicas) -> None:
+    """After an import, responses, pages and feeds of both servers are equal byte by byte."""
     replicas.importer.publish(MADE_UP[FIRST : FIRST + 2])
-    newest, before = (it.digest for it in replicas.importer.history.of_tag("develop")[:2])
+    newest, before = (info.digest for info in replicas.importer.history.of_tag("develop")[:2])
     for client in replicas[:2]:
-        until(knows(client, FIRST + 2), "the new revision is known")
+        until(has_revisions(client, FIRST + 2), "the new revision is known")
     name = data(ask(replicas.first, SPECS, ref=newest, first=1))["revision"]["specs"]["nodes"][0]
-    queries = (SPECS, PAST % name["name"], COMPARED % (before, newest))
+    queries = (SPECS, HISTORY % name["name"], COMPARED % (before, newest))
     for query in queries:
-        first, second = (ask(it, query, ref=newest, first=5) for it in replicas[:2])
+        first, second = (ask(client, query, ref=newest, first=5) for client in replicas[:2])
         assert data(first)
-        assert lasting(first) == lasting(second)
+        assert reproducible(first) == reproducible(second)
     addresses = tour(replicas.first)
     paths = [*(addresses[name] for name in PAGES), "/feeds/develop.atom", "/schema.graphql"]
     for path in paths:
-        first, second = (it.get(path) for it in replicas[:2])
+        first, second = (client.get(path) for client in replicas[:2])
         assert first.status_code in (200, 404)
-        assert lasting(first) == lasting(second), path
+        assert reproducible(first) == reproducible(second), path
     tag = replicas.first.get("/r/develop").headers["etag"]
-    again = replicas.second.get("/r/develop", headers={"If-None-Match": tag})
-    assert (again.status_code, again.content) == (304, b"")
+    revalidated = replicas.second.get("/r/develop", headers={"If-None-Match": tag})
+    assert (revalidated.status_code, revalidated.content) == (304, b"")
 
 
-def test_cursors_are_valid_at_both(replicas: Replicas) -> None:
-    """A list whose pages are read from both in turn is the list that either has."""
+def test_cursors_are_valid_on_all_servers(replicas: Replicas) -> None:
+    """A list whose pages are read from the servers in turn is complete."""
     ref = MADE_UP[0].tag
     whole = data(ask(replicas.first, SPECS, ref=ref, first=100))["revision"]["specs"]
     assert whole["totalCount"] > 40
@@ -131,13 +131,13 @@ def test_cursors_are_valid_at_both(replicas: Replicas) -> None:
     assert nodes == whole["nodes"]
 
 
-def test_an_outage_of_the_store(replicas: Replicas) -> None:
-    """Answers from memory continue while others wait for the store; afterwards all is answered."""
+def test_outage_of_the_store(replicas: Replicas) -> None:
+    """During an outage, requests are answered from memory; afterwards, all requests are."""
     replicas.importer.publish(MADE_UP[-2:])
     known, unknown = MADE_UP[0].tag, MADE_UP[-2].tag
     num_revisions = len(replicas.importer.history.revisions)
     with httpx.Client(base_url=replicas.first.base_url, timeout=60) as client:
-        until(knows(client, num_revisions), "all revisions are known")
+        until(has_revisions(client, num_revisions), "all revisions are known")
         paths = [f"/r/{known}", "/", f"/search?q=*&in={known}"]
         pages = {path: client.get(path).raise_for_status().content for path in paths}
         specs = ask(client, SPECS, ref=known, first=5).content
@@ -150,7 +150,9 @@ def test_an_outage_of_the_store(replicas: Replicas) -> None:
             until(lambda: "503" in client.get("/health/ready").text, "the outage is reported")
             assert client.get("/health/ready").status_code == 503
             assert client.get("/health/live").is_success
-            for first in range(1, 8):  # answers that are not kept: from the revision in memory
+            for first in range(
+                1, 8
+            ):  # not in the response cache, but executed on the revision in memory
                 page = data(ask(client, SPECS, ref=known, first=first))
                 assert len(page["revision"]["specs"]["nodes"]) == first
             assert ask(client, SPECS, ref=known, first=5).content == specs
@@ -160,14 +162,14 @@ def test_an_outage_of_the_store(replicas: Replicas) -> None:
                 assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
             assert client.get(f"/r/{unknown}/specs").status_code in (404, 503)
         replicas.importer.publish([replace(MADE_UP[1], tag="afterwards")])
-        until(knows(client, num_revisions + 1), "the new revision is known")
+        until(has_revisions(client, num_revisions + 1), "the new revision is known")
         assert len(data(load(None))["revision"]["specs"]["nodes"]) == 5
 
 
-def test_a_store_that_is_silent(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server reports it while the look still waits, answers from memory, and gives up soon.
+def test_store_without_responses(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server reports the outage, answers from memory, and stops waiting for the store soon.
 
-    To wait as long as deltalake does for each of two requests would take a minute.
+    Waiting for the timeouts of deltalake would take a minute.
     """
     monkeypatch.setattr(storage, "_SILENT_SECONDS", 2.0)
     monkeypatch.setattr(storage, "_LISTING_SECONDS", 0.5)
@@ -175,7 +177,7 @@ def test_a_store_that_is_silent(replicas: Replicas, monkeypatch: pytest.MonkeyPa
     (unread,) = history(revisions=1, packages=5, specs=20)
     replicas.importer.publish([replace(unread, tag="unread")])
     num_revisions = len(replicas.importer.history.revisions)
-    until(knows(client, num_revisions), "all revisions are known")
+    until(has_revisions(client, num_revisions), "all revisions are known")
     page = client.get("/r/develop").raise_for_status().content
     with replicas.store.silent():
         until(lambda: client.get("/health/ready").status_code == 503, "the silence is reported")

@@ -1,4 +1,4 @@
-"""How servers end: nobody is cut off, and no process is left behind."""
+"""The end of servers: no response is cut off, and no process remains."""
 
 import os
 import signal
@@ -27,24 +27,24 @@ CLIENTS = 8
 
 
 def address(server: Server) -> tuple[str, int]:
-    """Return where a server listens."""
+    """Return the host and port of a server."""
     place = urlsplit(server.url)
     return str(place.hostname), int(place.port or 0)
 
 
 def workers_of(server: Server) -> set[int]:
-    """Return the ids of the processes that serve."""
+    """Return the process ids of the workers."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    found = set()
+    workers = set()
     for child in map(int, children.read_text().split()):
         with suppress(OSError):
             if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(child)
-    return found
+                workers.add(child)
+    return workers
 
 
 def is_running(process: int) -> bool:
-    """Tell whether a process is there, and not ended already."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -52,7 +52,7 @@ def is_running(process: int) -> bool:
 
 
 def outcome_of_new_connection(place: tuple[str, int]) -> str:
-    """Ask over a new connection, and return what became of it."""
+    """Send a request over a new connection; return whether it is answered, refused or cut off."""
     try:
         connection = socket.create_connection(place, timeout=PATIENCE)
     except ConnectionRefusedError:
@@ -66,8 +66,8 @@ def outcome_of_new_connection(place: tuple[str, int]) -> str:
     return "answered" if answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"}") else "cut"
 
 
-def outcome_of_kept_connection(place: tuple[str, int]) -> str:
-    """Ask over one connection until an answer says that it will be closed."""
+def outcome_of_persistent_connection(place: tuple[str, int]) -> str:
+    """Send requests over one connection until a response announces its end; return the outcome."""
     try:
         connection = socket.create_connection(place, timeout=PATIENCE)
     except ConnectionRefusedError:
@@ -88,37 +88,39 @@ def outcome_of_kept_connection(place: tuple[str, int]) -> str:
 
 
 def wait_for_workers(server: Server, count: int) -> None:
-    """Wait until so many processes serve."""
+    """Wait until a server has ``count`` workers."""
     until(lambda: len(workers_of(server)) == count, f"{count} workers run")
 
 
 def hang_one(server: Server) -> tuple[int, int]:
-    """Let one of two workers hang until another is in its place; return both, that one first."""
+    """Suspend one of two workers until it is replaced; return the suspended and the other one."""
     wait_for_workers(server, 2)
     page = f"{server.url}/metrics"
-    until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both serve")
+    until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both workers serve")
     hung, other = sorted(workers_of(server))
     os.kill(hung, signal.SIGSTOP)
-    until(lambda: not is_running(hung), "the hung one is gone")
+    until(lambda: not is_running(hung), "the suspended worker has ended")
     wait_for_workers(server, 2)
     return hung, other
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, workers: int) -> None:
-    """Clients that ask all the time are answered or refused, and never cut off."""
+def test_pending_responses_are_sent(demo_catalog: Path, tmp_path: Path, workers: int) -> None:
+    """Continuous requests are answered or refused, and never cut off."""
     outcomes: Counter[str] = Counter()
     options = ("--workers", str(workers))
     with serving(demo_catalog, tmp_path / "log", *options, access_log="no") as server:
         place = address(server)
 
-        def ask(how: int) -> None:
-            what = outcome_of_kept_connection if how % 2 else outcome_of_new_connection
-            while (outcome := what(place)) != "refused":
+        def send_requests(number: int) -> None:
+            send = outcome_of_persistent_connection if number % 2 else outcome_of_new_connection
+            while (outcome := send(place)) != "refused":
                 outcomes[outcome] += 1
             outcomes["refused"] += 1
 
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(CLIENTS)]
+        threads = [
+            threading.Thread(target=send_requests, args=(number,)) for number in range(CLIENTS)
+        ]
         for thread in threads:
             thread.start()
         until(lambda: outcomes["answered"] > 100, "clients are answered")
@@ -130,17 +132,17 @@ def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, work
     assert outcomes["refused"] == CLIENTS
 
 
-def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> None:
-    """Killed or hung: there are soon as many as before, and the address is served on.
+def test_failed_workers_are_replaced(demo_catalog: Path, tmp_path: Path) -> None:
+    """Killed and hanging workers are replaced, and requests are answered in the meantime.
 
-    The log names one that has hung.
+    The log names a hanging worker.
     """
     options: dict[str, object] = {"hang_timeout": 2, "log_format": "json"}
     with serving(demo_catalog, tmp_path / "log", "--workers", "2", **options) as server:
         wait_for_workers(server, 2)
         killed = min(workers_of(server))
         os.kill(killed, signal.SIGKILL)
-        until(lambda: not is_running(killed), "it is gone")
+        until(lambda: not is_running(killed), "the killed worker has ended")
         wait_for_workers(server, 2)
         assert killed not in workers_of(server)
         assert outcome_of_new_connection(address(server)) == "answered"
@@ -150,14 +152,14 @@ def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> N
         workers = workers_of(server)
         assert server.stop() == 0
     assert not any(map(is_running, workers))
-    (line,) = [it for it in server.log.read_text().splitlines() if "has hung" in it]
+    (line,) = [line for line in server.log.read_text().splitlines() if "has hung" in line]
     assert f"process {hung} has hung for 2 seconds: it is ended" in line
     assert line.startswith("{")
 
 
 @contextmanager
-def killed_at_the_end(catalog: Path, log: Path, port: int) -> Iterator[Server]:
-    """Serve by two workers; whatever is left of them at the end is killed, by its own id."""
+def serving_until_killed(catalog: Path, log: Path, port: int) -> Iterator[Server]:
+    """Serve with two workers; processes that still run at the end are killed by their ids."""
     options: list[str | Path] = ["--catalog", catalog, "--port", str(port), "--workers", "2"]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -168,7 +170,9 @@ def killed_at_the_end(catalog: Path, log: Path, port: int) -> Iterator[Server]:
     try:
         wait_for_workers(server, 2)
         workers = workers_of(server)
-        until(lambda: outcome_of_new_connection(address(server)) == "answered", "it serves")
+        until(
+            lambda: outcome_of_new_connection(address(server)) == "answered", "the server is ready"
+        )
         yield server
     finally:
         for pid in (process.pid, *workers):
@@ -178,21 +182,21 @@ def killed_at_the_end(catalog: Path, log: Path, port: int) -> Iterator[Server]:
         process.wait(PATIENCE)
 
 
-def test_workers_end_with_the_process_that_started_them(demo_catalog: Path, tmp_path: Path) -> None:
-    """Also where that is killed, and can tell them nothing; the address is free then."""
+def test_workers_end_with_their_parent(demo_catalog: Path, tmp_path: Path) -> None:
+    """Workers end even if the parent is killed; then the port is free."""
     port = free_port()
-    with killed_at_the_end(demo_catalog, tmp_path / "log", port) as server:
+    with serving_until_killed(demo_catalog, tmp_path / "log", port) as server:
         workers = workers_of(server)
         server.process.kill()
         server.process.wait(PATIENCE)
         until(lambda: not any(map(is_running, workers)), "the workers have ended")
-        until(lambda: outcome_of_new_connection(address(server)) == "refused", "it is free")
+        until(lambda: outcome_of_new_connection(address(server)) == "refused", "the port is free")
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_application_that_cannot_be_made_ends_the_server(tmp_path: Path, workers: int) -> None:
-    """Other workers could not start either; the log says why, and the exit code is 1."""
+def test_application_that_cannot_be_created(tmp_path: Path, workers: int) -> None:
+    """No worker could start: the server ends with exit code 1, and logs the reason."""
     program = (
         "from server.http.limits import ConnectionLimits\n"
         "from server.http.servers import listening_socket, serve\n"

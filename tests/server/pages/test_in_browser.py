@@ -1,4 +1,4 @@
-"""All pages in a real browser: everybody can read and reach what they show; what scripts add."""
+"""All pages in a real browser: accessibility, keyboard use, layout, and what scripts add."""
 
 import httpx
 import pytest
@@ -30,7 +30,7 @@ COMPONENTS = (
     *("home", "series", "package", "availability", "spec", "search-unreadable", "compare"),
     *("compare-packages", "compare-coverage", "compare-notes", "check", "missing"),
 )
-"""Pages that together show each component; a run of the suite looks at colours of no others."""
+"""Pages that together show each component. The suite checks colours on these alone."""
 
 SAME_TEMPLATE = (
     "revision-filtered",
@@ -39,20 +39,20 @@ SAME_TEMPLATE = (
     "compare-stack",
     "compare-narrowed",
 )
-"""Pages without components of their own, which a run of the suite leaves out."""
+"""Pages without components of their own, which the suite omits."""
 
 _FEWER_ROWS = """
 document.querySelectorAll("tbody tr:nth-child(n+11), li:nth-child(n+11)")
   .forEach((row) => row.remove());
 """
-"""Of long tables and lists a run of the suite looks at the first rows: the others are like them."""
+"""Shortens tables and lists to ten rows, which the suite checks in place of all."""
 
 BY_KEYBOARD = ("home", "compare", "check", "spec")
 CARDS = ("series", "revision", "package", "compare-specs", "compare-packages", "hash")
 
 
-def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
-    """A page that is added to the routes is tested here, too."""
+def test_tour_shows_all_pages(pages: dict[str, str]) -> None:
+    """Every page in the routes is tested here."""
     paths = [httpx.URL(address).path for address in pages.values()]
     for page in PAGES:
         if page.template_name.endswith(".html"):
@@ -61,12 +61,10 @@ def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
 
 
 @pytest.mark.long
-def test_everybody_can_read_pages(
-    browser: webdriver.Chrome, pages: dict[str, str], axe: str
-) -> None:
-    """Without a complaint in the console, without a foreign request, no wider than the window.
+def test_pages_are_accessible(browser: webdriver.Chrome, pages: dict[str, str], axe: str) -> None:
+    """Pages log no error, load nothing from other hosts, and are no wider than the window.
 
-    axe-core finds nothing on any page; Tab reaches what can be used; narrow rows become cards.
+    axe-core reports no violation, Tab reaches all controls, and narrow rows become cards.
     """
     faults: dict[str, list[str]] = {}
     run_in_every_page(browser, axe)
@@ -77,7 +75,7 @@ def test_everybody_can_read_pages(
         browser.get(address)
         settle(browser)
         logged = complaints(browser)
-        assert name == "missing" or logged == []  # the console tells the status of that
+        assert name == "missing" or logged == []  # the console shows the status of that page
         origin = str(httpx.URL(address).join("/"))
         assert [url for url in loaded(browser) if not url.startswith((origin, "data:"))] == []
         assert sideways(browser) == 0, name
@@ -121,7 +119,7 @@ _REACHED = "return [reached.size, [...reached].filter((it) => !it[1]).map((it) =
 
 
 def _passed_over(browser: webdriver.Chrome) -> list[str]:
-    """Go through a page by Tab; return what does not show the focus, or how much is left out."""
+    """Press Tab through a page; return controls without a visible focus, and the number missed."""
     browser.execute_script(_WATCH)
     num_focusable = browser.execute_script(_FOCUSABLE)
     body = browser.find_element(By.TAG_NAME, "body")
@@ -143,13 +141,13 @@ return [...document.querySelectorAll(".table:not(.places, :has(.matrix))")].flat
 
 
 def _faulty_cards(browser: webdriver.Chrome) -> list[str]:
-    """Return cells off the screen or without a label; a matrix alone may scroll."""
+    """Return cells that are off the screen or have no label. Only a matrix may scroll."""
     faults: list[str] = browser.execute_script(_CARDS)
     return faults
 
 
-def test_heads_of_long_tables_stay(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """However far down a reader is in the table, on a screen that its columns fit."""
+def test_table_headers_stay_visible(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """The header of a long table stays at the top of the window while the reader scrolls."""
     seen_as(browser, "light", 1600, 500)
     browser.get(pages["compare-specs"])
     settle(browser)
@@ -158,10 +156,10 @@ def test_heads_of_long_tables_stay(browser: webdriver.Chrome, pages: dict[str, s
     assert browser.execute_script(script) == 0
 
 
-def test_the_parts_of_a_comparison_are_seen_at_once(
+def test_comparison_tabs_are_on_the_first_screen(
     browser: webdriver.Chrome, pages: dict[str, str]
 ) -> None:
-    """On a telephone too: in one line below the totals, and within the first screen."""
+    """On a telephone, the tabs are in one line below the totals, without scrolling."""
     seen_as(browser, "light", NARROW, 800)
     browser.get(pages["compare-packages"])
     settle(browser)
@@ -172,8 +170,8 @@ def test_the_parts_of_a_comparison_are_seen_at_once(
     assert len({tab.rect["y"] for tab in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
 
 
-def test_the_keyboard_skips_and_searches(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """The first link leads past the head of the page; a slash leads to the search."""
+def test_keyboard_shortcuts(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """The first link skips the page header, and a slash moves the focus to the search."""
     browser.get(pages["revision"])
     settle(browser)
     browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB, Keys.ENTER)
@@ -186,7 +184,7 @@ def test_the_keyboard_skips_and_searches(browser: webdriver.Chrome, pages: dict[
 
 
 def test_hashes_are_copied(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """A button beside a short hash copies the whole of it, and says so to those who do not see."""
+    """A button beside a short hash copies the full hash, and announces it to screen readers."""
     browser.get(pages["spec"])
     settle(browser)
     whole = browser.find_element(By.CSS_SELECTOR, "main [data-copy]")
@@ -204,8 +202,8 @@ _DEEP = """{ revision(ref: "develop") { specs(first: 50) { nodes {
 } } } }"""
 
 
-def test_the_tree_unfolds(browser: webdriver.Chrome, history_client: httpx.Client) -> None:
-    """What a dependency needs is loaded when it is opened, once, and leads on."""
+def test_dependency_tree_expands(browser: webdriver.Chrome, history_client: httpx.Client) -> None:
+    """The dependencies of a dependency are loaded once, on expansion, and their links work."""
     digest, below, count = next(
         (spec["hash"], needed["spec"]["hash"], needed["spec"]["dependencies"]["totalCount"])
         for spec in data_of(history_client, _DEEP)["revision"]["specs"]["nodes"]
@@ -233,10 +231,10 @@ _GROWTH = '{ series(name: "develop") { growth { takenAt numSpecs } } }'
 
 
 @pytest.mark.skipif("uplot.js" not in assets(), reason="the build brought no uPlot")
-def test_charts_tell_what_is_pointed_at(
+def test_charts_show_the_value_at_the_pointer(
     browser: webdriver.Chrome, pages: dict[str, str], history_client: httpx.Client
 ) -> None:
-    """All of them at once; they fit their room in every window, and nothing jumps."""
+    """All charts show the values of one date; charts fit the window, and the layout is stable."""
     browser.get(pages["series"])
     settle(browser)
     plots = browser.find_elements(By.CSS_SELECTOR, ".plot .u-over")

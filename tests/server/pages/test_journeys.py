@@ -1,4 +1,4 @@
-"""What readers come for, done by clicking: each in at most four actions, counted."""
+"""Common tasks of readers on the pages, each in at most four actions."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -54,7 +54,7 @@ for (const name of ["dragenter", "dragover", "drop"]) {
 
 @pytest.fixture(scope="module")
 def lost_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a server with a develop that lost its builds for Arm, and releases."""
+    """Return the address of a server with releases, and a develop without its former Arm builds."""
     catalog = str(tmp_path_factory.mktemp("journeys"))
     Catalog(catalog).publish(
         [
@@ -69,7 +69,7 @@ def lost_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Visit:
-    """A visit that begins on the first page; everything that a reader does counts."""
+    """A visit that begins on the home page, and counts the reader's actions."""
 
     def __init__(self, browser: webdriver.Chrome, url: str) -> None:
         self.browser = browser
@@ -77,28 +77,29 @@ class Visit:
         browser.get(url)
         settle(browser)
 
-    def seen(self, selector: str, text: str = "") -> WebElement:
-        """Return the first element that is to be seen and has a text, as soon as there is one."""
+    def visible(self, selector: str, text: str = "") -> WebElement:
+        """Wait for a visible element that contains a text, and return the first one."""
 
         def element() -> WebElement | Literal[False]:
-            every = self.browser.find_elements(By.CSS_SELECTOR, selector)
-            return next((it for it in every if text in it.text and it.is_displayed()), False)
+            elements = self.browser.find_elements(By.CSS_SELECTOR, selector)
+            visible = (one for one in elements if text in one.text and one.is_displayed())
+            return next(visible, False)
 
         return wait_for(self.browser, element)
 
     def click(self, selector: str, text: str = "") -> None:
-        """Click on something."""
-        self.seen(selector, text).click()
+        """Click an element."""
+        self.visible(selector, text).click()
         self._count()
 
-    def write(self, selector: str, *keys: str) -> None:
-        """Write into a field, or paste; with the key that sends it this is one action."""
-        self.seen(selector).send_keys(*keys)
+    def type(self, selector: str, *keys: str) -> None:
+        """Type into a field. This is one action, including the key that submits it."""
+        self.visible(selector).send_keys(*keys)
         self._count()
 
     def paste(self, selector: str, text: str) -> None:
         """Paste into a field."""
-        self.seen(selector).click()
+        self.visible(selector).click()
         paste(self.browser, text)
         self._count()
 
@@ -115,41 +116,41 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: webdriver.Chrome, lost_builds: str) -> Visit:
-    """Return a visit of the server that lost builds."""
+    """Return a visit of the server with lost builds."""
     return Visit(browser, lost_builds)
 
 
-def test_a_release_manager_takes_the_notes(visit: Visit) -> None:
-    """What changed between the last two releases and why: three actions, with the notes copied."""
+def test_release_notes_are_copied(visit: Visit) -> None:
+    """The changes between the last two releases, their causes, and the notes: three actions."""
     visit.click("tr:has(a[href*='vX.Y.Z']) td:last-child a")
-    assert visit.seen(".causes summary", "hdf5").text
+    assert visit.visible(".causes summary", "hdf5").text
     visit.click("nav a", "Notes")
     visit.click("button", "Copy Markdown")
-    assert visit.seen(".status", "Copied.")
-    field = visit.seen("input[name=base]")
+    assert visit.visible(".status", "Copied.")
+    field = visit.visible("input[name=base]")
     field.clear()
     field.send_keys(Keys.CONTROL, "v")
     assert "v1.0" in str(field.get_property("value"))
 
 
-def test_a_user_looks_for_a_binary_for_arm(visit: Visit) -> None:
-    """Since when there is no hdf5 for an Arm node, why, and what is nearest: four actions."""
-    visit.write("main [name=q]", "hdf5")
+def test_binary_for_a_target_is_searched(visit: Visit) -> None:
+    """When hdf5 for Arm was removed, the reason, and the nearest spec: four actions."""
+    visit.type("main [name=q]", "hdf5")
     visit.click(".suggestions [role=option]", "hdf5")
     visit.click("main a", "Availability by target")
     visit.click("[aria-label=Target] a", "neoverse_v1")
-    assert "develop has none since develop 2025-01-13" in visit.seen(".lead").text
-    assert "1 stack gone" in visit.seen("[aria-label='When it was available'] tbody tr").text
-    assert NEWER.hash[:7] in visit.seen("[aria-label='Nearest specs'] tbody tr").text
+    assert "develop has none since develop 2025-01-13" in visit.visible(".lead").text
+    assert "1 stack gone" in visit.visible("[aria-label='When it was available'] tbody tr").text
+    assert NEWER.hash[:7] in visit.visible("[aria-label='Nearest specs'] tbody tr").text
 
 
-def test_a_site_admin_checks_a_lock_file(visit: Visit, axe: str) -> None:
-    """What of a spack.lock is missing, since when, why, and what is nearest: three actions."""
+def test_lock_file_is_checked(visit: Visit, axe: str) -> None:
+    """The missing specs of a spack.lock, when and why they were removed: three actions."""
     visit.click("header nav a", "Lock file")
     visit.drop_file(LOCK)
     visit.click("main form button[type=submit]")
-    assert visit.seen("h1", "of spack.lock")
-    missing = visit.seen("[aria-label^='Missing specs'] tbody tr").text
+    assert visit.visible("h1", "of spack.lock")
+    missing = visit.visible("[aria-label^='Missing specs'] tbody tr").text
     for part in (ARM.hash[:7], "develop 2025-01-06", "develop 2025-01-13", "stack gone"):
         assert part in missing
     for scheme, width, rules in (("light", 1600, ()), ("dark", 360, OF_LOOKS)):
@@ -158,13 +159,13 @@ def test_a_site_admin_checks_a_lock_file(visit: Visit, axe: str) -> None:
         assert sideways(visit.browser) == 0
 
 
-def test_somebody_has_a_hash(visit: Visit) -> None:
-    """Where it is, and what replaced it, from its beginning: two actions."""
-    visit.write("main [name=q]", f"/{X86.hash[:9]}", Keys.ENTER)
+def test_hash_is_looked_up(visit: Visit) -> None:
+    """The revisions of a hash and its replacement, from a prefix: two actions."""
+    visit.type("main [name=q]", f"/{X86.hash[:9]}", Keys.ENTER)
     visit.click("main a", "See in which revisions")
-    assert "replaced" in visit.seen(".stays tbody").text
-    assert visit.seen("dt", "Replaced by")
-    assert NEWER.hash[:7] in visit.seen("dl.facts dd").text
+    assert "replaced" in visit.visible(".stays tbody").text
+    assert visit.visible("dt", "Replaced by")
+    assert NEWER.hash[:7] in visit.visible("dl.facts dd").text
 
 
 @pytest.fixture
@@ -173,65 +174,63 @@ def weeks(browser: webdriver.Chrome, pages: dict[str, str]) -> Visit:
     return Visit(browser, pages["home"])
 
 
-def test_two_weeks_and_the_largest_cause(weeks: Visit, history_client: httpx.Client) -> None:
-    """From a series, by two of its revisions, to a spec that the largest cause rebuilt."""
+def test_largest_cause_leads_to_a_spec(weeks: Visit, history_client: httpx.Client) -> None:
+    """From a series to a comparison of revisions, and to a spec that its largest cause rebuilt."""
     (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
     weeks.click("main h2 a")
     weeks.click("form.choosing [type=submit]")
     weeks.click(".causes summary", cause["title"])
     digest = cause["specs"]["nodes"][0]["hash"]
     weeks.click(f".causes details[open] tbody a[href*='{digest}']")
-    assert digest in weeks.seen(".whole-hash").text
+    assert digest in weeks.visible(".whole-hash").text
 
 
-def test_why_a_package_was_rebuilt(weeks: Visit, history_client: httpx.Client) -> None:
-    """Two actions: write its name, open it and read its history."""
+def test_cause_of_a_rebuild_is_found(weeks: Visit, history_client: httpx.Client) -> None:
+    """The search by name leads to the package's history: two actions."""
     (spec,) = data_of(history_client, _FACTS)["compare"]["specs"]["nodes"]
-    weeks.write("main [name=q]", spec["name"])
+    weeks.type("main [name=q]", spec["name"])
     weeks.click(".suggestions [role=option]", spec["name"])
-    assert weeks.seen("h1", spec["name"])
-    assert spec["cause"]["title"] in weeks.seen("ol.log").text
+    assert weeks.visible("h1", spec["name"])
+    assert spec["cause"]["title"] in weeks.visible("ol.log").text
 
 
-def test_since_when_a_package_is_gone(weeks: Visit, history_client: httpx.Client) -> None:
-    """Three actions: the list of packages, those that are gone, the one that is meant."""
+def test_removal_date_of_a_package_is_found(weeks: Visit, history_client: httpx.Client) -> None:
+    """From the list of packages to the removed ones, and to one of them: three actions."""
     (package,) = data_of(history_client, _FACTS)["packages"]["nodes"]
     weeks.click("header nav a[href$=packages]")
     weeks.click("main a", "removed")
     weeks.click("main tbody th a", package["name"])
-    assert package["best"]["goneIn"]["takenAt"][:10] in weeks.seen(".lead").text
+    assert package["best"]["goneIn"]["takenAt"][:10] in weeks.visible(".lead").text
 
 
 @pytest.fixture
 def scriptless(weeks: Visit) -> Visit:
-    """Return a visit of the same server by a browser without scripts."""
+    """Return a visit of the same server with scripts disabled."""
     weeks.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     weeks.browser.refresh()
     assert not weeks.browser.find_elements(By.CSS_SELECTOR, "[data-ago]")
     return weeks
 
 
-def test_a_cause_is_followed_without_scripts(
-    scriptless: Visit, history_client: httpx.Client
-) -> None:
-    """What unfolds with scripts is a page of its own, that a link leads to."""
+def test_cause_has_a_page_without_scripts(scriptless: Visit, history_client: httpx.Client) -> None:
+    """Without scripts, a link leads to the page of a cause, which scripts would expand in place."""
     (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
     scriptless.click("main h2 a")
     scriptless.click("form.choosing [type=submit]")
     scriptless.click(".causes summary", cause["title"])
     scriptless.click(".causes .unfolded a")
-    assert scriptless.seen(f"tbody a[href*='{cause['specs']['nodes'][0]['hash']}']")
+    assert scriptless.visible(f"tbody a[href*='{cause['specs']['nodes'][0]['hash']}']")
 
 
-def test_a_lock_file_is_checked_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:
-    """From a pasted text to what is there, what is not, and since when."""
-    there, gone = (httpx.URL(pages[name]).path.split("/")[-1] for name in ("spec", "hash"))
-    specs = [node("a", there, "1.0"), node("b", gone, "1.0"), node("c", hash_of("c"), "1.0")]
+def test_lock_file_is_checked_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:
+    """A pasted lock file leads to the available and missing specs."""
+    available, removed = (httpx.URL(pages[name]).path.split("/")[-1] for name in ("spec", "hash"))
+    specs = [node("a", available, "1.0"), node("b", removed, "1.0"), node("c", hash_of("c"), "1.0")]
     scriptless.click("header nav a[href$=check]")
-    scriptless.paste("textarea", as_bytes(lock_file(specs, [there])).decode())
-    Select(scriptless.seen("select[name=ref]")).select_by_visible_text("develop")
+    scriptless.paste("textarea", as_bytes(lock_file(specs, [available])).decode())
+    Select(scriptless.visible("select[name=ref]")).select_by_visible_text("develop")
     scriptless.click("main form button[type=submit]")
-    missing = scriptless.seen(".causes").text
-    assert gone[:7] in missing
+    missing = scriptless.visible(".causes").text
+    assert removed[:7] in missing
     assert hash_of("c")[:7] in missing
-    assert there[:7] not in missing
+    assert available[:7] not in missing

@@ -1,4 +1,4 @@
-"""Lists that narrow down while somebody writes, in a real browser."""
+"""Lists and suggestions that follow the text in a search field, in a real browser."""
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -16,7 +16,7 @@ _NAMES = "return [...document.querySelectorAll('.packages tbody th')].map((it) =
 
 
 def searched(browser: webdriver.Chrome, address: str, text: str) -> WebElement:
-    """Open a page and write into its search; return the field."""
+    """Open a page, type into its search field, and return the field."""
     browser.get(address)
     settle(browser)
     box = browser.find_element(By.CSS_SELECTOR, ".search [name=q]")
@@ -25,8 +25,8 @@ def searched(browser: webdriver.Chrome, address: str, text: str) -> WebElement:
     return box
 
 
-def test_a_list_follows_what_is_written(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """The address follows, too: back and forward lead through it, and other filters stay."""
+def test_list_is_filtered_while_typing(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """The URL follows as well: back and forward work, and other filters stay."""
 
     def names() -> list[str]:
         return list(browser.execute_script(_NAMES))
@@ -45,8 +45,8 @@ def test_a_list_follows_what_is_written(browser: webdriver.Chrome, pages: dict[s
     wait_for(browser, lambda: f"search={part}" in browser.current_url and names() != everything)
 
 
-def test_results_follow_what_is_written(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """Those of a query, also where it cannot be read yet, and a list in which nothing matches."""
+def test_results_are_updated_while_typing(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """Results of a query, the error of an incomplete one, and an empty list."""
 
     def appears(selector: str) -> None:
         wait_for(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, selector)))
@@ -62,8 +62,8 @@ def test_results_follow_what_is_written(browser: webdriver.Chrome, pages: dict[s
     appears("#results .none")
 
 
-def test_the_search_suggests(browser: webdriver.Chrome, pages: dict[str, str], axe: str) -> None:
-    """A combobox: arrows choose, Escape closes, Enter opens; readers of screens are told."""
+def test_search_suggestions(browser: webdriver.Chrome, pages: dict[str, str], axe: str) -> None:
+    """A combobox: arrows select, Escape closes, Enter opens; screen readers hear the number."""
     name = pages["package"].rpartition("/")[2]
     box = searched(browser, pages["home"], name[:3])
     values = browser.execute_script(_OPTIONS)
@@ -90,8 +90,8 @@ def test_the_search_suggests(browser: webdriver.Chrome, pages: dict[str, str], a
     wait_for(browser, lambda: browser.current_url.endswith(f"/packages/{values[0]}"))
 
 
-def test_a_click_opens_what_is_suggested(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """In the revision that the page is about; to leave the box takes the list away."""
+def test_click_opens_a_suggestion(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """It opens in the revision of the page; the list closes when the field loses the focus."""
     name = pages["package"].rpartition("/")[2]
     box = searched(browser, f"{pages['revision']}~1", name)
     box.send_keys(Keys.TAB)
