@@ -14,7 +14,7 @@ from snapshots.catalog.verification import verify
 from tests.benchmarks.years import catalog_of_years, copy_of
 
 ROOT = Path(__file__).parents[1]
-# One benchmark of each module: list1000 and nested share that of tiny.
+# list1000 and nested share the module of tiny.
 REFERENCES = {
     "import": "orjson",
     "compare": "Python",

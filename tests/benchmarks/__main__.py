@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks``: measure cachelog beside other ways to do the same."""
+"""``python -m tests.benchmarks``: measure cachelog, compared with other ways to do the same."""
 
 import argparse
 import sys
@@ -15,21 +15,21 @@ from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import Results, print_table, write_json
 
-# By name, and imported late: each process that one of them starts imports this module anew.
+# Imported late, as each process that a benchmark starts imports this module again.
 BENCHMARKS = {
     "import": "imports",
     "compare": "comparisons",
-    "explain": "explanations",
+    "explain": "comparisons",
     **dict.fromkeys(QUERIES, "in_process"),
     "pages": "pages",
     "cost": "costs",
     "scale": "scale",
     "bounds": "bounds",
 }
-"""The modules that measure, by the names of what they measure."""
+"""The modules of the benchmarks, by name."""
 
 SELDOM = {"years": "ages"}
-"""Run where it is named: its data takes half an hour and some GB at first."""
+"""Run only by name: creating its data takes half an hour and some GB."""
 
 TABLES = {
     "requests": ("over_http:table", {*QUERIES}),
@@ -37,11 +37,11 @@ TABLES = {
     "pages": ("pages:table", {"pages"}),
     "years": ("ages:table", {"years"}),
 }
-"""Those of docs/benchmarks.md: what makes each, and the benchmarks that it is made of."""
+"""The tables of docs/benchmarks.md: the function that renders each, and its benchmarks."""
 
 
 def main() -> None:
-    """Run what is asked for, print a table, and write JSON if asked to."""
+    """Run the named benchmarks, print a table, and write the requested files."""
     options = _options()
     names = options.names or [*BENCHMARKS]
     before = Load.now()
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _write_tables(results: Results, document: Path) -> None:
-    """Replace the tables in a document of which all was measured, and write their results."""
+    """Replace the completely measured tables in a document, and write their results."""
     for name, (_, benchmarks) in TABLES.items():
         of_table = [it for it in results.measurements if it.benchmark in benchmarks]
         if table := table_of(name, of_table):
@@ -76,7 +76,7 @@ def _write_tables(results: Results, document: Path) -> None:
 
 
 def table_of(name: str, measurements: Sequence[Measurement]) -> str:
-    """Return one of TABLES in Markdown; empty where not all of it was measured."""
+    """Return one of TABLES in Markdown; empty unless it was measured completely."""
     module, _, function = TABLES[name][0].partition(":")
     table: str = getattr(import_module(f"tests.benchmarks.{module}"), function)(measurements)
     return table
@@ -85,7 +85,7 @@ def table_of(name: str, measurements: Sequence[Measurement]) -> str:
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
     module = (BENCHMARKS | SELDOM)[name]
     run = import_module(f"tests.benchmarks.{module}").run
-    # A module that has several names is told which one is meant.
+    # A module with several names gets the name as an argument.
     yield from run(plan, name) if [*BENCHMARKS.values()].count(module) > 1 else run(plan)
     if name in QUERIES and plan.over_http:
         yield from import_module("tests.benchmarks.over_http").run(plan, name)
@@ -122,22 +122,26 @@ def _options() -> argparse.Namespace:
         help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or "
         f"{', '.join(SELDOM)}, which does not",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results as JSON")
     parser.add_argument(
         "--write",
         type=Path,
         metavar="FILE",
-        help="replace the tables in a document of which all is measured, and write their results "
-        "to results/ beside it",
+        help="replace the completely measured tables in a document, and write their results to "
+        "results/ beside it",
     )
-    parser.add_argument("--quick", action="store_true", help="little data, short: does it run?")
+    parser.add_argument(
+        "--quick", action="store_true", help="only check that it runs, on little data"
+    )
     parser.add_argument("--in-process", action="store_true", help="start no servers")
     parser.add_argument(
-        "--mercurius", action="store_true", help="mercurius too, over HTTP; needs Node.js and npm"
+        "--mercurius",
+        action="store_true",
+        help="also measure mercurius over HTTP; needs Node.js and npm",
     )
-    parser.add_argument("--fresh", action="store_true", help="make the data anew")
+    parser.add_argument("--fresh", action="store_true", help="create the data again")
     parser.add_argument(
-        "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is kept"
+        "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is stored"
     )
     return parser.parse_args()
 

@@ -1,6 +1,6 @@
-"""``bounds``: what has a bound of its own: starting, questions about a revision, feeds, histories.
+"""``bounds``: work with a fixed bound: starting, analyses of a revision, feeds, histories in git.
 
-All is processor time, git's included, so that what else the machine does counts little.
+All times are processor times, including git's, as other processes hardly affect these.
 """
 
 import random
@@ -42,7 +42,7 @@ _DAY = 86_400
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure each beside its bound."""
+    """Measure all of them, with their bounds as targets."""
     yield from _start(plan)
     yield from _questions(plan)
     with tempfile.TemporaryDirectory(dir=plan.data.cache) as parent:
@@ -52,7 +52,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of some work, and of the programs that it runs."""
+    """Return the processor time of some work, including the programs that it runs."""
 
     def used() -> float:
         uses = map(getrusage, (RUSAGE_SELF, RUSAGE_CHILDREN))
@@ -105,25 +105,25 @@ def _questions(plan: Plan) -> Iterator[Measurement]:
 
 
 def _stories(plan: Plan, folder: Path) -> Iterator[Measurement]:
-    """Measure what a feed reads of a pair that an import kept, with nothing in memory."""
+    """Measure reading the story of a pair that an import stored, with nothing in memory."""
     catalog = Catalog(str(copy_of(plan.data.catalog, folder / "stories")))
     revisions = {revision.digest: revision for revision in catalog.require_history().revisions}
     base, head = (revisions[digest] for digest in plan.data.digests())
     pair = Neighbours(base, head)
     catalog.keep(list(PairMaker(catalog.load_side, neighbours={pair.pair: pair}).make([pair.pair])))
     turns = {
-        "cachelog: explained anew": _turn(lambda: Library(catalog).explain(base, head)),
-        "cachelog: as it was kept": _turn(lambda: Library(catalog).past.stored_stories([pair])),
+        "cachelog: explained": _turn(lambda: Library(catalog).explain(base, head)),
+        "cachelog: as stored": _turn(lambda: Library(catalog).past.stored_stories([pair])),
     }
     subject = f"the story of two revisions of {plan.data.specs:,} specs"
-    yield from _measured(plan, subject, turns, {"cachelog: as it was kept": 0.3 / 5})
+    yield from _measured(plan, subject, turns, {"cachelog: as stored": 0.3 / 5})
 
 
 # -- histories in git
 
 
 def _fast_import(folder: Path, pieces: Iterable[bytes]) -> None:
-    """Make a repository of what ``git fast-import`` reads."""
+    """Create a repository from the input of ``git fast-import``."""
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(folder)], check=True)
     subprocess.run(
         ["git", "-C", str(folder), "fast-import", "--quiet"], input=b"".join(pieces), check=True
@@ -143,7 +143,7 @@ def _moment(number: int) -> int:
 
 
 def _pages_of_commits(plan: Plan, folder: Path) -> Iterator[Measurement]:
-    """Measure an import of pages of which each commit changes 2 %, into an empty catalog."""
+    """Measure an import of pages into an empty catalog; each commit changes 2 % of them."""
     num_commits, num_pages = (60, 300) if plan.data.specs > 1_000 else (10, 50)
     draw, labels = random.Random(0), count()
 
@@ -177,7 +177,7 @@ def _pages_of_commits(plan: Plan, folder: Path) -> Iterator[Measurement]:
 
 
 def _recipes(plan: Plan, folder: Path) -> Iterator[Measurement]:
-    """Measure how the commits of the recipes of years are kept at first, and by a later import."""
+    """Measure storing the commits of years of recipes, and those of a later import."""
     num_commits, num_recipes = (37_000, 7_000) if plan.data.specs > 1_000 else (300, 40)
     draw = random.Random(0)
 

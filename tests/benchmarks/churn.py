@@ -1,10 +1,10 @@
-"""A build cache that lives: from one state to the next some of its specs come, go or are rebuilt.
+"""A synthetic build cache: from one state to the next, some specs are added, removed or rebuilt.
 
-The packages stand in layers, each over some of those below. A cell is a stack on an architecture;
-it has a part of the packages, and with a package all that it stands over. To edit a package
-rebuilds all that stands over it, cell by cell, so that edges name hashes that are there. Beside
-that specs are left out now and then and return, and so do packages and whole stacks, for longer.
-The same seed makes the same states, byte by byte.
+The packages are in layers, each of which depends on some packages of the layers below. A cell is a
+stack on an architecture; it has some of the packages, with all dependencies. Editing a package
+rebuilds its dependents, cell by cell, so that the hashes in edges exist. In addition, specs,
+packages and entire stacks are removed for some time. The same seed results in the same states, byte
+by byte.
 """
 
 from base64 import b32encode
@@ -35,8 +35,10 @@ _VARIANTS = (
 )
 _TOPS_OF_A_CELL = 0.3
 _LEFT_OUT = 0.002
-_STACK_GOES = _STACK_ONCE_IN = 40
-_PACKAGE_ONCE_IN = 8
+_STACK_ONCE_IN, _PACKAGE_ONCE_IN = 40, 8
+_DAYS_OF_A_SPEC, _DAYS_OF_A_STACK, _DAYS_OF_A_PACKAGE = 3, 40, 200
+"""The maximum number of states without a removed spec, stack or package."""
+
 _SOURCE = Source(
     kind="demo", location="tests/benchmarks/churn.py", importer="benchmarks", synthetic=True
 )
@@ -50,17 +52,16 @@ class _Cell(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a spec stands: the package and the cell, by number."""
+    """The place of a spec: the numbers of its package and its cell."""
 
     package: int
     cell: int
 
 
 class LivingCache:
-    """The cache in its first state; ``live`` takes it to the next one.
+    """The cache, at first in its first state; ``live`` advances it to the next one.
 
-    About ``specs`` specs stand in it at all times, and ``churn`` is the share of them that each
-    state has another hash for.
+    It always has about ``specs`` specs; ``churn`` is the share that has another hash in each state.
     """
 
     def __init__(self, specs: int, *, churn: float = 0.05, seed: int = 1) -> None:
@@ -76,63 +77,58 @@ class LivingCache:
         self._specs: list[dict[int, Spec]] = [{} for _ in range(num_packages)]
         self._fill(specs)
         self._total = sum(map(len, self._specs))
-        self._left_out: set[_Place] = set()
-        self._stacks_gone: dict[str, int] = {}
-        self._packages_gone: dict[int, int] = {}
+        self._absent: dict[_Place, int] = {}
+        """The removed specs, with the number of the state in which they return."""
         self._touched = set(range(num_packages))
         self._contents: dict[int, PackageContent] = {}
 
-    # -- living
+    # -- from state to state
 
     def live(self) -> None:
-        """Take the cache to its next state."""
+        """Advance the cache to its next state."""
         self._age += 1
-        self._return_and_leave_out()
-        self._let_stacks_come_and_go()
-        self._let_packages_come_and_go()
+        back = [place for place, until in self._absent.items() if until <= self._age]
+        for place in back:
+            del self._absent[place]
+        self._touched.update(place.package for place in back)
+        self._leave_out()
         budget = int(self._total * self._churn)
         while budget > 0:
             budget -= self._edit(self._draw.pick(range(len(self._below))), budget)
 
-    def _return_and_leave_out(self) -> None:
-        back = {place for place in sorted(self._left_out) if self._draw.random() < 0.5}
-        self._left_out -= back
-        out: set[_Place] = set()
-        while len(out) < self._total * _LEFT_OUT:
+    def _leave_out(self) -> None:
+        """Leave out a few specs until one of the next states; rarely a stack, or a package."""
+        left_out = 0
+        while left_out < self._total * _LEFT_OUT:
             package = self._draw.pick(range(len(self._below)))
-            out.update(_Place(package, cell) for cell in [*self._specs[package]][:2])
-        self._left_out |= out
-        self._touched.update(place.package for place in back | out)
-
-    def _let_stacks_come_and_go(self) -> None:
-        for stack in [it for it, until in self._stacks_gone.items() if until <= self._age]:
-            del self._stacks_gone[stack]
-            self._touch_stack(stack)
+            cells = [*self._specs[package]][:2]
+            left_out += len(cells)
+            self._remove([_Place(package, cell) for cell in cells], _DAYS_OF_A_SPEC)
         if self._draw.random() * _STACK_ONCE_IN < 1:
-            stack = self._draw.pick(sorted({it.stack for it in self._cells}))
-            self._stacks_gone[stack] = self._age + int(self._draw.random() * _STACK_GOES) + 1
-            self._touch_stack(stack)
-
-    def _touch_stack(self, stack: str) -> None:
-        cells = {number for number, it in enumerate(self._cells) if it.stack == stack}
-        self._touched.update(
-            package for package, specs in enumerate(self._specs) if not cells.isdisjoint(specs)
-        )
-
-    def _let_packages_come_and_go(self) -> None:
-        for package in [it for it, until in self._packages_gone.items() if until <= self._age]:
-            del self._packages_gone[package]
-            self._touched.add(package)
+            stack = self._draw.pick(sorted({cell.stack for cell in self._cells}))
+            places = [place for place in self._places() if self._cells[place.cell].stack == stack]
+            self._remove(places, _DAYS_OF_A_STACK)
         package = self._draw.pick(range(len(self._below)))
         if self._draw.random() * _PACKAGE_ONCE_IN < 1 and len(self._over[package]) == 1:
-            self._packages_gone[package] = self._age + int(self._draw.random() * 200) + 1
-            self._touched.add(package)
+            places = [_Place(package, cell) for cell in self._specs[package]]
+            self._remove(places, _DAYS_OF_A_PACKAGE)
+
+    def _places(self) -> Iterator[_Place]:
+        for package, specs in enumerate(self._specs):
+            yield from (_Place(package, cell) for cell in specs)
+
+    def _remove(self, places: list[_Place], most_days: int) -> None:
+        """Remove specs from the cache for the same number of states."""
+        until = self._age + 1 + int(self._draw.random() * most_days)
+        for place in places:
+            self._absent[place] = max(until, self._absent.get(place, 0))
+        self._touched.update(place.package for place in places)
 
     def _edit(self, package: int, most: int) -> int:
-        """Edit a package, if that rebuilds no more than so many specs; return how many it did.
+        """Edit a package if that rebuilds up to ``most`` specs; return the number of rebuilt specs.
 
-        Half of the edits are a new version; of those half reach some cells alone, where from then
-        on two versions stand side by side. What too much stands over is edited in one cell.
+        Half of the edits are a new version, half of these in some cells only, so that the package
+        has two versions. A package with too many dependents is edited in one cell.
         """
         over = self._over[package]
         cells = set(self._specs[package])
@@ -144,10 +140,10 @@ class LivingCache:
         if len(places) > most:
             places = self._rebuilt(over, {self._draw.pick(sorted(cells))} if cells else cells)
         if len(places) > most and len(over) > 1:
-            return 1  # so that it ends where nothing fits
+            return 1  # so that the loop ends if no package fits
         self._recipes[package] = self._new_hash() * 2
         for place in places:
-            self._build(place, anew=place.package == package)
+            self._build(place, is_edited=place.package == package)
         self._touched.update(over)
         return max(1, len(places))
 
@@ -163,31 +159,34 @@ class LivingCache:
             for architecture in _ARCHITECTURES:
                 cell = len(self._cells)
                 self._cells.append(_Cell(f"stack-{stack}", *architecture))
-                wanted = self._closed(self._draw.some(tops, int(len(tops) * _TOPS_OF_A_CELL) or 1))
-                for package in sorted(wanted)[: specs - total]:
-                    self._build(_Place(package, cell), anew=True)
+                packages = self._closed(
+                    self._draw.some(tops, int(len(tops) * _TOPS_OF_A_CELL) or 1)
+                )
+                for package in sorted(packages)[: specs - total]:
+                    self._build(_Place(package, cell), is_edited=True)
                     total += 1
             stack += 1
 
     def _closed(self, packages: list[int]) -> set[int]:
-        found: set[int] = set()
+        """Return some packages with all their dependencies."""
+        closed: set[int] = set()
         while packages:
             package = packages.pop()
-            if package not in found:
-                found.add(package)
+            if package not in closed:
+                closed.add(package)
                 packages += self._below[package]
-        return found
+        return closed
 
-    def _build(self, place: _Place, *, anew: bool) -> None:
-        """Build a spec over what stands below it now: a new hash; ``anew`` by the newest recipe."""
+    def _build(self, place: _Place, *, is_edited: bool) -> None:
+        """Build a spec with its current dependencies; if edited, by the current recipe."""
         package, cell = place
         edges = tuple(
             Dependency(_name(it), self._specs[it][cell].hash, ("build", "link"))
             for it in self._below[package]
         )
-        known = self._specs[package].get(cell)
-        if known is not None and not anew:
-            spec = replace(known, hash=self._new_hash(), dependencies=edges)
+        if not is_edited:
+            last = self._specs[package][cell]
+            spec = replace(last, hash=self._new_hash(), dependencies=edges)
         else:
             stack, target, operating_system, compiler = self._cells[cell]
             spec = Spec(
@@ -222,25 +221,22 @@ class LivingCache:
             return f"{major}.{minor}.{patch + 1}"
         return f"{major}.{minor + 1}.0"
 
-    # -- its states
+    # -- the current state
 
     def content(self) -> Content:
-        """Return what the cache holds now; packages that nothing touched are the same objects."""
+        """Return the current content; unchanged packages are the same objects as before."""
         for package in self._touched:
-            self._contents[package] = PackageContent(self._standing(package))
+            self._contents[package] = PackageContent(self._present(package))
         self._touched.clear()
         return Content({_name(it): content for it, content in self._contents.items()})
 
-    def _standing(self, package: int) -> Iterator[Spec]:
-        if package in self._packages_gone:
-            return
+    def _present(self, package: int) -> Iterator[Spec]:
         for cell, spec in self._specs[package].items():
-            is_gone = self._cells[cell].stack in self._stacks_gone
-            if not is_gone and _Place(package, cell) not in self._left_out:
+            if _Place(package, cell) not in self._absent:
                 yield spec
 
     def snapshot(self, tag: str = "develop") -> Snapshot:
-        """Return what it holds now as a state of a tag; it lives one state a day."""
+        """Return the current state as a snapshot of a tag; states are one day apart."""
         taken_at = FIRST_DAY + timedelta(days=self._age)
         return Snapshot(tag=tag, content=self.content(), source=_SOURCE, taken_at=taken_at)
 
@@ -250,7 +246,7 @@ def _name(package: int) -> str:
 
 
 def _dependencies(num_packages: int, draw: Draw) -> list[list[int]]:
-    """Return what each package stands over directly; lower numbers alone."""
+    """Return the dependencies of each package, which have lower numbers."""
     below: list[list[int]] = []
     start = 0
     for share in _LAYERS:
@@ -264,9 +260,9 @@ def _dependencies(num_packages: int, draw: Draw) -> list[list[int]]:
 
 
 def _reverse(below: list[list[int]]) -> list[list[int]]:
-    """Return all that stands over each package, near or far, itself first, what is lower first."""
+    """Return each package with its direct and indirect dependents, lowest numbers first."""
     over: list[set[int]] = [{package} for package in range(len(below))]
     for package in reversed(range(len(below))):
         for lower in below[package]:
             over[lower] |= over[package]
-    return [sorted(found) for found in over]
+    return [sorted(packages) for packages in over]

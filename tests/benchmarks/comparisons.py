@@ -1,98 +1,173 @@
-"""``compare``: two revisions in memory, hash by hash, beside other ways to find what changed.
+"""``compare`` and ``explain``: two revisions in memory, compared by cachelog and in other ways.
 
-Every turn gets data of its own that nothing was asked of before, since later comparisons of the
-same revisions find much of the work done. To make that data does not count. All ways have to find
-the same numbers of changes; those that look at hashes alone find fewer kinds.
+In every turn, a contender gets its own, unused data, as later comparisons of the same revisions
+reuse results. Creating this data is not measured. All contenders must find the same numbers.
 """
 
 import gc
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
+from typing import Any
 
-from snapshots.catalog.catalog import Catalog
+from snapshots import demo
 from snapshots.catalog.library import Library
+from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison, SpecChangeKind
-from snapshots.frames.frame import Frame
-from tests.benchmarks.measurements import (
-    Measurement,
-    Target,
-    Turn,
-    measure,
-    milliseconds,
-    set_aside,
-)
-from tests.benchmarks.plans import Plan
+from snapshots.changes.explanation import explain
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.models import Spec
+from tests.benchmarks.measurements import Measurement, Target, measure, milliseconds, set_aside
+from tests.benchmarks.plans import Data, Plan
+from tests.model import cells
+from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
+from tests.model.states import State
+
+COMPARE_TARGET = Target(1)
+EXPLAIN_TARGET = Target(0.13)
+COVERAGE_TARGET = Target(0.03)
+
+_SETS = "Python: difference of two sets of hashes"
+_WITH_FACTS = "cachelog: the first comparison, with facts"
+_MODEL = "Python: the tests' model"
+_FIRST = "cachelog: the first time"
+_DIMENSIONS = (CoverageDimension.STACK, CoverageDimension.TARGET)
+
+Work = Callable[[], Mapping[str, int]]
+"""The measured part of a turn, which returns numbers of changes."""
+Prepare = Callable[[], Work]
+"""Creates the data of a turn."""
 
 
-class Found(NamedTuple):
-    """How many hashes were added, removed and changed; None where a way does not look at facts."""
-
-    added: int
-    removed: int
-    changed: int | None
-
-
-Compare = Callable[[], Found]
-
-
-def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure, and check that all contenders agree."""
-    catalog = plan.data.opened()
-    pair = _Pair(catalog, *plan.data.digests())
-    ours = "cachelog: the first comparison, with facts"
-    prepared: dict[str, Callable[[], Compare]] = {
-        "Python: difference of two sets of hashes": pair.of_sets,
-        ours: pair.of_frames,
-    }
-    contenders = {name: _checked(name, make, pair.expected) for name, make in prepared.items()}
-    yield from measure(
-        "compare",
-        f"two loaded revisions of {plan.data.specs:,} specs",
-        contenders,
-        unit="ms",
-        rounds=plan.rounds,
-        targets={ours: Target(1)},
-    )
+def run(plan: Plan, name: str) -> Iterator[Measurement]:
+    """Measure one of the two, and check that all contenders agree."""
+    pair = _Pair(plan.data)
+    measured = partial(_measured, plan, name)
+    if name == "compare":
+        subject = f"two loaded revisions of {plan.data.specs:,} specs"
+        yield from measured(subject, {_SETS: pair.sets, _WITH_FACTS: pair.frames}, COMPARE_TARGET)
+    else:
+        changed = f"{pair.num_changes:,} changes of {plan.data.specs:,} specs"
+        subject = f"counterparts, reasons and causes, {changed}"
+        contenders = {_MODEL: pair.explain_naively, _FIRST: pair.explain}
+        yield from measured(subject, contenders, EXPLAIN_TARGET)
+        contenders = {_MODEL: pair.cover_naively, _FIRST: pair.cover}
+        yield from measured(f"package x stack x target, {changed}", contenders, COVERAGE_TARGET)
     gc.unfreeze()
 
 
-def _checked(name: str, prepare: Callable[[], Compare], expected: Found) -> Turn:
-    def turn() -> float:
-        compare = prepare()
-        set_aside()
-        found: list[Found] = []
-        elapsed = milliseconds(lambda: found.append(compare()))
-        (only,) = found
-        if only not in (expected, expected._replace(changed=None)):
-            raise SystemExit(f"{name} finds {only}, cachelog finds {expected}")
-        return elapsed
+def _measured(
+    plan: Plan, benchmark: str, subject: str, contenders: Mapping[str, Prepare], target: Target
+) -> list[Measurement]:
+    reference, ours = contenders
+    expected = contenders[reference]()()
+    turns = {name: partial(_turn, prepare, expected) for name, prepare in contenders.items()}
+    return measure(benchmark, subject, turns, unit="ms", rounds=plan.rounds, targets={ours: target})
 
-    return turn
+
+def _turn(prepare: Prepare, expected: Mapping[str, int]) -> float:
+    work = prepare()
+    set_aside()
+    results: list[Mapping[str, int]] = []
+    elapsed = milliseconds(lambda: results.append(work()))
+    if results != [expected]:
+        raise SystemExit(f"found {results}, expected {expected}")
+    return elapsed
 
 
 class _Pair:
-    """Two revisions, in the form that each contender takes them."""
+    """Two revisions, in the form that each contender uses."""
 
-    def __init__(self, catalog: Catalog, base: str, head: str) -> None:
-        self._catalog = catalog
-        self._digests = base, head
-        self.expected = _found(*self._load())
+    def __init__(self, data: Data) -> None:
+        self._data = data
 
-    def _load(self) -> tuple[Frame, Frame]:
-        frames = Library(self._catalog).frames  # as servers have them, which share records
-        base, head = map(frames.get, self._digests)
+    @property
+    def num_changes(self) -> int:
+        """Number of hashes that were added, removed or changed."""
+        return len(self._load()[0].specs)
+
+    def frames(self) -> Work:
+        """Prepare the comparison of two frames."""
+        frames = Library(self._data.opened()).frames  # as in servers, which share records
+        base, head = map(frames.get, self._data.digests())
+
+        def work() -> Mapping[str, int]:
+            specs = Comparison(base, head).specs
+            counts = {kind.value: specs.count(kind) for kind in SpecChangeKind}
+            del counts[SpecChangeKind.CHANGED.value]  # sets of hashes do not show it
+            return counts
+
+        return work
+
+    def sets(self) -> Work:
+        """Prepare the difference of two sets."""
+        frames = Library(self._data.opened()).frames
+        base, head = (set(frames.get(digest).hashes.texts) for digest in self._data.digests())
+        return lambda: {"added": len(head - base), "removed": len(base - head)}
+
+    def explain(self) -> Work:
+        """Prepare the explanation of a comparison."""
+        loaded = self._load()
+
+        def work() -> Mapping[str, int]:
+            comparison = loaded[0]
+            explanation = explain(*loaded)
+            codes = explanation.reasons(comparison.specs)
+            names = [reason.value for reason in SpecChangeReason]
+            reasons = Counter(map(names.__getitem__, codes.tolist()))
+            reasons.pop(SpecChangeReason.FACTS.value, None)
+            causes = explanation.causes
+            return reasons | {"counterparts": sum(map(causes.num_specs, range(len(causes))))}
+
+        return work
+
+    def explain_naively(self) -> Work:
+        """Prepare the explanation by the model."""
+        base, head = self._states()
+
+        def work() -> Mapping[str, int]:
+            pairs = counterparts(base, head)
+            main = Causes(base, head, pairs).main
+            reasons = added_reasons(base, head) | removed_reasons(base, head)
+            return Counter(reasons.values()) | {"counterparts": len(main)}
+
+        return work
+
+    def cover(self) -> Work:
+        """Prepare the coverage of a comparison."""
+        comparison = self._load()[0]
+
+        def work() -> Mapping[str, int]:
+            table = coverage(comparison, _DIMENSIONS)
+            return {kind.value: table.count(kind) for kind in CoverageChangeKind}
+
+        return work
+
+    def cover_naively(self) -> Work:
+        """Prepare the coverage by the model."""
+        base, head = self._states()
+
+        def work() -> Mapping[str, int]:
+            changes = cells.coverage(base, head, [dimension.value for dimension in _DIMENSIONS])
+            return Counter("lost" if change.is_lost else "gained" for change in changes)
+
+        return work
+
+    def _load(self) -> tuple[Comparison, DependencyGraph, DependencyGraph]:
+        base, head = self._data.digests()
+        library = Library(self._data.opened())
+        before, after = map(library.dependencies.get, (base, head))
+        return library.comparisons.get((base, head)), before, after
+
+    def _states(self) -> tuple[State, State]:
+        """Return both revisions as new states of the model, without cached results."""
+        base, head = (State(*records) for records in self._records)
         return base, head
 
-    def of_frames(self) -> Compare:
-        return partial(_found, *self._load())
-
-    def of_sets(self) -> Compare:
-        base, head = (set(frame.hashes.texts) for frame in self._load())
-        return lambda: Found(len(head - base), len(base - head), None)
-
-
-def _found(base: Frame, head: Frame) -> Found:
-    comparison = Comparison(base, head)
-    added, removed, changed = (comparison.specs.count(kind) for kind in SpecChangeKind)
-    return Found(added, removed, changed)
+    @cached_property
+    def _records(self) -> list[tuple[list[Spec], list[Spec]]]:
+        """The specs of both revisions, and those outside of them."""
+        sizes: dict[str, Any] = {"packages": self._data.packages, "specs": self._data.specs}
+        contents = (snapshot.content for snapshot in demo.history(revisions=2, **sizes))
+        return [([*content.specs()], [*content.outside.specs]) for content in contents]

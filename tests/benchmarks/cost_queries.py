@@ -1,4 +1,4 @@
-"""What ``cost`` asks: a query for each kind of work, by what is asked about."""
+"""The queries of ``cost``, one for each kind of work: of a revision, a comparison, a catalog."""
 
 _NAMES = " ".join(f'"p{number}"' for number in range(400))
 _IDS = " ".join(f'"U3BlYzox{number:04}"' for number in range(400))

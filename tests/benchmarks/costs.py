@@ -1,9 +1,9 @@
-"""``cost``: how well the units that a query is said to cost agree with the time that it takes.
+"""``cost``: the time per unit of cost, for each kind of query.
 
-Each contender is a query; measured is how many microseconds one of its units takes. The ratios are
-the spread of the prices: far above 1 a query is too cheap, far below 1 too dear. Prices are meant
-for the largest revisions, so that many are too dear for most; too cheap by more than the target
-nothing may be.
+Each contender is a query, measured in microseconds per unit. Ratios show how much costs differ from
+times: the cost of a query with a ratio far above 1 is too low, far below 1 too high. Costs are
+those of the largest revisions, so many are too high for others; none may be too low by more than
+the target.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,21 +24,21 @@ from tests.benchmarks.measurements import Measurement, Target, measure, set_asid
 from tests.benchmarks.plans import Plan
 
 TARGET = Target(3.0)
-"""How many times too cheap a query may be."""
+"""The maximum ratio of a query."""
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure what a unit of each query takes, with all that it needs in memory."""
+    """Measure the time per unit of each query, with all its data in memory."""
     catalog = plan.data.opened()
     library, api = Library(catalog), API(Limits(max_cost=10**9, max_answer_bytes=10**10))
-    request = ReadRequest(catalog, library, HistoryAnswers(catalog, library))
+    sources = Sources(catalog, library, HistoryAnswers(catalog, library))
     base, head = plan.data.digests()
     queries = {name: f"{{ revision {{ {text} }} }}" for name, text in IN_REVISION.items()}
     for name, text in OF_COMPARISON.items():
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
     queries |= OF_CATALOG
     turns = {
-        name: partial(_microseconds_a_unit, api, request, text) for name, text in queries.items()
+        name: partial(_microseconds_per_unit, api, sources, text) for name, text in queries.items()
     }
     targets = dict.fromkeys(queries, TARGET)
     set_aside()
@@ -52,30 +52,30 @@ def run(plan: Plan) -> Iterator[Measurement]:
     )
 
 
-class ReadRequest(NamedTuple):
-    """What is request, with all that is kept of it."""
+class Sources(NamedTuple):
+    """The catalog of the queries, and its caches."""
 
     catalog: Catalog
     library: Library
     answers: HistoryAnswers
 
 
-def _microseconds_a_unit(api: API, request: ReadRequest, text: str) -> float:
-    told = api.cost(text, None, None)
-    event = request.catalog.history.revisions[0] if text.startswith("subscription") else None
-    assert told.units, f"{text} is refused: {api.document(text).errors}"
+def _microseconds_per_unit(api: API, sources: Sources, text: str) -> float:
+    cost = api.cost(text, None, None)
+    event = sources.catalog.history.revisions[0] if text.startswith("subscription") else None
+    assert cost.units, f"{text} is refused: {api.document(text).errors}"
 
-    def ask() -> None:
-        context = Context(request.catalog, request.library, answers=request.answers)
+    def execute() -> None:
+        context = Context(sources.catalog, sources.library, answers=sources.answers)
         answer = api.execute(text, context=context, event=event)
         orjson.dumps(answer.body())
 
-    taken = min(_seconds_of_work(ask) for _ in range(3))
-    return taken * 1_000_000 / (told.units - told.cached_units)
+    seconds = min(_seconds_of_work(execute) for _ in range(3))
+    return seconds * 1_000_000 / (cost.units - cost.cached_units)
 
 
 def _seconds_of_work(function: Callable[[], object]) -> float:
-    """Return how long this thread computes in one call, whatever else the machine does."""
+    """Return the processor time of this thread in one call."""
     started = thread_time()
     function()
     return thread_time() - started

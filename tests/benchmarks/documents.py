@@ -1,4 +1,4 @@
-"""The figures in docs/: each table is of one run, whose results docs/results/ has in full."""
+"""The tables of figures in docs/, each of one run with its results in docs/results/."""
 
 import re
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ _WORK = (
     ("one of two revisions in a catalog", "scale", "a revision", "cachelog: in the catalog"),
     ("start of a server of 200 revisions", "scale", "start on", "cachelog serve"),
 )
-"""The rows: what a document says, the benchmark, and how the subject and the contender begin."""
+"""The rows: label, benchmark, and the beginnings of subject and contender."""
 
 
 def work_table(measurements: Sequence[Measurement]) -> str:
-    """Return the work on one revision as a table in Markdown; empty where not all was measured."""
+    """Return the work on one revision as a table in Markdown; empty unless all was measured."""
     rows: list[tuple[str, ...]] = [("Work on 58,000 specs", "Median", "Times")]
     for label, benchmark, subject, contender in _WORK:
         of_row = [
@@ -47,7 +47,7 @@ def work_table(measurements: Sequence[Measurement]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown: the first row is its head, all columns but one are numbers."""
+    """Return a table in Markdown; the first row is its header, all columns but one are numbers."""
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     lines = [[name.ljust(first), *map(str.rjust, numbers, others)] for name, *numbers in rows]
     rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
@@ -55,23 +55,22 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def replace_table(text: str, table: str, commit: str = "") -> str:
-    """Return a text with a table in the place of the one whose head begins with the same cell.
+    """Return a text in which a table replaces the one whose header begins with the same cell.
 
-    ``commit`` replaces the one that is named next. Raises ValueError where there is no
-    such table.
+    ``commit`` replaces the next commit after the table. Raises ValueError without such a table.
     """
     first = re.escape(table.partition(" | ")[0].rstrip())
-    older = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
-    if older is None:
+    old = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
+    if old is None:
         raise ValueError(f"there is no table that begins with {table.partition(' | ')[0]}")
-    after = text[older.end() :]
+    after = text[old.end() :]
     if commit:
         after = re.sub(r"\bat commit [0-9a-f]{8}(?:-dirty)?", f"at commit {commit}", after, count=1)
-    return f"{text[: older.start()]}{table}\n{after}"
+    return f"{text[: old.start()]}{table}\n{after}"
 
 
 def write_figures(document: Path, name: str, table: str, run: Run) -> None:
-    """Replace a table in a document, and write its run to ``results/NAME.json`` beside it."""
+    """Replace a table in a document, and write its run to ``results/NAME.json`` next to it."""
     text = replace_table(document.read_text("utf-8"), table, run.commit)
     file = document.parent / "results" / f"{name}.json"
     file.parent.mkdir(exist_ok=True)

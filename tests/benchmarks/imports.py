@@ -1,6 +1,6 @@
-"""``import``: reading cache pages and publishing them, beside parsing their JSON alone.
+"""``import``: reading and publishing cache pages, compared with only parsing their JSON.
 
-Processor time is measured, so that neither the disk nor what else the machine does counts.
+All times are processor times, which neither the disk nor other processes affect much.
 """
 
 import gc
@@ -23,7 +23,7 @@ _JSON_LINES = (b"meta: ", b"spec_details: ")
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure; each turn has a process of its own, as an import has."""
+    """Measure; each turn has its own process, as an import does."""
     folder = plan.data.pages
     yield from measure(
         "import",

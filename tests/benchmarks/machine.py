@@ -1,4 +1,4 @@
-"""The machine that measured: what it is, and how busy it was with other things."""
+"""The machine of a run, and its load by other processes."""
 
 import os
 import platform
@@ -26,14 +26,13 @@ _LIBRARIES = (
     "uvicorn",
     "uvloop",
     "httptools",
-    "deepdiff",
 )
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """A description; ``load_average`` is of the last minute, before the run and after it.
+    """A description; ``load_average`` is that of one minute, before and after the run.
 
-    ``others`` is the share of all cores' time that processes took which are not part of the run.
+    ``others`` is the share of the processor time of all cores that other processes used.
     """
 
     cpu: str
@@ -46,16 +45,16 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A run on a machine; ``commit`` is that of the code, ``-dirty`` where files differ."""
+    """A run on a machine; ``commit`` is that of the code, with ``-dirty`` if files differ."""
 
     commit: str
     machine: Machine
 
 
 class Load(NamedTuple):
-    """The load average, and processor seconds so far: of all cores, those in use, and this run's.
+    """The load average, and seconds of processor time: in total, busy, and used by this run.
 
-    Processes of the run count once they have ended.
+    Processes of the run count after they have ended.
     """
 
     average: float
@@ -65,7 +64,7 @@ class Load(NamedTuple):
 
     @classmethod
     def now(cls) -> "Load":
-        """Return the load at this moment."""
+        """Return the current load."""
         jiffies = [int(text) for text in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
         per_second = os.sysconf("SC_CLK_TCK")
         idle = jiffies[3] + jiffies[4]
@@ -77,18 +76,18 @@ class Load(NamedTuple):
         )
 
     def others_since(self, before: "Load") -> float:
-        """Return the share of all that others have used since an earlier moment."""
+        """Return the share of processor time that other processes used since an earlier load."""
         others = (self.busy - before.busy) - (self.own - before.own)
         return max(0.0, others / (self.all - before.all))
 
 
 def describe(before: Load, plan: Plan | None = None) -> Machine:
-    """Return the machine as it is at the end of a run; ``plan`` is that of the benchmarks."""
-    versions = {name: found for name in _LIBRARIES if (found := _version(name))}
+    """Return the machine at the end of a run; ``plan`` is that of the benchmarks."""
+    versions = {name: text for name in _LIBRARIES if (text := _version(name))}
     if shutil.which("wrk"):
-        # wrk tells its version with a usage text, and leaves with 1.
-        said = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
-        versions["wrk"] = said.split()[1]
+        # wrk prints its version with its usage, and exits with 1.
+        usage = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
+        versions["wrk"] = usage.split()[1]
     if plan is not None and plan.mercurius:
         versions |= mercurius.versions(plan.data)
     return Machine(
@@ -103,7 +102,7 @@ def describe(before: Load, plan: Plan | None = None) -> Machine:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with ``-dirty`` where files differ from it."""
+    """Return the current commit, with ``-dirty`` if files differ from it."""
     described = subprocess.run(
         ["git", "describe", "--always", "--exclude=*", "--dirty"],
         cwd=ROOT,

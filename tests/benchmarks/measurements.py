@@ -1,4 +1,4 @@
-"""Contenders take turns, so that what disturbs the machine disturbs all of them alike."""
+"""Measurements of contenders, which alternate: other load on the machine affects them equally."""
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
@@ -9,21 +9,21 @@ from typing import Literal
 import msgspec
 
 Turn = Callable[[], float]
-"""One contender's part of a round: it measures itself and returns what it measured."""
+"""One contender's part of a round: it measures itself, and returns the value."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What cachelog means to keep to: a bound of the ratio to the reference, or of the median."""
+    """A bound of cachelog: of the ratio to the reference, or of the median."""
 
     at_most: float
     of: Literal["ratio", "median"] = "ratio"
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rounds of one contender came to; ``values`` has each of them, in their order.
+    """The results of one contender; ``values`` are those of the rounds, in their order.
 
-    ``ratio`` is the median over that of the first contender, which is the reference; None where a
-    subject has a single contender, or where its contenders cannot be compared.
+    ``ratio`` is its median divided by that of the first contender, the reference. It is None if a
+    subject has only one contender, or contenders that cannot be compared.
     """
 
     benchmark: str
@@ -48,19 +48,34 @@ def measure(
     rounds: int,
     targets: Mapping[str, Target] | None = None,
 ) -> list[Measurement]:
-    """Give every contender a turn a round, A B C A B C ..., and return one Measurement each.
+    """Give every contender one turn per round, A B C A B C ..., and compare the results.
 
-    The first contender is the reference. A round before the first warms up and does not count; a
-    single round only shows that all run, and needs none. ``targets`` are by contender.
+    A round before the first only warms up, unless there is a single round, which only shows that
+    all contenders run.
     """
     values: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(0 if rounds > 1 else 1, rounds + 1):
         for name, turn in contenders.items():
             if rounds > 1:
-                gc.collect()  # what the one before left is not this one's to collect
+                gc.collect()  # the garbage of the previous turn
             value = turn()
             if number:
                 values[name].append(value)
+    return compared(benchmark, subject, values, unit=unit, targets=targets or {})
+
+
+def compared(
+    benchmark: str,
+    subject: str,
+    values: Mapping[str, Sequence[float]],
+    *,
+    unit: str,
+    targets: Mapping[str, Target],
+) -> list[Measurement]:
+    """Return the measurement of each contender; the first one is the reference.
+
+    ``values`` are those of the rounds. Values and targets are by contender.
+    """
     reference = median(next(iter(values.values())))
     return [
         summary(
@@ -68,11 +83,11 @@ def measure(
             subject,
             name,
             unit=unit,
-            values=found,
-            ratio=median(found) / reference if len(values) > 1 else None,
-            target=(targets or {}).get(name),
+            values=[*of_name],
+            ratio=median(of_name) / reference if len(values) > 1 else None,
+            target=targets.get(name),
         )
-        for name, found in values.items()
+        for name, of_name in values.items()
     ]
 
 
@@ -86,7 +101,7 @@ def summary(
     ratio: float | None = None,
     target: Target | None = None,
 ) -> Measurement:
-    """Return what the values of one contender came to."""
+    """Return the measurement of one contender."""
     middle = median(values)
     met = None
     if target is not None:
@@ -107,42 +122,15 @@ def summary(
     )
 
 
-def beside_first(
-    benchmark: str,
-    subject: str,
-    values: Mapping[str, Sequence[float]],
-    *,
-    unit: str,
-    target: Target | None = None,
-) -> list[Measurement]:
-    """Return a measurement of each contender; the first is the reference, of the others the target.
-
-    It serves where contenders cannot take turns, or one turn measures many things.
-    """
-    reference = median(next(iter(values.values())))
-    return [
-        summary(
-            benchmark,
-            subject,
-            name,
-            unit=unit,
-            values=[*of_name],
-            ratio=median(of_name) / reference,
-            target=target if number else None,
-        )
-        for number, (name, of_name) in enumerate(values.items())
-    ]
-
-
 def milliseconds(function: Callable[[], object]) -> float:
-    """Return how long one call takes."""
+    """Return the duration of one call."""
     started = perf_counter()
     function()
     return (perf_counter() - started) * 1_000
 
 
 def set_aside() -> None:
-    """Spare the collector what all contenders have prepared: it is not part of their work."""
+    """Exclude all existing objects from garbage collections: they are no work of a contender."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

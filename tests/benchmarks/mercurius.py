@@ -1,4 +1,4 @@
-"""mercurius with graphql-jit, for comparison: brought by npm, served from cachelog's own data."""
+"""mercurius with graphql-jit, for comparison: installed by npm, with cachelog's data."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ _INSTALL_SECONDS = 600
 
 
 def install(data: Data) -> None:
-    """Have npm install it into the folder of the data, once; leaves where npm is missing."""
+    """Install it into the folder of the data with npm, once; exits if npm is missing."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise SystemExit("--mercurius needs Node.js and npm, such as: apt-get install nodejs npm")
     modules = _modules(data)
@@ -30,7 +30,7 @@ def install(data: Data) -> None:
 
 
 def prepare(data: Data) -> tuple[Callable[[int], Sequence[str]], dict[str, str]]:
-    """Return the command that serves the newer revision on a port, and its variables."""
+    """Return the command that serves the newer revision on a port, and its environment."""
     modules = _modules(data)
     specs = modules.parent / "specs.json"
     specs.write_bytes(orjson.dumps(_specs(data)))
@@ -42,13 +42,13 @@ def prepare(data: Data) -> tuple[Callable[[int], Sequence[str]], dict[str, str]]
 
 
 def versions(data: Data) -> dict[str, str]:
-    """Return the versions of Node.js and of what npm installed."""
-    found = {"node": subprocess.check_output(["node", "--version"], text=True).strip()}
+    """Return the versions of Node.js and of the installed packages."""
+    installed = {"node": subprocess.check_output(["node", "--version"], text=True).strip()}
     for package in PACKAGES:
         name = package.partition("@")[0]
         facts = json.loads((_modules(data) / name / "package.json").read_bytes())
-        found[name] = facts["version"]
-    return found
+        installed[name] = facts["version"]
+    return installed
 
 
 def _modules(data: Data) -> Path:

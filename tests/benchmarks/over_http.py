@@ -1,6 +1,6 @@
-"""A query over HTTP: requests a second of one worker process, loaded by wrk from another core.
+"""A query over HTTP: requests per second of one worker, with wrk on another core as the client.
 
-The reference is bare uvicorn, sending as many bytes: no server in Python on top of it is faster.
+The reference is bare uvicorn with responses of the same size, an upper bound for servers in Python.
 """
 
 import os
@@ -27,15 +27,11 @@ from tests.benchmarks.results import rounded
 
 CONNECTIONS = 8
 NOISE = 0.1
-"""How far two equal servers may differ before a note says that the machine was not quiet."""
+"""The maximum relative difference of two equal servers without a note about other load."""
 
 _BARE = "bare uvicorn, as many bytes"
 _TWIN = "bare uvicorn, once more: shows the noise"
 
-_VARIANTS = {
-    "cachelog: hot, with uvicorn's access log": "with_uvicorns_access_log",
-    "cachelog: hot, by uvicorn alone": "by_uvicorn_alone",
-}
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _NO_WRK = (
     "wrk is not installed, so nothing is measured over HTTP: apt-get install wrk "
@@ -50,7 +46,7 @@ _SHOWN = {
     "mercurius with graphql-jit (Node)": "mercurius with graphql-jit",
     "bare uvicorn, as many bytes": _BARE,
 }
-"""The contenders in a document's table, by their names there."""
+"""The contenders in the table of the document, by their names in it."""
 
 _QUERIES_SHOWN = {
     "list1000": "1,000 specs \N{MULTIPLICATION SIGN} 8 fields",
@@ -66,7 +62,7 @@ class _Contender(NamedTuple):
 
 
 def run(plan: Plan, name: str) -> Iterator[Measurement]:
-    """Measure one of the queries; without wrk there is a note instead."""
+    """Measure one of the queries; without wrk, only add a note."""
     if not shutil.which("wrk"):
         plan.notes.append(_NO_WRK)
         return
@@ -75,14 +71,13 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
         plan.notes.append("servers and wrk are not pinned to cores: two cores and taskset needed")
     with ExitStack() as running:
         urls = {
-            contender: _started(running, how, cores)
-            for contender, how in _contenders(plan, name).items()
+            contender: _started(running, how, cores) for contender, how in _contenders(plan).items()
         }
         answers = {contender: _ask(url, body) for contender, url in urls.items()}
         require_same(answers)
         num_bytes = len(answers["cachelog: cold"])
         bare = _uvicorn("bare", {BODY_BYTES: str(num_bytes)})
-        # The twin comes last: beside its equal it would miss what changes during a round.
+        # The second bare server is last, so that the two also show changes during a round.
         urls = {
             _BARE: _started(running, bare, cores),
             **urls,
@@ -107,7 +102,7 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
 
 
 def table(measurements: Sequence[Measurement]) -> str:
-    """Return the requests a second as a table in Markdown; empty where not all were measured."""
+    """Return the requests per second as a table in Markdown; empty unless all were measured."""
     over_http = [it for it in measurements if it.subject.startswith("over HTTP")]
     medians = {(it.benchmark, it.contender): it.median for it in over_http}
     if any((query, name) not in medians for query in QUERIES for name in _SHOWN.values()):
@@ -120,7 +115,7 @@ def table(measurements: Sequence[Measurement]) -> str:
 
 
 def cachelog(catalog: Path | str, **settings: str) -> _Contender:
-    """Return how ``cachelog serve`` is started; settings are CACHELOG_* variables."""
+    """Return how to start ``cachelog serve``; settings are CACHELOG_* variables."""
     program = "from server.cli import main; main()"
 
     def command(port: int) -> Sequence[str]:
@@ -131,25 +126,20 @@ def cachelog(catalog: Path | str, **settings: str) -> _Contender:
     return _Contender(command, environ, "/health/ready")
 
 
-def _contenders(plan: Plan, name: str) -> dict[str, _Contender]:
-    """Return the servers to measure; a small answer shows what cachelog's own middleware gains."""
+def _contenders(plan: Plan) -> dict[str, _Contender]:
     catalog = plan.data.catalog
-    found = {
+    contenders = {
         "cachelog: cold": cachelog(catalog, CACHELOG_RESPONSE_CACHE="0"),
         "cachelog: hot": cachelog(catalog),
         "Strawberry as it comes": _uvicorn("strawberry_as_it_comes", {CATALOG: str(catalog)}),
     }
-    if name == "tiny":
-        found["cachelog: hot, with its access log"] = cachelog(catalog, CACHELOG_ACCESS_LOG="1")
-        for shown, factory in _VARIANTS.items():
-            found[shown] = _uvicorn(factory, {CATALOG: str(catalog)})
     if plan.mercurius:
-        found["mercurius with graphql-jit"] = _Contender(*mercurius.prepare(plan.data))
-    return found
+        contenders["mercurius with graphql-jit"] = _Contender(*mercurius.prepare(plan.data))
+    return contenders
 
 
 def _uvicorn(factory: str, environ: Mapping[str, str]) -> _Contender:
-    """Return how another application is served with the settings of ``cachelog serve``."""
+    """Return how to serve another application with the options of ``cachelog serve``."""
 
     def command(port: int) -> Sequence[str]:
         app = f"tests.benchmarks.asgi_apps:{factory}"
@@ -175,7 +165,7 @@ def _ask(url: str, body: bytes) -> bytes:
 
 
 def _noise(name: str, found: Sequence[Measurement]) -> str | None:
-    """Return what to say of the differences between two equal servers, in all and by rounds."""
+    """Return a note if two equal servers differ, in total or in a round."""
     bare, twin = found[0], found[-1]
     by_round = [two / one for one, two in zip(bare.values, twin.values, strict=True)]
     off = max(abs(1 - ratio) for ratio in (twin.median / bare.median, *by_round))
@@ -190,8 +180,9 @@ def _noise(name: str, found: Sequence[Measurement]) -> str | None:
 def _requests_a_second(
     url: str, body: bytes, num_bytes: int, seconds: float, core: int | None
 ) -> float:
-    whole = max(1, round(seconds))  # wrk takes whole seconds alone
-    options = ["-t1", f"-c{CONNECTIONS}", f"-d{whole}s", "-s", str(_SCRIPT)]
+    # wrk accepts only integers.
+    duration = f"-d{max(1, round(seconds))}s"
+    options = ["-t1", f"-c{CONNECTIONS}", duration, "-s", str(_SCRIPT)]
     done = subprocess.run(
         pinned(["wrk", *options, url], core),
         env=os.environ | {"WRK_BODY": body.decode()},
@@ -202,7 +193,7 @@ def _requests_a_second(
     result = orjson.loads(done.stdout.splitlines()[-1])
     if result["failed"]:
         raise SystemExit(f"{result['failed']} requests to {url} failed:\n{done.stdout}")
-    # wrk takes an empty 304 for a success. Other JSON writers may leave out or add some spaces.
+    # wrk counts an empty 304 as a success. JSON encoders differ in spaces.
     if result["bytes"] < 0.9 * num_bytes * result["requests"]:
         raise SystemExit(f"{url} sends less than the whole answers:\n{done.stdout}")
     return float(result["requests"] / result["microseconds"] * 1e6)

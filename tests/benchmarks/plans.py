@@ -1,4 +1,4 @@
-"""What a run measures on: made-up data, made once and kept, and how long each turn may last."""
+"""The plan of a run: its synthetic data, which is created once, and the length of turns."""
 
 import hashlib
 import random
@@ -18,7 +18,7 @@ from snapshots.spack.notation import canonical_variants
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
 
-# What decides the bytes of a catalog and of pages; where it changes, the data is made anew.
+# The sources that determine the bytes of catalogs and pages: if they change, data is created again.
 _DECIDING = tuple(
     f"snapshots/{name}.py" for name in ("demo/*", "models", "contents", "tables", "catalog/*")
 )
@@ -28,9 +28,9 @@ _SMALL = {"packages": 40, "specs": 400}
 
 
 class Data:
-    """The demo's history as a catalog and as cache pages, below ``cache``; nothing is made twice.
+    """The demo's history as a catalog and as cache pages, each created once below ``cache``.
 
-    The catalog has two revisions of ``specs`` specs; the newer one is tagged develop.
+    The catalog has two revisions of develop with ``specs`` specs.
     """
 
     def __init__(self, cache: Path, *, packages: int, specs: int, fresh: bool) -> None:
@@ -42,19 +42,19 @@ class Data:
     @cached_property
     def catalog(self) -> Path:
         """The catalog."""
-        return self._made(f"catalog-{self.specs}", self._publish)
+        return self._made(f"develop-{self.specs}", self._publish)
 
     @cached_property
     def pages(self) -> Path:
-        """The cache pages of the newer revision, with as many variant lists as real ones have."""
+        """The cache pages of the newer revision, with as many lists of variants as real ones."""
         return self._made(f"varied-pages-{self.specs}", self._write_pages)
 
     def many_revisions(self, count: int) -> Path:
-        """Return a catalog of so many revisions of 400 specs, published one after the other."""
+        """Return a catalog of ``count`` revisions of 400 specs, published one by one."""
         return self._made(f"catalog-of-{count}", lambda folder: _publish_singly(folder, count))
 
     def digests(self) -> tuple[str, str]:
-        """Return the contents of the catalog, the older one first."""
+        """Return the digests of the catalog's contents, the older one first."""
         newer, older = self.opened().history.revisions
         return older.digest, newer.digest
 
@@ -65,8 +65,8 @@ class Data:
         return catalog
 
     def _publish(self, folder: Path) -> None:
-        snapshots = demo.history(revisions=2, packages=self.packages, specs=self.specs)
-        Catalog(str(folder)).publish(list(snapshots))
+        weeks = demo.develop_history(revisions=2, packages=self.packages, specs=self.specs)
+        Catalog(str(folder)).publish([week for week in weeks if week.tag == "develop"])
 
     def _write_pages(self, folder: Path) -> None:
         *_, newest = demo.history(revisions=2, packages=self.packages, specs=self.specs)
@@ -84,14 +84,14 @@ class Data:
 def made_once(
     cache: Path, name: str, digest: str, make: Callable[[Path], object], *, fresh: bool = False
 ) -> Path:
-    """Return the folder of a name below ``cache``, made now unless it is there for this digest."""
+    """Return the folder of a name below ``cache``, created unless it exists for this digest."""
     folder = cache / f"{name}-{digest}"
     if folder.exists() and not fresh:
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     for outdated in cache.glob(f"{name}-*"):
         shutil.rmtree(outdated)
-    # Renamed when it is whole, so that a run that is stopped half way leaves no half data.
+    # Renamed when it is complete, so that an interrupted run leaves no partial data.
     with tempfile.TemporaryDirectory(dir=cache) as unfinished:
         made = Path(unfinished, name)
         make(made)
@@ -100,9 +100,9 @@ def made_once(
 
 
 def _with_own_variants(package: PackageContent, draw: random.Random) -> PackageContent:
-    """Return the specs of a package with variants of its own, where the demo's packages share some.
+    """Return the specs of a package with lists of variants that other packages do not have.
 
-    The packages of the public cache have some thirty distinct lists each, of up to thirty variants.
+    Packages of the public cache have about thirty distinct lists each, of up to thirty variants.
     """
     patches = [f"patches={draw.randbytes(4).hex()[:7]}" for _ in range(2)]
     lists = [
@@ -123,7 +123,7 @@ def _with_own_variants(package: PackageContent, draw: random.Random) -> PackageC
 
 
 def source_digest(*patterns: str, edition: int = 0) -> str:
-    """Return a digest of the source files that decide what made-up data is."""
+    """Return a digest of the source files that determine synthetic data."""
     digest = hashlib.sha256(str(edition or "").encode())
     for pattern in patterns:
         for file in sorted(ROOT.glob(pattern)):
@@ -132,10 +132,10 @@ def source_digest(*patterns: str, edition: int = 0) -> str:
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The data, how many rounds, about how many seconds a turn, and what to leave out.
+    """The data, the number of rounds, the approximate seconds per turn, and the parts to omit.
 
-    ``calls`` is how many calls a turn takes the median of, where it counts them. ``notes`` collects
-    what a reader of the results has to know.
+    ``calls`` is the number of calls in turns that measure single ones. ``notes`` collects remarks
+    about the results.
     """
 
     data: Data

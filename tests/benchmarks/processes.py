@@ -1,4 +1,4 @@
-"""Processes of their own, for what a process does only once, or what would be in others' way."""
+"""Separate processes, for work that a process does only once or that would affect others."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ _START_SECONDS = 60
 _STOP_SECONDS = 15
 
 FRESH = get_context("forkserver")
-"""Starts processes in which what most of them need has been imported already."""
+"""Starts processes that have imported the modules which most of them need."""
 
 FRESH.set_forkserver_preload(["snapshots.catalog.history_queries", "tests.benchmarks.plans"])
 
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 class Server(NamedTuple):
-    """A server that answers; ``start_seconds`` passed from its start to its first good answer."""
+    """A running server; ``start_seconds`` is the time from its start to its first response."""
 
     url: str
     start_seconds: float
@@ -37,14 +37,14 @@ class Server(NamedTuple):
 
 
 class Cores(NamedTuple):
-    """The cores to pin a server and its load to; None where that cannot be."""
+    """The cores to which a server and its load are pinned; None if that is not possible."""
 
     server: int | None
     load: int | None
 
     @classmethod
     def available(cls) -> "Cores":
-        """Return two cores of those that this process may use."""
+        """Return two of the cores that this process may use."""
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) < 2 or not shutil.which("taskset"):
             return cls(None, None)
@@ -54,13 +54,13 @@ class Cores(NamedTuple):
 def in_fresh_process(
     function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
 ) -> Result:
-    """Return what a function of a module returns in a new process."""
+    """Return the result of a module's function in a new process."""
     with ProcessPoolExecutor(1, mp_context=FRESH) as pool:
         return pool.submit(function, *args, **kwargs).result()
 
 
 def pinned(command: Sequence[str], core: int | None) -> list[str]:
-    """Return the command that runs another on one core alone."""
+    """Return the command that runs another one on a single core."""
     return [*command] if core is None else ["taskset", "-c", str(core), *command]
 
 
@@ -72,9 +72,9 @@ def serving(
     core: int | None = None,
     ready: str = "/",
 ) -> Iterator[Server]:
-    """Run the server that ``command`` starts on a port, until the context ends.
+    """Run a server during the context; ``command`` returns the command for a port.
 
-    It is ready when a GET of the path ``ready`` is answered with anything but a server's error.
+    It is ready when the path ``ready`` has a response with a status below 500.
     """
     port = _free_port()
     with tempfile.TemporaryFile() as log:
@@ -90,8 +90,8 @@ def serving(
             while not _answers(port, ready):
                 if process.poll() is not None or perf_counter() - started > _START_SECONDS:
                     log.seek(0)
-                    said = log.read().decode(errors="replace")
-                    raise SystemExit(f"{' '.join(command(port))} does not serve:\n{said}")
+                    output = log.read().decode(errors="replace")
+                    raise SystemExit(f"{' '.join(command(port))} does not serve:\n{output}")
                 sleep(0.005)
             yield Server(f"http://{_HOST}:{port}", perf_counter() - started, process.pid)
         finally:

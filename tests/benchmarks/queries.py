@@ -1,4 +1,4 @@
-"""The three queries that are measured: a long list, lists in a list, and one number."""
+"""The three measured queries: a long list, lists in a list, and one number."""
 
 from collections.abc import Mapping
 
@@ -19,10 +19,10 @@ def request_body(query: str) -> bytes:
 
 
 def require_same(answers: Mapping[str, bytes]) -> None:
-    """Leave where the answers, by contender, are not the same JSON, or are errors."""
+    """Exit unless the answers of all contenders are the same JSON, without errors."""
     expected: object = None
     for contender, answer in answers.items():
-        found = orjson.loads(answer)
-        expected = expected or found
-        if found.keys() != {"data"} or found != expected:
-            raise SystemExit(f"{contender} answers otherwise: {answer[:200].decode()}")
+        decoded = orjson.loads(answer)
+        expected = expected or decoded
+        if decoded.keys() != {"data"} or decoded != expected:
+            raise SystemExit(f"{contender} has another answer: {answer[:200].decode()}")

@@ -1,4 +1,4 @@
-"""A run's results as a table for people and as JSON for programs."""
+"""The results of a run as a printed table, and as JSON."""
 
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ _WIDTH = 132
 
 
 class Results(Run, frozen=True, kw_only=True):
-    """All that a run measured."""
+    """All measurements of a run."""
 
     quick: bool
     notes: list[str]
@@ -27,7 +27,7 @@ def write_json(results: Results, file: Path) -> None:
 
 
 def print_table(results: Results) -> None:
-    """Print the results: medians, the lowest and highest round, ratios to each reference."""
+    """Print the medians, the lowest and highest round, and the ratios to each reference."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
@@ -61,7 +61,7 @@ def _table(title: str, measurements: list[Measurement]) -> Table:
 
 
 def rounded(value: float) -> str:
-    """Return three significant digits, all where there are more before the point."""
+    """Return a number with three significant digits, or all digits before the point."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

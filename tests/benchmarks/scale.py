@@ -1,4 +1,4 @@
-"""``scale``: what a revision takes in memory and on disk, and how soon a server can answer."""
+"""``scale``: the size of a revision in memory and on disk, and the start of a server."""
 
 import gc
 import shutil
@@ -48,7 +48,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
 
 
 class _Memory(NamedTuple):
-    """What the first and the second frame of a process add to it, in MB."""
+    """The memory of the first and the second frame of a process, in MB."""
 
     first: float
     second: float
@@ -108,17 +108,17 @@ def _size_mb(folder: Path) -> float:
 
 
 def _start(plan: Plan) -> Iterator[Measurement]:
-    whole = plan.data.many_revisions(plan.revisions)
+    complete = plan.data.many_revisions(plan.revisions)
     with tempfile.TemporaryDirectory(dir=plan.data.cache) as folder:
-        # Nothing but the list of revisions is here, so a server that loads a frame cannot start.
+        # This catalog has no specs, so a server that loads a frame cannot start.
         listed = Path(folder)
-        shutil.copytree(whole / "revisions", listed / "revisions")
+        shutil.copytree(complete / "revisions", listed / "revisions")
         ours = "cachelog serve: until /health/ready answers"
         yield from measure(
             "scale",
             f"start on a catalog of {plan.revisions} revisions",
             {
-                ours: partial(_start_seconds, whole),
+                ours: partial(_start_seconds, complete),
                 "the same where the catalog has no specs to load": partial(_start_seconds, listed),
             },
             unit="s",

@@ -1,14 +1,11 @@
-"""A catalog of years: a thousand revisions of sixty thousand specs, each with real churn.
+"""Catalogs of years: up to a thousand revisions of sixty thousand specs, with realistic changes.
 
-    python -m tests.benchmarks.years [--revisions 1000] [--specs 60000] [--fresh] [--cache FOLDER]
-
-The contents are those of ``tests.benchmarks.churn``, a day apart: all are states of ``develop``,
-and each 250th is a release too. It is a catalog as imports make it, digests, counts and files:
-``cachelog verify`` finds nothing. But it is written by several processes straight into the two
-tables, and without the history, as catalogs of before have it: some 0.15 s a revision.
+The contents are those of ``tests.benchmarks.churn``, one day apart: all are revisions of
+``develop``, and every 250th is also a release. Digests, counts and files are those of imports, and
+``cachelog verify`` reports no findings. But several processes write the two tables directly, and
+without the history, which takes about 0.15 s per revision.
 """
 
-import argparse
 import os
 import shutil
 from collections.abc import Iterator
@@ -44,11 +41,11 @@ _IN_A_COMMIT = 20
 _ROWS_IN_A_COMMIT = 100
 _PUBLISHED_AFTER = timedelta(hours=2)
 _EDITION = 2
-"""Where it rises, the catalog is made anew, as where the source of the contents changes."""
+"""The catalogs are created again if this number changes, or the source of their contents."""
 
 
 class _State(msgspec.Struct):
-    """What a state of the cache holds."""
+    """A state of the cache."""
 
     taken_at: datetime
     source: Source
@@ -68,41 +65,36 @@ def catalog_of_years(
     revisions: int = 1_000,
     specs: int = 60_000,
     after: int = 0,
-    fresh: bool = False,
     processes: int | None = None,
 ) -> Path:
-    """Return the folder of such a catalog below ``cache``, made now unless it is there.
+    """Return the folder of a catalog below ``cache``, created unless it exists.
 
-    Its first revision is that of the day ``after`` so many others. It serves all that measure: who
-    writes into a catalog takes a copy (``copy_of``).
+    Its first revision is the one that follows ``after`` others. It is shared: write only into a
+    copy (``copy_of``).
     """
     days = f"{revisions}-after-{after}" if after else f"{revisions}"
     return made_once(
         cache,
         f"years-{days}-{specs}",
         _digest(),
-        partial(publish_years, revisions=revisions, specs=specs, after=after, processes=processes),
-        fresh=fresh,
+        partial(_publish, revisions=revisions, specs=specs, after=after, processes=processes),
     )
 
 
 def with_history(plain: Path) -> Path:
-    """Return the folder of a catalog beside another one, with its history, made now or before."""
+    """Return the folder of a copy of a catalog with its history, created unless it exists."""
 
     def make(folder: Path) -> None:
         catalog = Catalog(str(copy_of(plain, folder)))
-        fill(
-            catalog,
-            missing_pairs(catalog, catalog.require_history()),
-            jobs=os.cpu_count() or 1,
-        )
+        pairs = missing_pairs(catalog, catalog.require_history())
+        fill(catalog, pairs, jobs=os.cpu_count() or 1)
 
     name, _, digest = plain.name.rpartition("-")
     return made_once(plain.parent, f"filled-{name}", digest, make)
 
 
 def tagged_pages(cache: Path, *, tags: int, specs: int) -> Path:
-    """Return a folder of cache pages of tags a week apart, TAG/PACKAGE/specs.md each."""
+    """Return a folder of cache pages, TAG/PACKAGE/specs.md, with tags one week apart."""
 
     def make(folder: Path) -> None:
         living = LivingCache(specs)
@@ -116,7 +108,7 @@ def tagged_pages(cache: Path, *, tags: int, specs: int) -> Path:
 
 
 def next_states(cache: Path, *, after: int, specs: int, number: int = 2) -> Path:
-    """Return a file with the states after so many revisions; ``read_states`` reads them."""
+    """Return a file with the states after a number of revisions, for ``read_states``."""
     file = cache / f"states-{number}-after-{after}-{specs}-{_digest()}.msgpack"
     if not file.exists():
         living = LivingCache(specs)
@@ -135,7 +127,7 @@ def next_states(cache: Path, *, after: int, specs: int, number: int = 2) -> Path
 
 
 def read_states(file: Path) -> list[Snapshot]:
-    """Return the states of a file, as states of develop that were just read."""
+    """Return the states in a file as snapshots of develop."""
     states = msgspec.msgpack.decode(file.read_bytes(), type=list[_State])
     return [
         Snapshot(tag=SERIES, content=Content.of(it.specs), source=it.source, taken_at=it.taken_at)
@@ -144,17 +136,17 @@ def read_states(file: Path) -> list[Snapshot]:
 
 
 def copy_of(catalog: Path, folder: Path) -> Path:
-    """Copy a catalog by hard links, in no time; cachelog never writes into a file that is there."""
+    """Copy a catalog with hard links, as cachelog never writes into existing files."""
     shutil.copytree(catalog, folder, copy_function=os.link)
     return folder
 
 
-def publish_years(
-    folder: Path, *, revisions: int, specs: int, after: int = 0, processes: int | None = None
+def _publish(
+    folder: Path, *, revisions: int, specs: int, after: int, processes: int | None
 ) -> None:
-    """Write the catalog of so many revisions, behind ``after`` others, into a folder."""
+    """Write a catalog of the revisions that follow ``after`` others into a folder."""
     storage = Storage(parse_location(str(folder)))
-    # Made before the processes start, so that they need not race for it.
+    # Created before the processes start, to avoid a race.
     SpecsTable(storage).write([], {})
     workers = processes or min(os.cpu_count() or 1, revisions)
     bounds = [after + revisions * number // workers for number in range(workers + 1)]
@@ -171,7 +163,7 @@ def publish_years(
 
 
 def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Written]:
-    """Write the contents of some days; return the rows for them."""
+    """Write the contents of some days; return their rows of the table of revisions."""
     table = SpecsTable(Storage(parse_location(str(folder))))
     cache = LivingCache(specs)
     for _ in range(start):
@@ -187,7 +179,7 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
             for number in days:
                 rows += _describe(cache, number)
                 digest = rows[-1].digest
-                if digest not in before:  # a small cache can stay as it is for a day
+                if digest not in before:  # a small cache may be unchanged
                     before[digest] = next(reversed(before), None)
                     yield tables.rows(cache.content())
                 cache.live()
@@ -210,26 +202,3 @@ def _describe(cache: LivingCache, number: int) -> list[RevisionInfo]:
 
 def _digest() -> str:
     return source_digest("snapshots/contents.py", "tests/benchmarks/churn.py", edition=_EDITION)
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.years", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("--revisions", type=int, default=1_000)
-    parser.add_argument("--specs", type=int, default=60_000)
-    parser.add_argument("--fresh", action="store_true", help="make it anew")
-    parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER")
-    options = parser.parse_args()
-    print(
-        catalog_of_years(
-            options.cache,
-            revisions=options.revisions,
-            specs=options.specs,
-            fresh=options.fresh,
-        )
-    )
-
-
-if __name__ == "__main__":
-    _main()
