@@ -43,7 +43,7 @@ from server.graphql.persisted_documents import read_manifest
 from server.http.cycles import DirectResponder, LoopTurns
 from server.logs import AccessLog
 from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
-from server.pages.addresses import Address, PageRoute, Query
+from server.pages.addresses import Address, PageRoute, Query, without_slash
 from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
 from server.pages.documents import DocumentRunner
 from server.pages.endpoint import PageContext, PageEndpoint
@@ -269,8 +269,7 @@ async def _home(_request: Request) -> Response:
 
 async def _without_slash(request: Request) -> Response:
     """Redirect to the address without the slash. With status 308, a POST remains a POST."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    return RedirectResponse(f"..{GRAPHQL_PATH}{query}", status_code=308)
+    return RedirectResponse(without_slash(request.scope) or GRAPHQL_PATH, status_code=308)
 
 
 def _internal_error(error: Exception) -> Response:

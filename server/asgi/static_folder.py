@@ -56,8 +56,7 @@ class StaticFolder:
         if scope["method"] not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
         try:
-            if self._allowances.is_limited:
-                self._allowances.count_request(scope)
+            self._allowances.count_request(scope)
         except BadRequest as error:
             scope[CODE] = error.code
             retry = {name.decode(): value.decode() for name, value in error.headers}

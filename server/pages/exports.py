@@ -293,16 +293,14 @@ class Export(msgspec.Struct, eq=False):
         written, part = FORMATS[self.suffix], self.first
         text = written.head(self.table.columns)
         while True:
-            text += await self._with_retries(partial(self._written, written, part.rows))
+            rows = partial(written.body, part.rows, self.table.columns)
+            text += await self._with_retries(partial(self.lane.run, rows))
             part.rows.clear()  # for a slow client, only the text stays in memory
             with await self._with_retries(partial(self._place, len(text))):
                 await send_in_pieces(send, text, more_body=part.after is not None)
             if part.after is None:
                 return
             text, part = b"", await self._next(part.after)
-
-    async def _written(self, written: RowFormat, rows: list[dict[str, Any]]) -> bytes:
-        return await self.lane.run(partial(written.body, rows, self.table.columns))
 
     async def _next(self, after: str) -> ExportPart:
         answered = await self._with_retries(partial(self._answered, after))
