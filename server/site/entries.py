@@ -162,7 +162,7 @@ def _series(chosen: SiteRevisions) -> Iterator[SiteEntry]:
 
 def _package(node: Mapping[str, Any]) -> SiteEntry:
     name, best = node["name"], node["best"]
-    what = "gone, last" if node["isGone"] else best["versions"][0]
+    what = "removed, last" if node["isGone"] else best["versions"][0]
     addresses = [path_of("packages", name), path_of("packages", name, "availability")]
     return SiteEntry(addresses, "package", name, f"{what} in {best['lastSeen']['tag']}")
 

@@ -63,7 +63,7 @@ def test_search_index_has_all_entries(site: Path) -> None:
         "hash": 3,
     }
     details = {value: detail for _, value, detail, _ in rows}
-    assert details["pa"] == "gone, last in develop"
+    assert details["pa"] == "removed, last in develop"
     assert details["pb"] == "1.14.5 in develop"
     assert details[REMOVED.hash] == "pa@1.14.5 for x86_64_v3"
 
