@@ -112,36 +112,10 @@ def response(body: bytes, cache_control: bytes = b"no-cache") -> Response:
     return Response(200, body, CONTENT_TYPE, cache_control)
 
 
-def test_each_coding_is_encoded_once() -> None:
-    """A coding is known after it was requested, and remains the same object."""
-    plain = response(b"x" * MIN_COMPRESSED)
-    assert plain.known("identity") is plain.encoded("identity")
-    for coding in CODINGS:
-        assert plain.known(coding) is None
-        encoded = plain.encoded(coding)
-        assert plain.known(coding) is encoded is plain.encoded(coding)
-        assert (b"content-encoding", coding.encode()) in encoded.headers
-
-
 def test_small_bodies_are_not_compressed() -> None:
     """Below the limit, only the plain body is available."""
     assert response(b"x" * (MIN_COMPRESSED - 1)).codings == ()
     assert response(b"x" * MIN_COMPRESSED).codings == CODINGS
-
-
-def test_headers_describe_the_content() -> None:
-    """A 304 response has all of them except the length."""
-    immutable = response(b"x" * MIN_COMPRESSED, b"immutable")
-    for coding in ("identity", *CODINGS):
-        encoded = immutable.encoded(coding)
-        headers = dict(encoded.headers)
-        assert headers[b"content-length"] == str(len(encoded.content)).encode()
-        assert headers[b"etag"] == encoded.etag
-        assert headers[b"content-type"] == CONTENT_TYPE
-        assert headers[b"cache-control"] == b"immutable"
-        assert headers[b"vary"] == b"accept, accept-encoding"
-        del headers[b"content-length"]
-        assert dict(encoded.not_modified) == headers
 
 
 def test_etags_depend_on_body_and_coding() -> None:

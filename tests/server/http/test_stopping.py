@@ -7,8 +7,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
+from tests.server.servers import CACHELOG, PATIENCE, Server, environ, serving, until
 
 BODY = b'{"query": "{ tags { name } }"}'
 HEAD = (
@@ -51,23 +50,12 @@ def is_running(process: int) -> bool:
         return False
 
 
-def outcome_of_new_connection(place: tuple[str, int]) -> str:
-    """Send a request over a new connection; return whether it is answered, refused or cut off."""
-    try:
-        connection = socket.create_connection(place, timeout=PATIENCE)
-    except ConnectionRefusedError:
-        return "refused"
-    with connection:
-        try:
-            connection.sendall(HEAD + b"Connection: close\r\n\r\n" + BODY)
-            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-        except ConnectionError:
-            return "cut"
-    return "answered" if answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"}") else "cut"
+def outcome(place: tuple[str, int], *, is_persistent: bool = False) -> str:
+    """Send a request over a new connection, or several until a response announces its end.
 
-
-def outcome_of_persistent_connection(place: tuple[str, int]) -> str:
-    """Send requests over one connection until a response announces its end; return the outcome."""
+    Return whether the last one was answered, refused or cut off.
+    """
+    end = b"\r\n" if is_persistent else b"Connection: close\r\n\r\n"
     try:
         connection = socket.create_connection(place, timeout=PATIENCE)
     except ConnectionRefusedError:
@@ -75,7 +63,7 @@ def outcome_of_persistent_connection(place: tuple[str, int]) -> str:
     with connection:
         while True:
             try:
-                connection.sendall(HEAD + b"\r\n" + BODY)
+                connection.sendall(HEAD + end + BODY)
                 answer = HTTPResponse(connection)
                 answer.begin()
                 answer.read()
@@ -113,9 +101,9 @@ def test_pending_responses_are_sent(demo_catalog: Path, tmp_path: Path, workers:
         place = address(server)
 
         def send_requests(number: int) -> None:
-            send = outcome_of_persistent_connection if number % 2 else outcome_of_new_connection
-            while (outcome := send(place)) != "refused":
-                outcomes[outcome] += 1
+            is_persistent = bool(number % 2)
+            while (result := outcome(place, is_persistent=is_persistent)) != "refused":
+                outcomes[result] += 1
             outcomes["refused"] += 1
 
         threads = [
@@ -145,10 +133,10 @@ def test_failed_workers_are_replaced(demo_catalog: Path, tmp_path: Path) -> None
         until(lambda: not is_running(killed), "the killed worker has ended")
         wait_for_workers(server, 2)
         assert killed not in workers_of(server)
-        assert outcome_of_new_connection(address(server)) == "answered"
+        assert outcome(address(server)) == "answered"
         hung, other = hang_one(server)
         assert other in workers_of(server)
-        assert outcome_of_new_connection(address(server)) == "answered"
+        assert outcome(address(server)) == "answered"
         workers = workers_of(server)
         assert server.stop() == 0
     assert not any(map(is_running, workers))
@@ -157,41 +145,19 @@ def test_failed_workers_are_replaced(demo_catalog: Path, tmp_path: Path) -> None
     assert line.startswith("{")
 
 
-@contextmanager
-def serving_until_killed(catalog: Path, log: Path, port: int) -> Iterator[Server]:
-    """Serve with two workers; processes that still run at the end are killed by their ids."""
-    options: list[str | Path] = ["--catalog", catalog, "--port", str(port), "--workers", "2"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [CACHELOG, "serve", *options], env=environ(), stdout=output, stderr=output
-        )
-    server = Server(f"http://127.0.0.1:{port}", process, log)
-    workers: set[int] = set()
-    try:
-        wait_for_workers(server, 2)
-        workers = workers_of(server)
-        until(
-            lambda: outcome_of_new_connection(address(server)) == "answered", "the server is ready"
-        )
-        yield server
-    finally:
-        for pid in (process.pid, *workers):
-            with suppress(ProcessLookupError):
-                if is_running(pid):
-                    os.kill(pid, signal.SIGKILL)
-        process.wait(PATIENCE)
-
-
 def test_workers_end_with_their_parent(demo_catalog: Path, tmp_path: Path) -> None:
     """Workers end even if the parent is killed; then the port is free."""
-    port = free_port()
-    with serving_until_killed(demo_catalog, tmp_path / "log", port) as server:
+    with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:
+        wait_for_workers(server, 2)
         workers = workers_of(server)
         server.process.kill()
         server.process.wait(PATIENCE)
-        until(lambda: not any(map(is_running, workers)), "the workers have ended")
-        until(lambda: outcome_of_new_connection(address(server)) == "refused", "the port is free")
-    assert "Traceback" not in (tmp_path / "log").read_text()
+        try:
+            until(lambda: not any(map(is_running, workers)), "the workers have ended")
+            until(lambda: outcome(address(server)) == "refused", "the port is free")
+        finally:
+            for worker in filter(is_running, workers):
+                os.kill(worker, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -94,22 +94,6 @@ def test_canonical_url_needs_a_base_url() -> None:
     assert address_of(site_links(base_url=base)).absolute("../r/x", "") == f"{base}r/{A}/"
 
 
-@pytest.mark.parametrize(
-    ("address", "number", "file"),
-    [
-        ("/", 1, "index.html"),
-        ("/series/develop", 1, "series/develop/index.html"),
-        ("/series/develop", 3, "series/develop/page-3.html"),
-        ("/series/a%2Bb", 1, "series/a+b/index.html"),
-        ("/compare/a...b/notes", 1, "compare/a...b/notes/index.html"),
-        ("/compare/a...b/notes.md", 1, "compare/a...b/notes.md"),
-    ],
-)
-def test_pages_are_in_folders(address: str, number: int, file: str) -> None:
-    """So their URLs work if a host serves the index of a folder."""
-    assert page_file(address, number) == file
-
-
 def test_links_are_escaped() -> None:
     """Reserved characters are escaped in links, but not in file names."""
     links = SiteLinks(History([]))
