@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -317,11 +317,10 @@ class DocumentCache:
             self._database = sqlite3.connect(self._file, timeout=60)
         except (OSError, sqlite3.Error) as error:
             self._disable(error)
-        self._transact(
-            lambda database: database.execute(
-                "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, "
-                "used INTEGER NOT NULL, document BLOB NOT NULL) WITHOUT ROWID"
-            )
+        self._execute(
+            "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, used INTEGER NOT NULL, "
+            "document BLOB NOT NULL) WITHOUT ROWID",
+            [()],
         )
 
     def __enter__(self) -> Self:
@@ -329,21 +328,18 @@ class DocumentCache:
 
     def __exit__(self, *_: object) -> None:
         self._write()
-        self._transact(
-            lambda database: database.execute(
-                "DELETE FROM documents WHERE key IN (SELECT key FROM (SELECT key, "
-                "SUM(LENGTH(document)) OVER (ORDER BY used DESC, key) AS total FROM documents) "
-                "WHERE total > ?)",
-                (self._bound,),
-            )
+        self._execute(
+            "DELETE FROM documents WHERE key IN (SELECT key FROM (SELECT key, "
+            "SUM(LENGTH(document)) OVER (ORDER BY used DESC, key) AS total FROM documents) "
+            "WHERE total > ?)",
+            [(self._bound,)],
         )
         self._close()
 
     def find(self, key: str) -> bytes | None:
         """Return the document under a key; None without one."""
-        query = "SELECT document FROM documents WHERE key = ?"
-        row = self._transact(lambda database: database.execute(query, (key,)).fetchone())
-        return None if row is None else bytes(row[0])
+        rows = self._execute("SELECT document FROM documents WHERE key = ?", [(key,)])
+        return bytes(rows[0][0]) if rows else None
 
     def keep(self, key: str, document: bytes | bytearray) -> None:
         """Store a document; documents are written in batches, and on exit."""
@@ -351,16 +347,19 @@ class DocumentCache:
         if len(self._new) >= _BATCH:
             self._write()
 
-    def _transact(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Return the result of ``use`` in a transaction; None if it fails."""
+    def _execute(self, statement: str, values: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Execute a statement with each of the values, in one transaction.
+
+        Return the rows of all results; none if it fails.
+        """
         if self._database is None:
-            return None
+            return []
         try:
-            with self._database:
-                return use(self._database)
+            with self._database as database:
+                return [row for each in values for row in database.execute(statement, each)]
         except sqlite3.Error as error:
             self._disable(error)
-            return None
+            return []
 
     def _disable(self, error: Exception) -> None:
         reason = f"cannot store documents; delete it if it is damaged: {error}"
@@ -374,7 +373,6 @@ class DocumentCache:
 
     def _write(self) -> None:
         rows, self._new = self._new, {}
-        statement = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
         now = int(time.time())
         values = ((key, now, document) for key, document in rows.items())
-        self._transact(lambda database: database.executemany(statement, values))
+        self._execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", values)
