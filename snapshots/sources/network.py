@@ -42,7 +42,10 @@ class BoundedBackend(httpcore.NetworkBackend):
             self._of_thread.end = None
 
     def remaining(self, timeout: float | None) -> float | None:
-        """Return the timeout, or the time to the deadline if less. Raises Overdue after it."""
+        """Return the timeout, or the time to the deadline if less.
+
+        Raises DeadlineExceeded after the deadline.
+        """
         end = getattr(self._of_thread, "end", None)
         if end is None:
             return timeout
@@ -108,7 +111,7 @@ class _BoundedStream(httpcore.NetworkStream):
         try:
             return work(left)
         except httpcore.TimeoutException:
-            self._backend.remaining(timeout)  # raises Overdue if the deadline caused the timeout
+            self._backend.remaining(timeout)  # raises if the deadline caused the timeout
             raise
 
 
