@@ -10,7 +10,7 @@ import os
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -305,21 +305,6 @@ class Transport:
             token = page.next_token
         raise SourceError(location, "its list does not end; read it by an index")
 
-    def ahead(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Future[Result]]]:
-        """Yield each item with the finished future of its work, in order.
-
-        Meanwhile, other threads work on a few of the next items.
-        """
-        rest = iter(items)
-        under_way = deque(self._submit(work, islice(rest, 2 * self.settings.workers)))
-        while under_way:
-            item, future = under_way.popleft()
-            wait([future])
-            yield item, future
-            under_way.extend(self._submit(work, islice(rest, 1)))
-
     def each(
         self,
         task: str,
@@ -330,14 +315,20 @@ class Transport:
     ) -> None:
         """Call ``use`` in this thread with each of ``total`` items and the result of its work.
 
-        A SourceError of either is passed to ``report.bad``; ``task`` is the name for progress.
+        Other threads work on a few of the next items. A SourceError of either is passed to
+        ``report.bad``; ``task`` is the name for progress.
         """
-        for done, (item, future) in enumerate(self.ahead(work, items)):
+        futures = ((item, self._pool.submit(work, item)) for item in items)
+        under_way = deque(islice(futures, 2 * self.settings.workers))
+        for done in range(total):
+            item, future = under_way.popleft()
+            wait([future])
             self.progress(task, done, total)
             try:
                 use(item, future.result())
             except SourceError as error:
                 self.report.bad(error)
+            under_way.extend(islice(futures, 1))
         if total:
             self.progress(task, total, total)
 
@@ -345,11 +336,6 @@ class Transport:
         """Report progress, from any thread."""
         with self._lock:
             self.report.progress(task, done, total)
-
-    def _submit(
-        self, work: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Future[Result]]]:
-        return ((item, self._pool.submit(work, item)) for item in items)
 
     def _close_on_exit(self, body: StoredBody) -> StoredBody:
         with self._lock:
