@@ -25,6 +25,7 @@ from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources.buildcache.database import (
     NEWEST_FORMAT,
     EdgeRecord,
+    NodePlace,
     NodeRecord,
     SpecDocument,
     SpecReader,
@@ -60,12 +61,11 @@ class LockedNode(NodeRecord):
 
 
 class LockedSpec(msgspec.Struct, frozen=True):
-    """A node with its hash, and the keys of the hash and of the node in the document."""
+    """A node with its hash, and the position of both in the document."""
 
     hash: str
     node: LockedNode
-    entry: str
-    place: str
+    place: NodePlace
     is_root: bool
 
 
@@ -213,9 +213,11 @@ class _LockedSpecs:
                 reason = f"{quoted(digest)} is not among the concrete specs"
                 raise SourceError(self._location, reason, key=f"{start}roots[{number}].hash")
         for digest, raw in environment.concrete_specs.items():
-            place = f"{start}concrete_specs.{digest}"
-            node = self._decoded(raw, LockedNode, place)
-            self._add(LockedSpec(digest, node, place, place, digest in roots))
+            key = f"{start}concrete_specs.{digest}"
+            node = self._decoded(raw, LockedNode, key)
+            self._add(
+                LockedSpec(digest, node, NodePlace(self._location, key, key), digest in roots)
+            )
         # The groups of an included environment would be indistinguishable from its own.
         if depth == 0:
             places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
@@ -250,19 +252,19 @@ class _LockedSpecs:
             else:
                 listed.append(self._node_with_hash(raw, place, is_root=False))
         below = {
-            self._decoded(edge, EdgeRecord, f"{spec.place}.dependencies").hash
+            self._decoded(edge, EdgeRecord, f"{spec.place.node}.dependencies").hash
             for spec in listed
             for edge in spec.node.dependencies
         }
         for spec in listed:
             self._add(msgspec.structs.replace(spec, is_root=spec.hash not in below))
 
-    def _node_with_hash(self, raw: Raw, place: str, *, is_root: bool) -> LockedSpec:
+    def _node_with_hash(self, raw: Raw, key: str, *, is_root: bool) -> LockedSpec:
         """Return a node that states its own hash."""
-        node = self._decoded(raw, LockedNode, place)
+        node = self._decoded(raw, LockedNode, key)
         if node.hash is None:
-            raise SourceError(self._location, "is missing", key=f"{place}.hash")
-        return LockedSpec(node.hash, node, f"{place}.hash", place, is_root)
+            raise SourceError(self._location, "is missing", key=f"{key}.hash")
+        return LockedSpec(node.hash, node, NodePlace(self._location, f"{key}.hash", key), is_root)
 
 
 def _wrong_version(
@@ -402,7 +404,7 @@ def parse(data: bytes, location: str) -> LockFile:
     whole = _read_whole(data, location)
     specs: list[ConcreteSpec] = []
     left_out: list[OmittedSpec] = []
-    for locked, spec in _specs(whole, location):
+    for locked, spec in _specs(whole):
         why = _why_left_out(locked.node, spec)
         if why is None:
             facts = {name: getattr(spec, name) for name in _FACTS}
@@ -448,7 +450,7 @@ def read_content(location: str) -> LockedContent:
 
 def parse_content(data: bytes, location: str) -> LockedContent:
     """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
-    read = list(_specs(_read_whole(data, location), location))
+    read = list(_specs(_read_whole(data, location)))
     for circle in circles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, circle_reason(circle), key=circle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
@@ -468,11 +470,11 @@ def _read_whole(data: bytes, location: str) -> _LockedSpecs:
     return whole
 
 
-def _specs(whole: _LockedSpecs, location: str) -> Iterator[tuple[LockedSpec, Spec]]:
+def _specs(whole: _LockedSpecs) -> Iterator[tuple[LockedSpec, Spec]]:
     """Yield each spec with the record that it was read from. Raises SourceError."""
-    reader = SpecReader({digest: locked.node for digest, locked in whole.specs.items()}, location)
+    reader = SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
     for digest, locked in whole.specs.items():
-        yield locked, reader.spec(digest, locked.entry, locked.place)
+        yield locked, reader.spec(digest, locked.place)
 
 
 def _why_left_out(node: LockedNode, spec: Spec) -> OmissionReason | None:

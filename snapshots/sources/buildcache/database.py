@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -413,14 +413,13 @@ def gather(
     not among the entries is passed to ``report.warn``, with ``location``. ``unproven`` is the
     result of verifying the hashes.
     """
-    reader = SpecReader({digest: install.spec for digest, install in installs.items()}, location)
+    reader = SpecReader({digest: install.spec for digest, install in installs.items()})
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
-        where = place(digest)
         try:
-            into[digest] = reader.at(where.location).spec(digest, where.entry, where.node)
+            into[digest] = reader.spec(digest, place(digest))
         except SourceError as error:
             report.bad(error)
 
@@ -486,35 +485,28 @@ def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
 
 
 class SpecReader:
-    """Creates the Spec records of one document's nodes, sharing equal values among them.
+    """Creates the Spec records of nodes, sharing equal values among them.
 
-    ``nodes`` are by hash. ``location`` names the document in errors.
+    ``nodes`` are by hash.
     """
 
-    def __init__(self, nodes: Mapping[str, NodeRecord], location: str) -> None:
+    def __init__(self, nodes: Mapping[str, NodeRecord]) -> None:
         self.absent_compilers: Counter[tuple[str, str]] = Counter()
         self._nodes = nodes
-        self._location = location
+        self._location = ""  # of the last node, for errors
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
-
-    def at(self, location: str) -> Self:
-        """Set the document to name in errors: that of the next node."""
-        self._location = location
-        return self
 
     def ends(self) -> set[str]:
         """Return the hashes of the dependencies of all specs read so far."""
         return {edge.hash for edge in self._edges.values()}
 
-    def spec(self, digest: str, entry: str, place: str) -> Spec:
-        """Return the record of one node, without stacks. Raises SourceError.
-
-        ``entry`` is the key of the hash, ``place`` that of the node.
-        """
-        node = self._nodes[digest]
-        self._checked(entry, checked_hash, digest)
+    def spec(self, digest: str, position: NodePlace) -> Spec:
+        """Return the record of the node at a position, without stacks. Raises SourceError."""
+        node, place = self._nodes[digest], position.node
+        self._location = position.location
+        self._checked(position.entry, checked_hash, digest)
         if node.hash not in (None, digest):
             raise self._wrong(
                 f"{place}.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
@@ -748,9 +740,10 @@ class SpecDocuments:
             if self._proof
         }
         for index, node in new.items():
-            self._add_node(
-                node, NodePlace(location, *[f"spec.nodes[{index}]"] * 2), is_own=index == 0
-            )
+            node_hash, key = node.hash or "", f"spec.nodes[{index}]"
+            if index == 0 or node_hash not in self._installs:
+                self._installs[node_hash] = Install(in_buildcache=index == 0, spec=node)
+                self._places[node_hash] = NodePlace(location, key, key)
         self._seen.update(map(bytes, spec.nodes))
         for node_hash, why in unproven.items():
             record_proof(self._unproven, node_hash, why)
@@ -775,12 +768,3 @@ class SpecDocuments:
                 if node.hash is None:
                     raise SourceError(location, "is missing", key=f"{key}.hash")
         return nodes
-
-    def _add_node(self, node: NodeRecord, place: NodePlace, *, is_own: bool) -> None:
-        digest = node.hash or ""
-        if is_own:
-            self._installs[digest] = Install(in_buildcache=True, spec=node)
-            self._places[digest] = place
-        elif digest not in self._installs:
-            self._installs[digest] = Install(in_buildcache=False, spec=node)
-            self._places[digest] = place

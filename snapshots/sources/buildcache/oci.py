@@ -11,7 +11,7 @@ the CNCF's distribution project (Bearer), and the documentation of Docker's own 
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, TypeVar
@@ -174,14 +174,11 @@ class Registry:
 
         It is also raised if a page links to another host, or if the pages do not end.
         """
-        tags: dict[str, None] = {}
-        for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", tags):
-            tags.update(dict.fromkeys(page))
-        specs = [tag for tag in tags if _SPEC_TAG.fullmatch(tag)]
+        specs = sorted(tag for tag in self._all_tags() if _SPEC_TAG.fullmatch(tag))
         if not specs:
             reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(self._repository.location, reason)
-        return sorted(specs)
+        return specs
 
     def published(self) -> ListedSpecs:
         """Read the image of every spec. Raises SourceError.
@@ -217,8 +214,9 @@ class Registry:
             raise SourceError(url, "names no config that holds the spec", key="config")
         return PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
-    def _pages(self, url: str, tags: dict[str, None]) -> Iterator[list[str]]:
-        next_page: str | None = url
+    def _all_tags(self) -> set[str]:
+        tags: set[str] = set()
+        next_page: str | None = f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}"
         num_pages = num_empty = 0
         while next_page is not None:
             url, before = next_page, len(tags)
@@ -227,7 +225,7 @@ class Registry:
             except Missing:
                 reason = f"{self._repository.host} has no repository {self._repository.name}"
                 raise SourceError(self._repository.location, reason) from None
-            yield decode_json(document.data, _TagList, url).tags or []
+            tags.update(decode_json(document.data, _TagList, url).tags or ())
             self._transport.progress(f"listing {self._repository.location}", len(tags), None)
             next_page = document.next_page
             num_pages += 1
@@ -238,6 +236,7 @@ class Registry:
             here, there = urlsplit(url), urlsplit(next_page or url)
             if (there.scheme, there.netloc) != (here.scheme, here.netloc):
                 raise SourceError(url, f"leads to another host for more tags: {next_page}")
+        return tags
 
     def _image(self, location: str) -> Image:
         """Return the manifest at a URL, or the only manifest in the image index at the URL."""
