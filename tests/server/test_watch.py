@@ -75,10 +75,16 @@ def test_unexpected_error_is_logged_once(
     assert message.endswith("the secret of the house")
 
 
-def test_looks_until_the_end(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first look precedes the first request; none follows the end."""
+def test_looks_until_the_end(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first look precedes the first request; none follows the end.
+
+    Looks continue if the preparation fails, which only accelerates history queries.
+    """
     looks: list[None] = []
     monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
+    monkeypatch.setattr(watching, "prepare", lambda _catalog: 1 / 0)
 
     async def run() -> None:
         async with CatalogWatch(Catalog(str(demo_catalog)), seconds=0.001).running():
@@ -88,23 +94,6 @@ def test_looks_until_the_end(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
         num_looks = len(looks)
         await asyncio.sleep(0.02)
         assert len(looks) == num_looks
-
-    asyncio.run(run())
-
-
-def test_looks_continue_if_preparation_fails(
-    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Preparation only accelerates history queries."""
-    looks: list[None] = []
-    monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
-    monkeypatch.setattr(watching, "prepare", lambda _catalog: 1 / 0)
-    watch = CatalogWatch(Catalog(str(demo_catalog)), seconds=0.001)
-
-    async def run() -> None:
-        async with watch.running():
-            while len(looks) < 3:
-                await asyncio.sleep(0.001)
 
     asyncio.run(run())
     (message,) = caplog.messages

@@ -99,20 +99,6 @@ async def test_unavailable_changes_leave_totals(
         assert "/private" not in rejected.text
 
 
-async def test_full_lane_is_503(demo_catalog: Path) -> None:
-    """503 with a time to try again."""
-    feeds, release = FeedsOf(demo_catalog, queue_seconds=0.01), threading.Event()
-    async with feeds.client() as client:
-        loading = feeds.lanes.loading
-        blocking = [asyncio.create_task(loading.run(lambda: release.wait(20))) for _ in range(2)]
-        await asyncio.sleep(0)
-        rejected = await client.get(SERIES)
-        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "2")
-        release.set()
-        await asyncio.gather(*blocking)
-        assert (await client.get(SERIES)).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("limits", "paths", "statuses"),
     [

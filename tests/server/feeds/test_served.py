@@ -36,9 +36,8 @@ def test_graphiql_links_to_feeds(client: httpx.Client) -> None:
 def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path) -> None:
     """They show the changes, or the contents of the first revision."""
     catalog = Catalog(str(demo_catalog))
-    package = catalog.load(catalog.require_history().of_series("develop-DATE")[0].digest).packages[
-        0
-    ]
+    newest = catalog.require_history().of_series("develop-DATE")[0]
+    package = catalog.load(newest.digest).packages[0]
     for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
         feed = read_feed(client.get(path).content)
         for entry in feed.entries:
@@ -51,18 +50,15 @@ def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path
 def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
     """For all characters of tags."""
     (snapshot,) = history(revisions=1, packages=2, specs=4)
-    names = ("v1.0+x_y", "2.0", "a.atom", "UPPER")
+    names = ("v1.0+x_y", "a.atom")
     Catalog(str(tmp_path)).publish([replace(snapshot, tag=name) for name in names])
     with application(Settings(catalog=str(tmp_path))) as client:
         for name in names:
-            for text in (
-                name,
-                quote(name, safe=""),
-                "".join(f"%{ord(character):02x}" for character in name),
-            ):
-                feed = read_feed(client.get(f"/feeds/{text}.atom").content)
+            everything_escaped = "".join(f"%{ord(character):02x}" for character in name)
+            for text in (name, quote(name, safe=""), everything_escaped):
+                url = client.base_url.join(f"/feeds/{text}.atom")
+                feed = read_feed(client.get(url).content)
                 assert feed.feed.title == f"Spack build cache: {name}"
-                url = httpx.URL(f"{client.base_url}/feeds/{text}.atom")
                 second = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
                 assert second.feed.id == feed.feed.id
 

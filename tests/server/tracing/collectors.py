@@ -16,10 +16,7 @@ from server.tracing.telemetry import Telemetry
 
 @dataclass(frozen=True)
 class Received:
-    """A span as received by the collector, with its attributes and those of its resource.
-
-    ``began`` is in nanoseconds since 1970.
-    """
+    """A span as received by the collector, with its attributes and those of its resource."""
 
     name: str
     trace: bytes
@@ -27,7 +24,6 @@ class Received:
     parent: bytes
     facts: dict[str, Any]
     resource: dict[str, Any]
-    began: int
 
 
 @dataclass
@@ -93,7 +89,6 @@ def _read(body: bytes) -> Iterator[Received]:
                     span.parent_span_id,
                     _facts(span.attributes),
                     resource,
-                    span.start_time_unix_nano,
                 )
 
 

@@ -9,10 +9,9 @@ import pytest
 from opentelemetry.trace import StatusCode
 
 from server.settings import Settings
-from server.tracing.spans import Spans, reading, spans_from, telemetry_from
+from server.tracing.spans import Spans, spans_from, telemetry_from
 from server.watch import CatalogWatch
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history
 from snapshots.errors import InvalidArgument, NoCatalog
 from tests.server.cache_pages import demo_pages
 from tests.server.commands import cachelog
@@ -75,22 +74,6 @@ def test_refresh_has_a_span(demo_catalog: Path, tmp_path: Path) -> None:
     assert dict(good.attributes or {}) == {"cachelog.is_new": True, "cachelog.revisions": 5}
     assert bad.status.status_code is StatusCode.ERROR
     assert NoCatalog.__name__ in str(bad.status.description)
-
-
-def test_snapshots_have_spans() -> None:
-    """Their parent is the span in which the import began."""
-    snapshots = list(history(revisions=2, packages=4, specs=20))
-    with in_memory() as (telemetry, exporter):
-        with telemetry.span("import"):
-            lazy = reading(snapshots, telemetry)
-        assert list(lazy) == snapshots
-        parent, *spans = exporter.get_finished_spans()
-    assert parent.context is not None
-    assert {span.parent and span.parent.span_id for span in spans} == {parent.context.span_id}
-    assert [dict(span.attributes or {}).get("cachelog.specs") for span in spans] == [
-        *(len(snapshot.content) for snapshot in snapshots),
-        None,
-    ]
 
 
 def test_server_exports_spans(

@@ -97,9 +97,8 @@ def test_secret_may_be_any_bytes() -> None:
     [
         ([(500, {}), (503, {}), (429, {})], 4, None),
         ([(202, {})], 1, None),
-        ([(400, {})], 1, "HTTP 400 Bad Request"),
+        ([(200, {"transfer-encoding": "chunked"})], 1, None),  # its body is ignored
         ([(404, {})], 1, "HTTP 404 Not Found"),
-        ([(302, {"location": "/elsewhere"})], 1, "HTTP 302 Found"),
         ([(307, {"location": "http://127.0.0.1:1/"})], 1, "HTTP 307 Temporary Redirect"),
         ([(502, {})] * 9, 4, "HTTP 502 Bad Gateway"),
         ([(503, {"retry-after": "61"})], 1, "HTTP 503 Service Unavailable"),
@@ -155,25 +154,15 @@ def test_invalid_host_is_a_failed_delivery() -> None:
     assert not pauses
 
 
-def test_response_body_is_ignored() -> None:
-    """Only its status counts."""
-    with receiving([(200, {"transfer-encoding": "chunked"})]) as hook:
-        delivered, _ = deliver(hook.url)
-    assert delivered.reason is None
-
-
 @pytest.mark.parametrize(
     "url",
     [
         "",
-        "example.org",
         "ftp://example.org/",
         "http://",
         "http://[::1",
         "http://a:b/",
-        "file:///x",
         "https://example.org/\x00",
-        "//example.org/x",
         "http://a:99999/",
     ],
 )

@@ -13,7 +13,7 @@ from snapshots.catalog.library import Library
 from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages
 from tests.server.cache_pages import history_of
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.server.servers import free_port
 from tests.server.webhooks.hooks import receiving
 
@@ -27,32 +27,24 @@ def snapshots() -> Sequence[Snapshot]:
     return list(history(revisions=4, packages=4, specs=20))
 
 
-def write_all_pages(snapshots: Sequence[Snapshot], folder: Path) -> None:
-    """Write the snapshots as cache pages."""
+@pytest.fixture
+def pages(tmp_path: Path, snapshots: Sequence[Snapshot]) -> Path:
+    """Return a folder with the snapshots as cache pages."""
     for snapshot in snapshots:
-        write_pages(snapshot, folder)
+        write_pages(snapshot, tmp_path / "pages")
+    return tmp_path / "pages"
 
 
-def tags_of(catalog: Path) -> list[str]:
-    """Return the tags of the revisions of a catalog, oldest first."""
-    return [revision.tag for revision in history_of(catalog).revisions][::-1]
-
-
-def test_new_revisions_are_announced_in_order(
-    tmp_path: Path, snapshots: Sequence[Snapshot]
-) -> None:
+def test_new_revisions_are_announced_in_order(pages: Path, tmp_path: Path) -> None:
     """To all receivers, with signatures; existing revisions are not announced."""
-    write_all_pages(snapshots, tmp_path / "pages")
     catalog = tmp_path / "catalog"
     with receiving() as left, receiving() as right:
-        options = ("--notify", left.url, "--notify", right.url, "--json")
-        result = cachelog(
-            "import", tmp_path / "pages", *options, catalog=catalog, notify_secret=SECRET
-        )
-        assert (result.code, result.err) == (0, "")
-        second = cachelog("import", tmp_path / "pages", *options, catalog=catalog)
+        command = ("import", pages, "--notify", left.url, "--notify", right.url, "--json")
+        result = succeed(*command, catalog=catalog, notify_secret=SECRET)
+        second = cachelog(*command, catalog=catalog)
         assert (second.code, second.json["notifications"]) == (0, [])
-    assert left.tags == right.tags == tags_of(catalog)
+    tags = [revision.tag for revision in history_of(catalog).revisions]
+    assert left.tags == right.tags == tags[::-1]
     requests = (*left.received, *right.received)
     assert all("x-cachelog-signature-256" in request.headers for request in requests)
     notifications = result.json["notifications"]
@@ -69,57 +61,42 @@ def test_new_revisions_are_announced_in_order(
         assert after["summary"]["specs_added"]
 
 
-def test_receivers_are_read_from_the_environment(
-    tmp_path: Path, snapshots: Sequence[Snapshot]
-) -> None:
+def test_receivers_are_read_from_the_environment(pages: Path, tmp_path: Path) -> None:
     """An option overrides them."""
-    write_all_pages(snapshots[:1], tmp_path / "pages")
     with receiving() as left, receiving() as right:
         notify = f"{left.url},{right.url}"
-        cachelog("import", tmp_path / "pages", catalog=tmp_path / "a", notify=notify)
+        cachelog("import", pages, catalog=tmp_path / "a", notify=notify)
         assert left.tags == right.tags != []
         left.received.clear()
-        options = ("--notify", right.url)
-        cachelog("import", tmp_path / "pages", *options, catalog=tmp_path / "b", notify=notify)
+        cachelog("import", pages, "--notify", right.url, catalog=tmp_path / "b", notify=notify)
         assert left.tags == []
 
 
-def test_failed_deliveries_exit_with_3(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_failed_deliveries_exit_with_3(pages: Path, tmp_path: Path) -> None:
     """The revisions stay published; the exit code is 3, and the warnings show only the host."""
-    write_all_pages(snapshots, tmp_path / "pages")
     catalog = tmp_path / "catalog"
     with receiving([(403, {})] * 99) as hook:
-        result = cachelog(
-            "import",
-            tmp_path / "pages",
-            *("--notify", hook.url),
-            catalog=catalog,
-            notify_secret=SECRET,
-        )
+        options = ("--notify", hook.url)
+        result = cachelog("import", pages, *options, catalog=catalog, notify_secret=SECRET)
     assert result.code == 3
-    assert len(history_of(catalog).revisions) == len(snapshots) == len(hook.received)
     warnings = [line for line in result.err.splitlines() if line.startswith("warning: http")]
-    assert len(warnings) == len(snapshots)
+    assert len(history_of(catalog).revisions) == len(hook.received) == len(warnings) == 4
     assert warnings[0].endswith(": HTTP 403 Forbidden")
     assert "published" in result.out
     for secret in (SECRET, "s3cret", "token"):
         assert secret not in result.err + result.out
 
 
-def test_invalid_url_prevents_publication(tmp_path: Path, snapshots: Sequence[Snapshot]) -> None:
+def test_invalid_url_prevents_publication(pages: Path, tmp_path: Path) -> None:
     """Of an option or the environment: it is rejected before any revision is published."""
-    write_all_pages(snapshots, tmp_path / "pages")
-    command = ("import", tmp_path / "pages")
     url, catalog = "example.org/s3cret", tmp_path / "catalog"
-    by_option = cachelog(*command, "--notify", url, catalog=catalog)
-    by_variable = cachelog(*command, catalog=catalog, notify=url)
+    by_option = cachelog("import", pages, "--notify", url, catalog=catalog)
+    by_variable = cachelog("import", pages, catalog=catalog, notify=url)
     for result, name in ((by_option, "--notify"), (by_variable, "CACHELOG_NOTIFY")):
         assert result.code == 1
-        assert result.err.startswith(
-            f"cachelog: {name}: URL 1 is not one of http:// or https://HOST"
-        )
+        assert result.err.startswith(f"cachelog: {name}: URL 1 is not one of http:// or https://H")
         assert "s3cret" not in result.err
-    assert not (tmp_path / "catalog").exists()
+    assert not catalog.exists()
 
 
 def notify(catalog: Catalog, snapshots: Sequence[Snapshot], *urls: str) -> Notifier:
@@ -151,7 +128,7 @@ def test_unreachable_receiver_is_tried_for_one_revision(
 def test_announcement_after_a_damaged_content_has_no_changes(
     tmp_path: Path, snapshots: Sequence[Snapshot]
 ) -> None:
-    """It has no changes."""
+    """It is announced, and not a failure."""
     *earlier, newest = (snapshot for snapshot in snapshots if "-" in snapshot.tag)
     catalog = Catalog(str(tmp_path))
     catalog.publish(earlier)

@@ -6,7 +6,6 @@ from snapshots.models import Spec
 from snapshots.notes.changelog import NotesFilter, changelog, scope_of
 from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
-from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between, revision
 
@@ -58,20 +57,6 @@ def test_scope_of_a_stack() -> None:
     assert "| Stacks |" not in text
 
 
-def test_scope_of_a_query() -> None:
-    """Rows in scope match the query and are of the package."""
-    explanation = explained(BASE, HEAD)
-    sides = explanation.base.frame, explanation.head.frame
-    unscoped = scope_of(NotesFilter(), sides, None)
-    nothing = unscoped.in_base & False, unscoped.in_head & False
-    none = scope_of(NotesFilter(), sides, nothing)
-    assert [none.in_base.any(), none.in_head.any()] == [False, False]
-    hdf5, everything = NotesFilter(package="hdf5"), (unscoped.in_base, unscoped.in_head)
-    with_all, scoped = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
-    assert list(with_all.in_base) == list(scoped.in_base)
-    assert list(with_all.in_head) == list(scoped.in_head)
-
-
 def test_spec_removed_from_the_stack() -> None:
     """A hash of both revisions is lost in a stack that no longer has it."""
     other = a_spec("other", name="zlib")
@@ -93,24 +78,3 @@ def test_counterpart_outside_the_scope() -> None:
     ):
         log = log_between(old, new, only=NotesFilter(stack=stack))
         assert plain(log.highlights[0]) == sentence
-
-
-def test_causes_outside_the_scope() -> None:
-    """Causes below the specs in scope are named, even if they are not in scope."""
-    old = [node("zlib", version="1"), node("hdf5", "zlib"), node("tau", "zlib")]
-    new = [
-        node("zlib:2", version="2"),
-        node("hdf5:2", edge("zlib:2")),
-        node("tau:2", edge("zlib:2")),
-    ]
-    unscoped, scoped = (
-        log_between(old, new),
-        log_between(old, new, only=NotesFilter(package="hdf5")),
-    )
-    assert [(cause.key, cause.num_specs, cause.packages) for cause in unscoped.causes] == [
-        ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
-    ]
-    assert [(cause.key, cause.num_specs, cause.packages) for cause in scoped.causes] == [
-        ("version|zlib|1|2", 1, ["hdf5"])
-    ]
-    assert (scoped.summary.specs_rebuilt, scoped.summary.specs_replaced) == (1, 0)
