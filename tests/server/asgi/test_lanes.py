@@ -145,21 +145,6 @@ class Source:
         return "made"
 
 
-async def test_concurrent_requests_share_one_computation() -> None:
-    """Later requests compute the value again: it is not cached here."""
-    source, pages = Source(), SingleFlight[str]("page")
-    waiting = [asyncio.create_task(pages.value("a", source.make)) for _ in range(9)]
-    other = asyncio.create_task(pages.value("b", source.make))
-    await asyncio.sleep(0)
-    assert "a" in pages
-    source.release.set()
-    assert await asyncio.gather(*waiting, other) == ["made"] * 10
-    assert source.num_calls == 2
-    assert "a" not in pages
-    assert await pages.value("a", source.make) == "made"
-    assert source.num_calls == 3
-
-
 @pytest.mark.parametrize("outlasts", [True, False])
 async def test_computation_without_waiters_is_cancelled(outlasts: bool) -> None:
     """When the last waiter leaves, unless it outlasts its waiters."""

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.http.connections import BoundedConnection, Deadline
+from server.http.connections import BoundedConnection
 from server.http.cycles import MAX_AT_ONCE, AnswerBytes, LoopTurns, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
 from tests.expensive import cases
@@ -288,26 +288,6 @@ def test_date_header_is_current() -> None:
     for date in (b"Mon", b"Tue"):
         lines = cache.of(answer, [(b"date", date)], keeps_alive=True)
         assert b"".join(lines) == b"HTTP/1.1 304 Not Modified\r\ndate: %b\r\netag: x\r\n\r\n" % date
-
-
-@pytest.mark.anyio
-async def test_last_deadline_counts() -> None:
-    """However often it moves; a cancelled or closed one never expires."""
-    ended: list[str] = []
-    loop = asyncio.get_running_loop()
-    names = ("closed", "cancelled", "moved away", "moved nearer", "set")
-    deadlines = {name: Deadline(loop, partial(ended.append, name)) for name in names}
-    for name, deadline in deadlines.items():
-        deadline.set(60 if name == "moved nearer" else 0.01)
-    deadlines["closed"].close()
-    deadlines["cancelled"].cancel()
-    deadlines["moved away"].set(0.1)
-    deadlines["moved nearer"].set(0.02)
-    await asyncio.sleep(0.06)
-    assert ended == ["set", "moved nearer"]
-    assert [name for name in names if deadlines[name].is_set] == ["moved away"]
-    await asyncio.sleep(0.1)
-    assert ended[2:] == ["moved away"]
 
 
 @pytest.mark.parametrize("gap", [0, 0.1])

@@ -27,6 +27,10 @@ class Shown:
         """Return the texts of all elements that a selector matches."""
         return [" ".join(node.text_content().split()) for node in self.dom.cssselect(selector)]
 
+    def values(self, selector: str, attribute: str = "value") -> list[str | None]:
+        """Return an attribute of all elements that a selector matches."""
+        return [node.get(attribute) for node in self.dom.cssselect(selector)]
+
     def facts(self, selector: str) -> dict[str, str]:
         """Return the descriptions of a definition list, by their terms."""
         terms, descriptions = (self.texts(f"{selector} {tag}") for tag in ("dt", "dd"))

@@ -10,16 +10,10 @@ from schema.limits import Limits
 from server.pages.addresses import path_filled
 from server.pages.documents import PAGE_LENGTH, PageDocument, document
 
-
-def _names_in(folder: str) -> list[str]:
-    """Return the names of the documents or fragments of pages."""
-    names = [file.name for file in (files("server.pages") / folder).iterdir()]
-    return [name.removesuffix(".graphql") for name in names if name.endswith(".graphql")]
-
-
 _API = API()
-NAMES = _names_in("queries")
-FRAGMENTS = _names_in("fragments")
+NAMES = [
+    file.name.removesuffix(".graphql") for file in (files("server.pages") / "queries").iterdir()
+]
 TEXT = (
     "query Q($ref: String!, $n: Int, $on: Boolean, $in: [String!], $first: Int, $last: Int) { a }"
 )
@@ -33,17 +27,6 @@ def test_document_is_valid(name: str) -> None:
     assert page.text.startswith("# ")
     variables = page.variables(page.known({name: ["1"] for name in page.parameters}))
     assert _API.cost(page.text, None, variables).units <= Limits.max_cost
-
-
-@pytest.mark.parametrize("name", FRAGMENTS)
-def test_fragment_is_shared(name: str) -> None:
-    """It has its file's name, begins with a comment, and follows each document that spreads it."""
-    text = (files("server.pages") / f"fragments/{name}.graphql").read_text("utf-8")
-    assert text.startswith("# ")
-    texts = [document(page).text for page in NAMES]
-    users = [page for page in texts if f"...{name}" in page]
-    assert sum(page.count(f"...{name}") for page in users) > 1
-    assert all(page.count(f"fragment {name} on ") == 1 and text in page for page in users)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.api_answers import LARGE, page_data
 from tests.server.pages.catalogs import without_sizes
+from tests.server.pages.demo_comparison import rows
 from tests.server.pages.page_reader import rendered, shown
 from tests.server.servers import application
 
@@ -54,8 +55,7 @@ def test_numbers_are_those_of_the_api(client: httpx.Client) -> None:
     first, *others = (series["latest"] for series in page_data(client, "home")["allSeries"])
     counts = [f"{first[name]:,}" for name in ("numPackages", "numSpecs")]
     assert page.texts("article dd")[:2] == counts
-    for row, latest in zip(page.dom.cssselect("tbody tr"), others, strict=True):
-        cells = [" ".join(cell.text_content().split()) for cell in row.cssselect("td")]
+    for (_, *cells), latest in zip(rows(page, "table"), others, strict=True):
         assert cells[2:4] == [f"{latest['numPackages']:,}", f"{latest['numSpecs']:,}"]
         if latest["previous"]:
             grown = latest["growth"]

@@ -16,14 +16,10 @@ from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec, day, hash_of
 
 PACKAGE = """query($name: String!) { revision(ref: "develop") { package(name: $name) {
-  versions numSpecs
+  versions
   byTarget: coverage(by: [VERSION, TARGET]) { values numSpecs }
   byStack: coverage(by: [VERSION, STACK]) { values numSpecs }
-  dependents { name numSpecs }
-  specs { nodes { hash } }
 } } }"""
-LARGEST = """{ revision(ref: "develop") { packages(first: 1, orderBy: {field: NUM_SPECS, direction:
-  DESC}) { nodes { name } } } }"""
 
 SPECS = [
     a_spec("1", version="1.10", target="zen4", dependencies=()),
@@ -35,23 +31,26 @@ SPECS = [
 ]
 
 
-def test_coverage_is_a_matrix_whose_cells_are_filters(client: httpx.Client) -> None:
-    """By targets and by stacks: each number is that of the API, and links to these specs."""
-    name = data_of(client, LARGEST)["revision"]["packages"]["nodes"][0]["name"]
-    package = data_of(client, PACKAGE, name=name)["revision"]["package"]
-    for by, field in (("TARGET", "byTarget"), ("STACK", "byStack")):
-        page = shown(client, f"/r/develop/packages/{name}?by={by}")
-        versions = page.texts("table.matrix thead th")[1:]
-        assert versions == package["versions"]
-        cells = {tuple(cell["values"]): f"{cell['numSpecs']:,}" for cell in package[field]}
-        for row in page.dom.cssselect("table.matrix tbody tr"):
-            value, *numbers = [cell.text_content().strip() for cell in row]
-            assert numbers == [cells.pop((version, value), "none") for version in versions]
-        assert not cells
-        (number, link), *_ = page.links("table.matrix tbody td a").items()
-        narrowed = shown(client, link)
-        assert len(narrowed.dom.cssselect("table.specs tbody tr")) == int(number)
-        assert narrowed.dom.cssselect("table.matrix a[aria-current]")
+@pytest.mark.parametrize(("by", "field"), [("TARGET", "byTarget"), ("STACK", "byStack")])
+def test_coverage_is_a_matrix_whose_cells_are_filters(
+    history_client: httpx.Client, addresses: dict[str, str], by: str, field: str
+) -> None:
+    """Each number is that of the API, and links to these specs."""
+    address = addresses["package"]
+    name = address.rpartition("/")[2]
+    package = data_of(history_client, PACKAGE, name=name)["revision"]["package"]
+    page = shown(history_client, f"{address}?by={by}")
+    versions = page.texts("table.matrix thead th")[1:]
+    assert versions == package["versions"]
+    cells = {tuple(cell["values"]): f"{cell['numSpecs']:,}" for cell in package[field]}
+    for row in page.dom.cssselect("table.matrix tbody tr"):
+        value, *numbers = [cell.text_content().strip() for cell in row]
+        assert numbers == [cells.pop((version, value), "none") for version in versions]
+    assert not cells
+    (number, link), *_ = page.links("table.matrix tbody td a").items()
+    narrowed = shown(history_client, link)
+    assert len(narrowed.texts("table.specs tbody tr")) == int(number)
+    assert narrowed.dom.cssselect("table.matrix a[aria-current]")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +76,7 @@ def test_common_variants_are_stated_once(of_specs: httpx.Client) -> None:
     page = shown(of_specs, "/r/develop/packages/hdf5?order=HASH")
     assert page.text(".common code") == "+mpi"
     hashes = sorted(map(hash_of, "123"))
-    assert [cell.get("title") for cell in page.dom.cssselect("table.specs .hash")] == hashes
+    assert page.values("table.specs .hash", "title") == hashes
     own = dict(zip(hashes, page.texts("table.specs td.variants"), strict=True))
     assert own[hash_of("2")] == "+hl"
     assert own[hash_of("1")] == "~cxx"
@@ -88,8 +87,8 @@ def test_common_variants_are_stated_once(of_specs: httpx.Client) -> None:
         f"develop/specs/{digest}" for digest in hashes
     ]
     narrowed = shown(of_specs, "/r/develop/packages/hdf5?versions=1.9&targets=zen4&by=STACK")
-    assert len(narrowed.dom.cssselect("table.specs tbody tr")) == 1
-    assert len(narrowed.dom.cssselect("ul.chosen a")) == 3  # and one for all
+    assert len(narrowed.texts("table.specs tbody tr")) == 1
+    assert len(narrowed.texts("ul.chosen a")) == 3  # and one for all
     nothing = shown(of_specs, "/r/develop/packages/hdf5?versions=1.10&targets=m1")
     assert "No spec of hdf5 matches" in nothing.text(".empty")
 

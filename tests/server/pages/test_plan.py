@@ -1,6 +1,7 @@
 """The page that plans lock files."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from tests.server.pages.page_reader import Shown, shown
-from tests.server.pages.test_check import LOCK, built, locked
+from tests.server.pages.test_check import LOCK, built, checked, locked
 from tests.server.servers import application
 from tests.snapshots.costs import rows
 from tests.snapshots.factories import a_snapshot, day, hash_of
@@ -31,11 +32,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield client
 
 
-def planned(client: httpx.Client, content: bytes, ref: str = "develop", stack: str = "") -> Shown:
-    """Submit the form with a file, as a browser does."""
-    files = {"file": ("spack.lock", content, "application/octet-stream")}
-    data = {"text": "", "ref": ref, "stack": stack}
-    return Shown(client.post("/check/plan", data=data, files=files))
+planned = partial(checked, path="/check/plan")
 
 
 @pytest.mark.parametrize("ref", ["v0.22.0", "develop~1"])
@@ -43,16 +40,16 @@ def test_tabs_link_to_each_other(client: httpx.Client, ref: str) -> None:
     """With the given revision, a listed tag or any other ref; the current tab is marked."""
     for path, other in (("/check", "/check/plan"), ("/check/plan", "/check")):
         page = shown(client, f"{path}?ref={ref}")
-        (current,) = page.dom.cssselect("nav.tabs a[aria-current]")
-        assert page.response.url.join(current.get("href", "")).path == path
+        (current,) = page.links("nav.tabs a[aria-current]").values()
+        assert httpx.URL(current).path == path
         links = page.links("nav.tabs a").values()
         assert any(link.endswith(f"{other}?ref={ref}") for link in links)
-        assert page.dom.cssselect("option[selected]")[0].get("value") == ref
+        assert page.values("option[selected]") == [ref]
 
 
 def test_specs_to_build(client: httpx.Client) -> None:
     """Counts, and each spec with its counterpart; specs of other stacks are reused."""
-    page = planned(client, LOCK, stack="e4s")
+    page = planned(client, LOCK, "develop", stack="e4s")
     assert page.status == 200
     assert page.response.headers["cache-control"] == "no-store"
     assert page.text("h1") == "2 of 4 specs to build"
@@ -76,7 +73,7 @@ def test_specs_to_build(client: httpx.Client) -> None:
 def test_replacement(client: httpx.Client) -> None:
     """With its cause, and a link to the replaced spec."""
     lock = as_bytes(lock_file([locked("new", version="2.0")], [hash_of("new")]))
-    page = planned(client, lock, stack="e4s")
+    page = planned(client, lock, "develop", stack="e4s")
     (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
     assert line.endswith("hdf5 1.14.5 → 2.0")
     assert page.texts("section[aria-labelledby=why] tbody tr") == [
@@ -88,12 +85,12 @@ def test_replacement(client: httpx.Client) -> None:
 def test_removed_specs(client: httpx.Client) -> None:
     """Those that the stack loses without a replacement; only if a stack is given."""
     lock = as_bytes(lock_file([locked("new", name="nothing-like-it")], [hash_of("new")]))
-    page = planned(client, lock, stack="e4s")
+    page = planned(client, lock, "develop", stack="e4s")
     assert "Removed from the stack e4s" in page.text("section[aria-labelledby=gone]")
     assert any(
         line.startswith("hdf5 for ") for line in page.texts("section[aria-labelledby=gone] li")
     )
-    assert not planned(client, lock).dom.cssselect("section[aria-labelledby=gone]")
+    assert not planned(client, lock, "develop").dom.cssselect("section[aria-labelledby=gone]")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +112,7 @@ def test_little_to_build(
     client: httpx.Client, content: Any, ref: str, stack: str, title: str, message: str
 ) -> None:
     """The page states it, also for the default revision."""
-    page = planned(client, as_bytes(content), ref, stack)
+    page = planned(client, as_bytes(content), ref, stack=stack)
     assert page.text("h1") == f"{title} to build"
     assert message in page.text("main")
 
@@ -125,8 +122,7 @@ def test_text_can_be_planned_again(client: httpx.Client) -> None:
     data = {"text": LOCK.decode(), "ref": "v0.22.0", "stack": "e4s"}
     page = Shown(client.post("/check/plan", data=data))
     assert (page.dom.cssselect("textarea")[0].text or "").strip() == LOCK.decode()
-    assert page.dom.cssselect("input[name=stack]")[0].get("value") == "e4s"
-    assert page.dom.cssselect("option[selected]")[0].get("value") == "v0.22.0"
+    assert page.values("option[selected], input[name=stack]") == ["v0.22.0", "e4s"]
 
 
 CIRCLE = as_bytes(
@@ -152,7 +148,7 @@ def test_invalid_input_is_in_the_form(
     client: httpx.Client, content: bytes, ref: str, stack: str, message: str
 ) -> None:
     """With the position and reason."""
-    page = planned(client, content, ref, stack)
+    page = planned(client, content, ref, stack=stack)
     assert page.status == 400
     assert message in page.text(".problem")
     assert page.text("h1") == "Plan a lock file"

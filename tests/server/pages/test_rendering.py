@@ -114,19 +114,6 @@ def cells(*names: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"package": name, "values": values} for name, *values in names]
 
 
-def test_matrix() -> None:
-    """The first dimension makes the columns, packages and other dimensions the rows."""
-    all_cells = cells(("a", "s2", "t"), ("a", "s1", "t"), ("a", "s1", "u"), ("b", "s1", "t"))
-    matrix = filters.coverage_matrix(all_cells)
-    assert matrix.columns == ["s1", "s2"]
-    assert [(names, [*of_row]) for names, of_row in matrix.rows] == [
-        (("a", "t"), ["s2", "s1"]),
-        (("a", "u"), ["s1"]),
-        (("b", "t"), ["s1"]),
-    ]
-    assert matrix.num_shown == 4
-
-
 def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty cells count; a row is shown completely or not at all."""
     monkeypatch.setattr(filters, "MAX_FIELDS", 6)
@@ -135,42 +122,29 @@ def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert matrix.num_shown == 2
 
 
-def notes_of(*lines: str) -> str:
-    """Return notes with a list of these lines."""
-    items = "".join(f"<li>{line}</li>\n" for line in lines)
-    body = f"<h1>T</h1>\n<h3>L</h3>\n<ul>\n{items}</ul>\n"
-    return f"<body>\n<main>{body}</main>\n</body>"
-
-
-def test_notes_become_a_part_of_a_page() -> None:
-    """With lower headings, and without the frame of a document."""
-    shown = "<h2>T</h2>\n<h4>L</h4>\n<ul>\n<li>a</li>\n</ul>\n"
-    assert filters.notes_body(notes_of("a")) == (shown, False)
-
-
-def test_long_lists_in_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As little as necessary; the number of omitted lines is stated."""
-    monkeypatch.setattr(filters, "MAX_CHARACTERS", 1_700)
-    shown, are_shortened = filters.notes_body(notes_of(*("x" * 20 for _ in range(1_234))))
-    assert shown.count("<li>xx") == 50
-    assert "<li><em>and 1,184 more</em></li>" in shown
-    assert are_shortened
-
-
-def test_lists_of_hashes_are_shortened_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are last and longest, and specs have their own tab."""
-    monkeypatch.setattr(filters, "MAX_CHARACTERS", 1_500)
+@pytest.mark.parametrize(
+    ("most", "num_shown"), [(20_000, [300, 90, 9]), (8_000, [300, 3, 3]), (1_800, [50, 3, 3])]
+)
+def test_long_lists_in_notes_are_shortened(
+    monkeypatch: pytest.MonkeyPatch, most: int, num_shown: list[int]
+) -> None:
+    """As little as necessary, those of hashes first; the number of omitted lines is stated."""
+    monkeypatch.setattr(filters, "MAX_CHARACTERS", most)
+    counts = {"Rebuilt packages": 300, "Added hashes": 90, "Removed hashes": 9}
     lists = [
         f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
-        + "".join(f"<li>{title} {number}</li>\n" for number in range(count))
+        + "".join(f"<li>{title[:7]} {number}</li>\n" for number in range(count))
         + "</ul>\n"
-        for title, count in (("Rebuilt packages", 30), ("Added hashes", 90), ("Removed hashes", 9))
+        for title, count in counts.items()
     ]
-    page = f"<main>\n{''.join(lists)}</main>"
-    shown, _ = filters.notes_body(page)
-    assert shown.count("<li>Rebuilt packages") == 30
-    assert shown.count("<li>Added hashes") == shown.count("<li>Removed hashes") == 3
-    assert "<li><em>and 87 more</em></li>" in shown
+    body, are_shortened = filters.notes_body(f"<main>\n{''.join(lists)}</main>\n</body>")
+    assert body.startswith("\n<h3>Rebuilt packages <small>300</small></h3>")
+    assert body.endswith("</ul>\n")
+    assert [body.count(f"<li>{title[:7]} ") for title in counts] == num_shown
+    omitted = [count - shown for count, shown in zip(counts.values(), num_shown, strict=True)]
+    for count in filter(None, omitted):
+        assert f"<li><em>and {count} more</em></li>" in body
+    assert are_shortened is any(omitted)
 
 
 @pytest.mark.parametrize(

@@ -16,33 +16,50 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {
   revision(ref: $ref) {
-    tag digest numPackages numSpecs numStacks previous { digest }
-    packages(filter: $filter, orderBy: $order) { totalCount nodes { name numSpecs } }
-    specs { facets { stacks { value numSpecs } targets { value numSpecs } } }
+    digest numPackages numSpecs numStacks previous { digest }
+    packages(filter: $filter, orderBy: $order) { nodes { name numSpecs } }
+    specs { facets { targets { value numSpecs } } }
+    stack(name: "e4s") {
+      numPackages numSpecs packages { nodes { name } }
+      specs { facets { targets { value numSpecs } } }
+    }
   }
 }"""
 NAMES, SPECS = "table.packages tbody th", "table.packages tbody td:nth-child(3)"
 
 
-def test_page_of_a_revision(client: httpx.Client) -> None:
+@pytest.mark.parametrize("stack", ["", "/stacks/e4s"])
+def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None:
     """Its numbers, packages and counts of filters are those of the API."""
     revision = data_of(client, PACKAGES, ref="develop")["revision"]
-    page = shown(client, "/r/develop")
-    assert page.status == 200
+    subject = revision["stack"] if stack else revision
+    page = shown(client, f"/r/develop{stack}")
     figures = page.facts(".figures")
-    for name in ("Packages", "Specs", "Stacks"):
-        assert figures[name] == f"{revision[f'num{name}']:,}"
-    nodes = revision["packages"]["nodes"]
+    for name in ("Packages", "Specs"):
+        assert figures[name] == f"{subject[f'num{name}']:,}"
+    nodes = subject["packages"]["nodes"]
     assert page.texts(NAMES) == [node["name"] for node in nodes]
-    assert page.texts(SPECS) == [f"{node['numSpecs']:,}" for node in nodes]
-    targets = revision["specs"]["facets"]["targets"]
+    counts = numbers(page.texts(SPECS))
+    if stack:
+        assert sum(counts) == subject["numSpecs"]
+    else:
+        assert counts == [node["numSpecs"] for node in nodes]
+    targets = subject["specs"]["facets"]["targets"]
     assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
         f"{target['value']} {target['numSpecs']:,}" for target in targets
     ]
+    first = shown(client, page.links(NAMES + " a")[nodes[0]["name"]])
+    assert len(first.texts("table.specs tbody tr")) == counts[0]
+
+
+def test_facts_of_a_revision(client: httpx.Client) -> None:
+    """The number of stacks, the digest, and that the data is generated; "root" is no stack."""
+    revision = data_of(client, PACKAGES, ref="develop")["revision"]
+    page = shown(client, "/r/develop")
+    assert page.facts(".figures")["Stacks"] == f"{revision['numStacks']:,}"
     stacks = page.texts(".facet[aria-labelledby=facet-stacks] li")
     assert not [stack for stack in stacks if stack.startswith("root ")]
-    (digest,) = page.dom.cssselect("details.facts .hash")
-    assert digest.get("title") == revision["digest"]
+    assert page.values("details.facts .hash", "title") == [revision["digest"]]
     assert "generated sample data" in page.text("details.facts")
 
 
@@ -85,8 +102,7 @@ def test_packages_are_searched(client: httpx.Client) -> None:
     count = data_of(client, query)["revision"]["specs"]["totalCount"]
     assert f"{count:,} spec" in page.text("#count")
     for name, value in (("search", "PY-"), ("stacks", "e4s")):
-        (field,) = page.dom.cssselect(f"form.narrow input[name={name}]")
-        assert field.get("value") == value
+        assert page.values(f"form.narrow input[name={name}]") == [value]
     nothing = shown(client, "/r/develop?search=no-such-package")
     assert "No package matches this" in nothing.text(".empty")
 
@@ -95,13 +111,11 @@ def test_columns_order_packages_both_ways(client: httpx.Client) -> None:
     """A click on a column header sorts by it, largest first; another click reverses it."""
     page = shown(client, "/r/develop")
     descending = shown(client, page.links("thead a")["Specs"])
-    (head,) = descending.dom.cssselect("th[aria-sort]")
-    assert (head.get("aria-sort"), head.text_content().split()) == ("descending", ["Specs", "↓"])
+    assert descending.values("th[aria-sort]", "aria-sort") == ["descending"]
     numbers = [int(text.replace(",", "")) for text in descending.texts(SPECS)]
     assert numbers == sorted(numbers, reverse=True)
     ascending = shown(client, descending.links("thead a")["Specs ↓"])
-    (head,) = ascending.dom.cssselect("th[aria-sort]")
-    assert head.get("aria-sort") == "ascending"
+    assert ascending.values("th[aria-sort]", "aria-sort") == ["ascending"]
 
 
 def test_neighbours(tmp_path: Path) -> None:
@@ -134,31 +148,6 @@ def test_data_that_the_source_lacks(tmp_path: Path) -> None:
         assert figures["Stacks"] == "unknown"
         assert "The source states none" in page.text(".facets")
         assert "does not list stacks" in page.text("main")
-
-
-STACK = """{ revision(ref: "develop") { stack(name: "e4s") { numPackages numSpecs
-  packages { nodes { name } } specs { facets { targets { value numSpecs } } } } } }"""
-
-
-def test_page_of_a_stack(client: httpx.Client) -> None:
-    """Its numbers, packages and filters are those of the API, with links within the stack."""
-    page, stack = (
-        shown(client, "/r/develop/stacks/e4s"),
-        data_of(client, STACK)["revision"]["stack"],
-    )
-    figures = page.facts(".figures")
-    assert figures["Packages"] == f"{stack['numPackages']:,}"
-    assert figures["Specs"] == f"{stack['numSpecs']:,}"
-    names = page.texts("table.packages tbody th")
-    assert names == [node["name"] for node in stack["packages"]["nodes"]]
-    targets = stack["specs"]["facets"]["targets"]
-    assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
-        f"{target['value']} {target['numSpecs']:,}" for target in targets
-    ]
-    counts = [int(text.replace(",", "")) for text in page.texts("table.packages td:nth-child(3)")]
-    assert sum(counts) == stack["numSpecs"]
-    package = shown(client, page.links("table.packages tbody th a")[names[0]])
-    assert len(package.dom.cssselect("table.specs tbody tr")) == counts[0]
 
 
 LINK = ("build", "link")

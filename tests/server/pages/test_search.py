@@ -27,8 +27,7 @@ def test_specs_match_a_query(client: httpx.Client) -> None:
     q = "+shared target=x86_64_v3:"
     page, specs = search(client, q=q), data_of(client, SPECS, q=q)["revision"]["specs"]
     assert f"{specs['totalCount']:,} specs match {q}" in page.texts("h2")
-    hashes = [cell.get("title") for cell in page.dom.cssselect("table.specs .hash")]
-    assert hashes == [node["hash"] for node in specs["nodes"]]
+    assert page.values("table.specs .hash", "title") == [node["hash"] for node in specs["nodes"]]
     targets = specs["facets"]["targets"]
     assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
         f"{target['value']} {target['numSpecs']:,}" for target in targets
@@ -93,8 +92,7 @@ def test_invalid_query(client: httpx.Client, q: str, before: str, marked: str, r
     (mark,) = query.cssselect("mark")
     assert (query.text, mark.text or "", query.text_content()) == (before, marked, q)
     assert reason in page.text("#problem")
-    (box,) = page.dom.cssselect("form.find input[name=q]")
-    assert (box.get("value"), box.get("aria-invalid")) == (q, "true")
+    assert page.values("form.find input[name=q][aria-invalid=true]") == [q]
 
 
 def test_examples_match_specs(client: httpx.Client) -> None:

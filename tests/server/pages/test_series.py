@@ -15,6 +15,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.api_answers import LARGE, page_data
 from tests.server.pages.catalogs import without_sizes
+from tests.server.pages.demo_comparison import rows
 from tests.server.pages.page_reader import Shown, rendered, shown
 from tests.server.servers import application
 from tests.snapshots.factories import day
@@ -51,10 +52,7 @@ def nodes(answer: Any) -> list[Any]:
 
 def rows_of(page: Shown) -> list[list[str]]:
     """Return the texts of the log, row by row, without the radio buttons."""
-    return [
-        [" ".join(cell.text_content().split()) for cell in row.cssselect("td, th")][-9:]
-        for row in page.dom.cssselect("tbody tr")
-    ]
+    return [row[-9:] for row in rows(page, "table.log")]
 
 
 def points_of(page: Shown) -> Any:
@@ -146,16 +144,6 @@ def test_unknown_sizes_are_stated(odd: httpx.Client) -> None:
     charts = [chart.get("data-chart") for chart in page.dom.cssselect(".chart")]
     assert charts == ["specs", "packages", "changes"]
     assert [row[-2:] for row in rows_of(page)] == [["unknown", "unknown"], ["unknown", "the first"]]
-
-
-def test_unknown_series_is_not_found(client: httpx.Client) -> None:
-    """The page links to the one with the nearest name."""
-    page = shown(client, "/series/develp")
-    assert page.status == 404
-    assert page.text(".problem") == "There is no such series."
-    links = page.links("main a")
-    assert urlsplit(links["develop"]).path == "/series/develop"
-    assert client.get(links["develop"]).status_code == 200
 
 
 def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
