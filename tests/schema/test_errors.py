@@ -8,7 +8,6 @@ import pytest
 from graphql import GraphQLError
 
 from schema import errors
-from schema.api import API
 from snapshots.errors import CachelogError
 from snapshots.frames.frame import Frame
 from tests.schema.usual import api
@@ -37,7 +36,7 @@ def test_unknown_ref_is_null_with_an_error(world: World, ref: str, code: str, me
 
 
 def test_nearest_names_are_in_the_extensions(world: World) -> None:
-    """Beside the text that was looked up, for refs and packages; absent without suggestions."""
+    """Beside the text that was looked up, for refs and packages."""
     packages = world.data("{ revision { packages(first: 9) { nodes { name } } } }")["revision"]
     name = max((node["name"] for node in packages["packages"]["nodes"]), key=len)
     query = f'{{ revision {{ specs(matching: "{name}x") {{ totalCount }} }} }}'
@@ -45,9 +44,6 @@ def test_nearest_names_are_in_the_extensions(world: World) -> None:
     assert (extensions["sought"], extensions["nearest"][0]) == (f"{name}x", name)
     ref = world.error('{ revision(ref: "develo") { id } }')["extensions"]
     assert (ref["sought"], ref["nearest"][0]) == ("develo", "develop")
-    for question in (query, '{ revision(ref: "develo") { id } }'):
-        silent = plain(API(suggestions=False).execute(question, context=world.context()))
-        assert set(silent["errors"][0]["extensions"]) == {"code"}
 
 
 def test_prefix_of_two_digests_is_ambiguous(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,16 +174,3 @@ def test_new_errors_of_the_domain_are_shown() -> None:
 
     shown = errors.formatted(GraphQLError("x", original_error=Later("a new situation")))
     assert shown["extensions"] == {"code": "BAD_USER_INPUT"}
-
-
-def test_deeply_nested_query_is_a_client_error(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The stack of the server is finite; the error says so."""
-    name = world.newest.specs[0].name
-    pair = f'package(name: "{name}") {{ revision {{ '
-    for depth in (20, 75, 80, 85):
-        response = world.ask("{ revision { " + pair * depth + "tag" + " } }" * depth + " } }")
-        codes = {error["extensions"]["code"] for error in response.get("errors", ())}
-        assert codes <= {"GRAPHQL_PARSE_FAILED", "LIMIT_EXCEEDED"}
-    assert caplog.records == []

@@ -151,9 +151,7 @@ def test_revisions_are_filtered_by_series_and_time(
 @pytest.mark.parametrize("moment", ["yesterday", 20250101])
 def test_times_are_in_rfc_3339(world: World, moment: object) -> None:
     """Anything else is a client error."""
-    error = world.error(
-        "query($since: DateTime) { revisions(since: $since) { totalCount } }", since=moment
-    )
+    error = world.error("query($t: DateTime) { revisions(since: $t) { totalCount } }", t=moment)
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 

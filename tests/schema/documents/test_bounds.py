@@ -174,12 +174,10 @@ def of_revision(parts: Iterable[str]) -> str:
 
 FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tagInfo {{ name }} }}" for n in range(120))
 WORST = {
-    "equal fields": of_revision(["tag"] * 900),
     "equal objects": of_revision(["tagInfo { name }"] * 390),
     "objects that differ below": of_revision(f"tagInfo {{ a{n}: name }}" for n in range(190)),
     "fragments of equal fields": of_revision(f"...F{n}" for n in range(120)) + FRAGMENTS,
     "unknown fields": of_revision(f"tga{n}" for n in range(900)),
-    "unknown fragments": of_revision(f"...F{n}" for n in range(600)),
     "variables": f"query({' '.join(f'$v{n}: Int' for n in range(390))}) {{ __typename }}",
 }
 

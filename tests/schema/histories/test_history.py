@@ -42,11 +42,8 @@ HOLDING = (
 def assert_holding(history: History, hashes: list[str], series: str | None = None) -> None:
     """Assert which revisions contain all of some hashes."""
     holding = history.world.data(HOLDING, hashes=hashes, series=series)["revisionsHolding"]
-    expected = history.past.holding(hashes, series)
-    assert holding["nodes"] == [
-        {"tag": revision.tag, "digest": revision.digest} for revision in expected
-    ]
-    assert holding["totalCount"] == len(expected)
+    nodes = [shown(revision, "tag digest") for revision in history.past.holding(hashes, series)]
+    assert holding == {"totalCount": len(nodes), "nodes": nodes}
 
 
 def test_histories_of_hashes(history: History) -> None:
@@ -93,25 +90,19 @@ def test_order_of_series(history: History) -> None:
 
 def test_series_of_tags_and_revisions(history: History) -> None:
     """By name, with all fields."""
-    data = history.world.data(
-        "{ tags { series seriesInfo { name latest { seriesInfo { name } } } } "
-        "revisions { nodes { tagInfo { series } seriesInfo { name } } } }"
-    )
-    for tag in data["tags"]:
+    latest = "latest { tagInfo { series } seriesInfo { name } }"
+    text = f"{{ tags {{ series seriesInfo {{ name {latest} }} }} }}"
+    for tag in history.world.data(text)["tags"]:
         name = {"name": tag["series"]}
-        assert tag["seriesInfo"] == {**name, "latest": {"seriesInfo": name}}
-    for node in data["revisions"]["nodes"]:
-        assert node["seriesInfo"]["name"] == node["tagInfo"]["series"]
+        revision = {"tagInfo": {"series": tag["series"]}, "seriesInfo": name}
+        assert tag["seriesInfo"] == {**name, "latest": revision}
 
 
 @pytest.mark.parametrize(
     ("arguments", "points"),
     [
         ({"since": "2025-01-26", "until": "2025-01-28"}, slice(1, 4)),
-        ({"until": "2025-01-25"}, slice(1)),
         ({"since": "2025-01-28T00:00:01Z"}, slice(4, None)),
-        ({"since": "2026-01-01"}, slice(0)),
-        ({"last": 2}, slice(-2, None)),
         ({"last": 0}, slice(0)),
         ({"last": 99}, slice(None)),
         ({"until": "2025-01-28", "last": 2}, slice(2, 4)),
@@ -178,10 +169,9 @@ def test_prefix_of_several_hashes_is_ambiguous(tmp_path: Path) -> None:
     similar = [replace(spec, hash=f"abc{letter}".ljust(32, "2")) for letter in "xyz"]
     world = published_history(tmp_path, [("develop", 0, similar)]).world
     title = f"{spec.name}@{spec.version}"
-    assert world.error(HISTORY_OF_HASH, hash="abc")["extensions"] == {
-        "code": "AMBIGUOUS_HASH",
-        "candidates": [{"hash": spec.hash, "title": title} for spec in similar],
-    }
+    candidates = [{"hash": spec.hash, "title": title} for spec in similar]
+    error = world.error(HISTORY_OF_HASH, hash="abc")
+    assert error["extensions"] == {"code": "AMBIGUOUS_HASH", "candidates": candidates}
 
 
 @pytest.mark.parametrize("text", ["", "!", "a" * 33, "a/b"])
@@ -251,26 +241,23 @@ def test_all_packages(history: History) -> None:
 
     assert page()["nodes"] == expected
     for gone in (True, False):
-        assert page(gone=gone)["nodes"] == [
-            package for package in expected if package["isGone"] is gone
-        ]
+        assert page(gone=gone)["nodes"] == [one for one in expected if one["isGone"] is gone]
     assert [node["name"] for node in page(search="LI")["nodes"]] == ["zlib"]
 
 
 def test_one_package(history: History) -> None:
     """With its history in the best series, or in a given one."""
+
+    def answered(name: str, series: str | None = None) -> Any:
+        return history.world.data(ONE_PACKAGE, name=name, series=series)["package"]
+
     for name, package in history.past.all_packages().items():
-        answer = history.world.data(ONE_PACKAGE, name=name)["package"]
-        assert answer.pop("history") == {"name": name, "series": {"name": package.best.series}}
-        assert answer == catalog_package_json(package)
+        of_best = {"name": name, "series": {"name": package.best.series}}
+        assert answered(name) == catalog_package_json(package) | {"history": of_best}
         last = package.in_series[-1].series
-        in_last = history.world.data(ONE_PACKAGE, name=name, series=last)["package"]["history"]
-        assert in_last["series"]["name"] == last
-        assert (
-            history.world.data(ONE_PACKAGE, name=name, series="nope")["package"]["history"] is None
-        )
-    for name in ("nope", ""):
-        assert history.world.data(ONE_PACKAGE, name=name)["package"] is None
+        assert answered(name, last)["history"]["series"]["name"] == last
+        assert answered(name, "nope")["history"] is None
+    assert answered("nope") is answered("") is None
 
 
 def test_many_packages_by_name(history: History) -> None:
@@ -285,12 +272,10 @@ def test_many_packages_by_name(history: History) -> None:
 @pytest.mark.parametrize(
     ("query", "name"),
     [
-        ("zlib", "zlib"),
         ("zlib@1.3: +shared ^hdf5", "zlib"),
         ("nope@1", None),
         ("^zlib", None),
         ("zlib@@", None),
-        ("", None),
     ],
 )
 def test_package_of_a_query(history: History, query: str, name: str | None) -> None:

@@ -82,22 +82,19 @@ BY_PACKAGE = """query($since: DateTime, $until: DateTime, $after: String) {
 
 def test_intervals_and_pages(world: World) -> None:
     """By package by default; both times are inclusive; pages continue by cursors."""
-    causes = world.data(BY_PACKAGE)["series"]["causes"]
-    (edge,) = causes["edges"]
-    assert edge["node"] == {
-        "package": "zlib",
-        "kind": None,
-        "numSpecs": 5,
-        "points": [{"numSpecs": 3}],
-    }
-    (second,) = world.data(BY_PACKAGE, after=edge["cursor"])["series"]["causes"]["edges"]
-    assert second["node"]["package"] == "tiff"
-    assert causes["totalCount"] == 2
-    later = world.data(BY_PACKAGE, since="2025-03-03T00:00:00Z")["series"]["causes"]["edges"]
-    assert [edge["node"]["numSpecs"] for edge in later] == [3]
-    assert (
-        world.data(BY_PACKAGE, until="2025-03-01T00:00:00Z")["series"]["causes"]["totalCount"] == 0
-    )
+
+    def page(**arguments: str) -> Any:
+        return world.data(BY_PACKAGE, **arguments)["series"]["causes"]
+
+    first = page()
+    (edge,) = first["edges"]
+    points = [{"numSpecs": 3}]
+    assert edge["node"] == {"package": "zlib", "kind": None, "numSpecs": 5, "points": points}
+    (second,) = page(after=edge["cursor"])["edges"]
+    assert (second["node"]["package"], first["totalCount"]) == ("tiff", 2)
+    (later,) = page(since="2025-03-03T00:00:00Z")["edges"]
+    assert later["node"]["numSpecs"] == 3
+    assert page(until="2025-03-01T00:00:00Z")["totalCount"] == 0
     error = world.error(BY_PACKAGE, after="nothing")
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
