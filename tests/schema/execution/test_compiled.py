@@ -96,7 +96,7 @@ def test_large_response_is_refused(world: World) -> None:
     for _ in range(4):
         respond(api, world, SPECS % "")
     context = world.context()
-    context.budget = type(context.budget)(Limits(max_answer_bytes=1_000))
+    context.budget = Budget(Limits(max_answer_bytes=1_000))
     (error,) = api.execute(SPECS % "", context=context).errors
     assert error["extensions"]["code"] == TOO_MANY_BYTES
 

@@ -72,13 +72,11 @@ SPECIAL = {
     "all fields skipped": SPECS % "hash @skip(if: true)",
     "all fields below skipped": PACKAGES % "specs { nodes { hash @include(if: false) } }",
     "fields that merge": SPECS % "package { name } hash package { numSpecs } hash",
-    "lists that merge": "{ revision { specs { nodes { hash } nodes { name hash } } } }",
     "names of Python": SPECS % "class: hash self: name __: target",
     "fragments": SPECS % "...S ... on Node { id } ... { target }"
     + "fragment S on Spec { hash ... on Spec @include(if: false) { name } __typename }",
     "no matches": '{ revision { specs(filter: {packages: ["nope"]}) '
     "{ nodes { hash package { specs(first: -1) { nodes { hash } } } } edges { cursor } } } }",
-    "a bad size below a list": NESTED % "(first: -1)",
     "too large a size below a list": NESTED % "(last: 1001)",
     "an empty cursor below a list": NESTED % '(before: "")',
     "no items below a list": NESTED % "(first: 0)",
@@ -88,16 +86,12 @@ SPECIAL = {
     "pages below a list": PACKAGES
     % "specs(first: 1) { totalCount edges { cursor node { hash package { specs(last: 1) "
     "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor startIndex } } } } } }",
-    "a field resolved for each object": SPECS % "hash package { revision { tag } }",
     "both sides of changes": COMPARE
     % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
     "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
     "stacks { kind name packagesAdded }",
-    "counterparts": COMPARE % "specs { nodes { reason counterpart { hash short } } }",
     "packages removed from head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
-    "revisions": "{ allSeries { revisions(first: 2) { nodes { totalSize digest } "
-    "edges { cursor node { tag takenAt } } } } }",
     "revisions resolved one by one": "{ revisions { nodes { tag growth { specsAdded "
     "comparison { id } } } } }",
     "facets below a list": PACKAGES

@@ -5,7 +5,6 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import msgspec
 import orjson
 import pytest
 from msgspec.structs import replace
@@ -77,7 +76,7 @@ def test_equal_requests_are_executed_once(answers: Answers, execution: CountingE
     first, second, third = answered(answers, one, other, one)
     assert first.response is second.response is third.response
     assert len(execution.requests) == 1
-    (typed,) = answered(answers, msgspec.structs.replace(one, accept=RESPONSE_JSON.encode()))
+    (typed,) = answered(answers, replace(one, accept=RESPONSE_JSON.encode()))
     assert typed.response is not first.response
     assert typed.response.body == first.response.body
 
@@ -96,9 +95,9 @@ def test_incomplete_history_is_not_cached(
     query = request_bytes('{ series(name: "vX.Y.Z") { growth { numSpecs } } }')
     others = request_bytes('{ series(name: "develop-DATE") { growth { numSpecs } } }')
     results = answered(answers, *[others] * 4, query)
-    bodies = [orjson.loads(answer.response.body) for answer in results]
-    assert ["errors" in body for body in bodies] == [True, True, False, False, False]
-    assert [answer.key is None for answer in results] == [True, True, False, False, False]
+    have_errors = [b'"errors"' in answer.response.body for answer in results]
+    assert have_errors == [True, True, False, False, False]
+    assert [answer.key is None for answer in results] == have_errors
     assert results[2].response is results[3].response
     assert len(execution.requests) == 4
 
@@ -163,11 +162,12 @@ def test_confirmation_invalidates_only_its_time(tmp_path: Path, lanes: Lanes) ->
 def test_cost_is_returned_on_request(answers: Answers, execution: CountingExecution) -> None:
     """Such a response is cached separately."""
     query = request_bytes("{ revision { specs(first: 2) { nodes { hash } } } }")
-    plain, with_cost = answered(answers, query, msgspec.structs.replace(query, include_cost=True))
+    queries = query, replace(query, include_cost=True)
+    plain, with_cost = answered(answers, *queries)
     assert b"extensions" not in plain.response.body
     cost = orjson.loads(with_cost.response.body)["extensions"]["cost"]
     assert 0 < cost["cost"] <= cost["allowed"]
-    again = answered(answers, query, msgspec.structs.replace(query, include_cost=True))
+    again = answered(answers, *queries)
     assert [answer.response for answer in again] == [plain.response, with_cost.response]
     assert len(execution.requests) == 2
 

@@ -222,11 +222,9 @@ def test_refused_response_counts_as_one_request() -> None:
     allowances = Allowances(requests=2, cost=0)
     outgoing = Outgoing(1 << 20)
     outgoing.begin(large, scope() | {"client": ("10.0.0.2", 1)})
-    cached = Answer(large, None)
-    cached.response.encoded("identity")
-    answers = create_autospec(Answers, instance=True)
-    answers.responses = Mock(num_hits=0)
-    answers.known.return_value = cached
+    large.encoded("identity")
+    answers = create_autospec(Answers, instance=True, responses=Mock(num_hits=0))
+    answers.known.return_value = Answer(large, None)
     direct = DirectAnswers(
         answers,
         "/graphql",

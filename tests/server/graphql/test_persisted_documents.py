@@ -84,15 +84,12 @@ def test_other_documents_are_refused(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"{", "truncated"),
         (b'{"a1": "\xff"}', "can't decode byte 0xff"),
         (b'{"a1": ' + b"[" * 100_000, "recursion"),
         ([], "Expected `object`"),
-        ({"a1": 1}, "Expected `str`"),
         ({"a1": ""}, "length >= 1"),
         (APOLLO | {"version": 2}, r"at `\$\.version`"),
         ({"operations": []}, "missing required field `format`"),
-        (APOLLO | {"operations": {}}, r"Expected `array`, .* at `\$\.operations`"),
         (APOLLO | {"operations": [1]}, r"at `\$\.operations\[0\]`"),
         (
             APOLLO | {"operations": [{"id": "a", "body": TAGS}, {"id": "a", "body": OTHER}]},
