@@ -85,8 +85,8 @@ class API:
 
     ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
     ``introspection``, documents may not query the schema; without ``suggestions``, errors do not
-    suggest similar names. ``document_bytes`` is the size of the cache of documents in bytes,
-    ``row_bytes`` that of rendered rows.
+    suggest similar names. ``documents`` caches parsed documents, and ``rows`` rendered rows, each
+    within a size in bytes.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class API:
         self.limits = limits
         self.rows = RowCache(row_bytes)
         self._suggestions = suggestions
-        self._documents = Documents(
+        self.documents = Documents(
             graphql_schema,
             limits,
             introspection=introspection,
@@ -109,24 +109,11 @@ class API:
             max_bytes=document_bytes,
         )
 
-    @property
-    def num_bytes(self) -> int:
-        """Approximate size of the cached documents, with their texts and estimates, in bytes."""
-        return self._documents.num_bytes
-
-    def document(self, query: str) -> Document:
-        """Return a parsed and validated document; the latest ones are cached."""
-        return self._documents.get(query)
-
-    def is_known(self, query: str) -> bool:
-        """Return whether a document is cached, so that it does not have to be parsed."""
-        return self._documents.is_known(query)
-
     def cost(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
         """Return the cost of a request; NOTHING if it is refused before its execution."""
-        return self._priced(self.document(query), operation_name, variables)[2]
+        return self._priced(self.documents.get(query), operation_name, variables)[2]
 
     def allows(self, cost: Estimate) -> bool:
         """Return whether a cost is within the limits and not NOTHING."""
@@ -136,7 +123,9 @@ class API:
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
         """Return whether a request's document and cost are cached."""
-        return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
+        if not self.documents.is_known(query):
+            return False
+        return self.documents.get(query).is_estimated(operation_name, variables)
 
     def is_light(self, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
         """Return whether a request takes at most a few milliseconds if all data is in memory.
@@ -218,7 +207,7 @@ class API:
                 pass
             finally:
                 if document.num_bytes != num_bytes:
-                    self._documents.count(query, document)
+                    self.documents.count(query, document)
         assert document.node is not None  # noqa: S101 - it was admitted
         return execute_sync(
             graphql_schema,
@@ -276,7 +265,7 @@ class API:
         cost: Estimate | None = None,
     ) -> "_Admitted | OperationResult":
         """Return the request to execute, or the result if it is refused."""
-        document = self.document(query)
+        document = self.documents.get(query)
         if document.node is None or document.errors:
             return OperationResult(None, document.errors, executed=False)
         if cost is not None:

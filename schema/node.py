@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import strawberry
 
-from schema.context import Context, LoadedRevision
+from schema.context import Context
 from schema.fields.cost import resolver
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, StackInfo, stack_of_key
@@ -112,7 +112,9 @@ def info_of_key(context: Context, key: str) -> RevisionInfo | None:
     return info
 
 
-def revision_of_key(context: Context, key: str) -> LoadedRevision | None:
-    """Return the revision that an id names by its key; None if there is none."""
+def part_of_id(cls: Any, context: Context, key: str, name: str) -> Any:
+    """Return the part of a revision's key and a name, which ``cls.find`` returns; None if there is
+    none. It is the ``of_id`` of types whose objects are parts of a revision.
+    """
     info = info_of_key(context, key)
-    return None if info is None else context.load(info)
+    return None if info is None else cls.find(context.load(info), name)

@@ -73,5 +73,5 @@ def test_subscriptions_are_valid() -> None:
     documents += re.findall(r"'query=(.*?)'", section)
     assert len(documents) == 2
     for text in documents:
-        assert api.document(text).errors == ()
-        assert api.document(text).operation_type(None) is OperationType.SUBSCRIPTION
+        assert api.documents.get(text).errors == ()
+        assert api.documents.get(text).operation_type(None) is OperationType.SUBSCRIPTION

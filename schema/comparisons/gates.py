@@ -244,19 +244,14 @@ def _specs(rows: PartRows[Any]) -> NullableObjects:
     """The first of these specs, ordered by package, newest version first: in base, or in head for
     additions; null if it is in neither.
     """
-    sides = rows.comparison.changes.base, rows.comparison.changes.head
-    choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
+    choices, firsts = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
     for breach in rows.records:
-        if breach.rows is None or not len(breach.rows):
-            choices.append(-1)
-            continue
-        side = 0 if breach.frame is sides[0] else 1
-        choices.append(side)
-        numbers[side].append(int(breach.rows[0]))
-    loaded = rows.comparison.before, rows.comparison.after
-    lists = [
-        SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
-    ]
+        has_specs = breach.rows is not None and len(breach.rows) > 0
+        choices.append(int(breach.frame is not rows.comparison.changes.base) if has_specs else -1)
+        if has_specs:
+            firsts[choices[-1]].append(int(breach.rows[0]))
+    sides = zip((rows.comparison.before, rows.comparison.after), firsts, strict=True)
+    lists = [SpecRows(side, np.array(own, np.int32)) for side, own in sides]
     return NullableObjects(lists, choices)
 
 

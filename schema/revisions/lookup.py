@@ -37,8 +37,7 @@ from schema.fields.scalars import (
     optional_field,
 )
 from schema.node import revision_object
-from schema.revisions.package import LazyRevision
-from schema.revisions.spec import SpecRows, SpecType
+from schema.revisions.spec import LazyRevision, SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import RevisionCoverage
 from snapshots.changes.holes import Hole, Holes

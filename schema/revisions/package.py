@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 import strawberry
 
-from schema.context import Context, LoadedRevision
+from schema.context import LoadedRevision
 from schema.fields.connections import (
     PAGE_MAX,
     Connection,
@@ -50,17 +50,19 @@ from schema.fields.scalars import (
     object_type,
     optional_field,
 )
-from schema.node import Node, id_field, node_id, node_of, revision_object, revision_of_key
+from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
     STACKS_DEPRECATED,
     FacetCount,
     FilterArgument,
+    LazyRevision,
     LazyStack,
     MatchingArgument,
     OrderArgument,
     SpecConnection,
     SpecPages,
+    revisions_of,
     spec_page,
     stacks_of_each,
 )
@@ -76,7 +78,6 @@ from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
     from schema.histories import ImpactOutcome, PackageHistory
-    from schema.revisions.revision import Revision
 
 
 @strawberry.input(
@@ -237,7 +238,6 @@ class ImpactType:
 
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
-LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 
 
 def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
@@ -316,11 +316,6 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("Package", key, name) for name in _names(packages)]
 
 
-def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
-    """The revision to which it belongs."""
-    return [revision_object(packages.loaded.info)] * len(packages)
-
-
 def _histories(packages: "PackageRows") -> NullableObjects:
     """The history of the package in the series of this revision."""
     loaded, names = packages.loaded, _names(packages)
@@ -377,7 +372,7 @@ class Package(Node):
 
     id: strawberry.ID = for_many(_ids)
     name: str = for_many(_names, "The package's name.", is_fixed=True)
-    revision: LazyRevision = for_many(_revisions)
+    revision: LazyRevision = for_many(revisions_of)
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1], COUNTED
     )
@@ -469,14 +464,10 @@ class Package(Node):
         costs = self.loaded.context.costs_of(self.loaded.info)
         return ImpactType(package=self, counts=impact(frame, mask, costs))
 
-    @classmethod
-    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
-        """Return the package of a revision's key and a name."""
-        loaded = revision_of_key(context, key)
-        return None if loaded is None else cls.named(loaded, name)
+    of_id = classmethod(part_of_id)
 
     @classmethod
-    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+    def find(cls, loaded: LoadedRevision, name: str) -> Self | None:
         """Return a package of a revision; None if it has none of that name."""
         code = loaded.frame.package.index.get(name)
         return None if code is None else cls(loaded=loaded, code=code)
@@ -544,14 +535,10 @@ class Stack(Node):
     loaded: strawberry.Private[LoadedRevision]
     name: str
 
-    @classmethod
-    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
-        """Return the stack of a revision's key and a name."""
-        loaded = revision_of_key(context, key)
-        return None if loaded is None else cls.named(loaded, name)
+    of_id = classmethod(part_of_id)
 
     @classmethod
-    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+    def find(cls, loaded: LoadedRevision, name: str) -> Self | None:
         """Return a stack of a revision; None if it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 

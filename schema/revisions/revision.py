@@ -232,7 +232,7 @@ class Revision(Node):
 
         - name: The package's name.
         """
-        return Package.named(info.context.load(self.info), name)
+        return Package.find(info.context.load(self.info), name)
 
     @connection_field(Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS))
     def packages(
@@ -297,7 +297,7 @@ class Revision(Node):
 
         - name: The stack's name.
         """
-        return Stack.named(info.context.load(self.info), name)
+        return Stack.find(info.context.load(self.info), name)
 
     @resolver(STACKS_OF_REVISION)
     def stack_nodes(self, info: Info) -> list[Stack] | None:

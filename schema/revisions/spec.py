@@ -35,7 +35,7 @@ from schema.fields.many import (
     for_many,
 )
 from schema.fields.scalars import ByteCount, deprecated, input_values, object_type, optional_field
-from schema.node import Node, node_id, node_of, revision_object, revision_of_key
+from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -145,9 +145,9 @@ def _short_forms(specs: "SpecRows") -> list[str]:
     return [spec(row).short for row in specs.numbers.tolist()]
 
 
-def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
+def revisions_of(rows: RowList[Any]) -> Sequence["Revision"]:
     """The revision to which it belongs."""
-    return [revision_object(specs.loaded.info)] * len(specs)
+    return [revision_object(rows.loaded.info)] * len(rows)
 
 
 def _stack_names(specs: "SpecRows") -> Sequence[Any]:
@@ -270,17 +270,13 @@ class SpecType(SpecFacts):
     stack_nodes: list[LazyStack] | None = for_many(
         _stack_nodes, cost=Cost(items=STACKS), is_fixed=True
     )
-    revision: LazyRevision = for_many(_revisions)
+    revision: LazyRevision = for_many(revisions_of)
     history: LazyHistory | None = for_many(_histories, cost=Cost(weight=SPANS_OF_EACH))
 
-    @classmethod
-    def of_id(cls, context: Context, key: str, hash: str) -> Self | None:
-        """Return the spec of a revision's key and a hash."""
-        loaded = revision_of_key(context, key)
-        return None if loaded is None else cls.of_hash(loaded, hash)
+    of_id = classmethod(part_of_id)
 
     @classmethod
-    def of_hash(cls, loaded: LoadedRevision, hash: str) -> Self | None:
+    def find(cls, loaded: LoadedRevision, hash: str) -> Self | None:
         """Return the spec of a revision that has this hash; None if there is none."""
         row = loaded.frame.hashes.find(hash)
         return None if row is None else cls(loaded=loaded, row=row)
@@ -306,7 +302,7 @@ class SpecType(SpecFacts):
             history = context.of_history(HistoryTopic(About.HASH, prefix))
             if history is None:
                 return None
-            return cls.of_hash(context.load(history.newest), history.hash)
+            return cls.find(context.load(history.newest), history.hash)
         loaded = context.load(context.resolve(ref))
         return cls._of_rows(loaded, prefix, loaded.frame.hashes.with_prefix(prefix))
 

@@ -116,7 +116,9 @@ class Answers:
             if is_short or self._api.is_weighed(*request.cost_arguments()):
                 parsed = self._checked(received, request, media_type)
         if parsed is None:
-            parsed = await self._lanes.reading.run(lambda: self._read(received))
+            parsed = await self._lanes.reading.run(
+                lambda: self._checked(received, *self._request(received))
+            )
         if parsed.num_bytes <= self._parsed.maxsize:
             self._parsed[received] = parsed
         return parsed
@@ -152,11 +154,7 @@ class Answers:
     def _is_quickly_parsed(self, parsed: ParsedRequest) -> bool:
         """Return whether the document is short or still cached: it may be evicted earlier."""
         query = parsed.request.query
-        return len(query) <= _SHORT_DOCUMENT or self._api.is_known(query)
-
-    def _read(self, received: RequestBytes) -> ParsedRequest:
-        request, media_type = self._request(received)
-        return self._checked(received, request, media_type)
+        return len(query) <= _SHORT_DOCUMENT or self._api.documents.is_known(query)
 
     def _current_key(self, parsed: ParsedRequest) -> CacheKey:
         return parsed.key_at(self._catalog.generation, self._catalog.state)
@@ -202,7 +200,7 @@ class Answers:
         self, received: RequestBytes, request: GraphQLRequest, media_type: str
     ) -> ParsedRequest:
         """Return a request with its keys; raise BadRequest if a GET requests a mutation."""
-        document = self._api.document(request.query)
+        document = self._api.documents.get(request.query)
         operation = document.operation_type(request.operation_name)
         if not received.is_post and operation is OperationType.MUTATION:
             raise BadRequest(

@@ -69,7 +69,7 @@ def locked(folder: Path, *specs: dict[str, Any]) -> str:
 def test_documents_are_valid_and_allowed(command: ModuleType, name: str) -> None:
     """In the schema of this version, within the cost limit."""
     document: str = getattr(command, name)
-    assert api.document(document).errors == ()
+    assert api.documents.get(document).errors == ()
     variables = {"first": 20, "specs": [{"hash": "a" * 32, "name": "x"}] * command.BATCH}
     assert api.cost(document, None, variables).units <= api.limits.max_cost
 

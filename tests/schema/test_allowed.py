@@ -62,7 +62,7 @@ VALUES = {
 @pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
 def test_typical_documents_are_allowed(text: str) -> None:
     """Every page, every example and GraphiQL."""
-    assert api.document(text).errors == ()
+    assert api.documents.get(text).errors == ()
     estimate = api.cost(text, None, VALUES)
     assert 0 < estimate.units <= Limits().max_cost
     assert estimate.num_bytes <= Limits().max_answer_bytes

@@ -185,7 +185,7 @@ WORST = {
 @pytest.mark.parametrize("text", WORST.values(), ids=WORST)
 def test_expensive_validation_is_refused(text: str) -> None:
     """Work quadratic in the size of the document ends early, as do unlimited errors."""
-    document = API().document(text)
+    document = API().documents.get(text)
     assert 0 < len(document.errors) <= Limits().max_errors
     assert {error["extensions"]["code"] for error in document.errors} <= {
         "GRAPHQL_VALIDATION_FAILED",
@@ -196,5 +196,5 @@ def test_expensive_validation_is_refused(text: str) -> None:
 def test_fields_may_be_selected_more_than_once() -> None:
     """As by components that each select the fields that they need."""
     text = of_revision(["tag tagInfo { name } source { kind } ...F"] * 20)
-    document = API().document(text + " fragment F on Revision { tag tagInfo { name series } }")
+    document = API().documents.get(text + " fragment F on Revision { tag tagInfo { name series } }")
     assert document.errors == ()

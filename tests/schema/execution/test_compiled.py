@@ -137,10 +137,10 @@ def test_cached_rows_are_bounded() -> None:
 
 def test_compiled_operations_count_with_their_document(api: API, world: World) -> None:
     """A document is measured again when it grows."""
-    api.document(SPECS % "")
-    before = api.num_bytes
+    api.documents.get(SPECS % "")
+    before = api.documents.num_bytes
     respond(api, world, SPECS % "")
-    assert api.num_bytes > before
+    assert api.documents.num_bytes > before
 
 
 FRAME = frame_of(

@@ -31,7 +31,7 @@ SCHEMA = schema._schema
 
 def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimate:
     """Return the cost of a document that must be valid."""
-    assert api.document(text).errors == ()
+    assert api.documents.get(text).errors == ()
     return api.cost(text, name, variables)
 
 
@@ -331,10 +331,10 @@ def test_document_is_weighed_once_its_cost_is_cached() -> None:
     """The cost is cached for variables of the same sizes."""
     cached_api = API()
     assert not cached_api.is_weighed(SIZED, None, {"n": 1})
-    cached_api.document(SIZED)
+    cached_api.documents.get(SIZED)
     assert not cached_api.is_weighed(SIZED, None, {"n": 1})
     cached_api.cost(SIZED, None, {"n": 1})
     assert cached_api.is_weighed(SIZED, None, {"n": 1, "undeclared": 2})
     assert not cached_api.is_weighed(SIZED, None, {"n": 2})
-    cached_api.document("{ nope }")
+    cached_api.documents.get("{ nope }")
     assert cached_api.is_weighed("{ nope }", None, None)

@@ -23,7 +23,7 @@ TEXT = (
 def test_document_is_valid(name: str) -> None:
     """It begins with a comment, and its cost is allowed."""
     page = document(name)
-    assert _API.document(page.text).errors == ()
+    assert _API.documents.get(page.text).errors == ()
     assert page.text.startswith("# ")
     variables = page.variables(page.known({name: ["1"] for name in page.parameters}))
     assert _API.cost(page.text, None, variables).units <= Limits.max_cost
