@@ -10,9 +10,9 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.causes import Causes
-from snapshots.changes.coverage import coverage as count_cells
 from snapshots.changes.explanation import Explanation
 from snapshots.contents import Content, Snapshot
+from snapshots.notes.changelog import coverage_in
 from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.model.cells import coverage
 from tests.model.changes import added_reasons, counterparts, removed_reasons
@@ -259,8 +259,8 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
 
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all fields of a request with the same dimensions."""
-    counting = Mock(side_effect=count_cells)
-    monkeypatch.setattr("snapshots.notes.side_comparisons.coverage", counting)
+    counting = Mock(side_effect=coverage_in)
+    monkeypatch.setattr("snapshots.notes.side_comparisons.coverage_in", counting)
     answer = world.data(
         """{ compare(base: "develop~1", head: "develop") {
           summary { coverageLost coverageGained }
