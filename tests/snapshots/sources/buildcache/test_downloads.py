@@ -1,5 +1,6 @@
-"""The store of bodies: cached entries, eviction, and concurrent processes."""
+"""Stored bodies and documents: cached entries, eviction, concurrent processes, and bad data."""
 
+import gzip
 import hashlib
 import os
 import time
@@ -7,10 +8,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.downloads import DocumentCache, Note, Store, StoredBody
+from snapshots.sources.downloads import (
+    DocumentCache,
+    Note,
+    Store,
+    StoredBody,
+    collected,
+    unpacked,
+    user_file,
+)
+from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
+from tests.snapshots.sources.buildcache.folders import put as write
 
 URL = "https://host/index.json"
 NOTE = Note(URL, '"etag"', None)
@@ -163,3 +176,64 @@ def test_oldest_documents_are_evicted(tmp_path: Path, monkeypatch: pytest.Monkey
             documents.keep(key, b"12345")
     with documents_in(tmp_path) as documents:
         assert [documents.find(key) for key in "abc"] == [b"12345", None, b"12345"]
+
+
+# -- bodies: decompressed within a limit, and checked
+
+
+def test_user_file(tmp_path: Path) -> None:
+    """A file is read in place; its checksum is that of the stored bytes."""
+    packed = gzip.compress(DATA, mtime=0)
+    opened = user_file(str(write(tmp_path / "blob", packed)), 1 << 30)
+    loaded = opened.load(limit=len(DATA), compression="gzip", algorithm="sha512")
+    assert loaded == (bytearray(DATA), hashlib.sha512(packed).hexdigest())
+    assert opened.file.closed
+    with pytest.raises(SourceError), opened.forgotten_if_bad():
+        raise SourceError(opened.location, "is bad")
+    assert (tmp_path / "blob").read_bytes() == packed
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    """Missing files, folders and large files have different errors, before data is read."""
+    with pytest.raises(Missing, match="does not exist"):
+        user_file(str(tmp_path / "none"), 10)
+    with pytest.raises(SourceError, match="is not a file"):
+        user_file(str(tmp_path), 10)
+    with pytest.raises(SourceError, match="cannot be read: File name too long"):
+        user_file("/" + "a" * 5000, 10)
+    with pytest.raises(SourceError, match=r"more than 10 bytes.*max_index_bytes"):
+        user_file(str(write(tmp_path / "blob", DATA)), 10)
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (gzip.compress(DATA, mtime=0)[:-9], "breaks off in the middle of its gzip"),
+        (b"", "breaks off in the middle of its gzip"),
+        (b"no gzip", "is not valid gzip"),
+        (gzip.compress(DATA, mtime=0)[:-8] + bytes(8), "is not valid gzip"),
+        (gzip.compress(DATA, mtime=0) + b"more", "is not valid gzip"),
+    ],
+)
+def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:
+    """Truncated, invalid and corrupted gzip data is an error."""
+    with pytest.raises(SourceError, match=reason):
+        user_file(str(write(tmp_path / "blob", packed)), 1 << 30).load(
+            limit=10_000, compression="gzip"
+        )
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=4), st.integers(1, 50))
+def test_gzip_in_members_and_pieces(members: list[bytes], size: int) -> None:
+    """All members of a gzip file are decompressed, in chunks of any size."""
+    packed = b"".join(map(gzip.compress, members))
+    chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
+    assert collected(unpacked(chunks, "gzip", "blob"), 1200, "blob") == b"".join(members)
+
+
+def test_many_members_of_gzip(tmp_path: Path) -> None:
+    """Any number of members is decompressed, empty ones and those across chunks too."""
+    empty, full = gzip.compress(b""), gzip.compress(b"a" * 50_000, compresslevel=0)
+    file = write(tmp_path / "body", empty * 20_000 + full * 3 + empty)
+    data, _ = user_file(str(file), 1 << 20).load(limit=1 << 20, compression="gzip")
+    assert data == b"a" * 150_000
