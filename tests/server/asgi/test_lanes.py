@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,46 +15,63 @@ from snapshots.errors import CatalogError
 pytestmark = pytest.mark.anyio
 
 
-class Gate:
-    """Work that blocks until the gate opens."""
+class Loading:
+    """Loads texts in a lane once ``opened`` is set; ``loaded`` has their keys."""
 
-    def __init__(self) -> None:
-        self._opened = threading.Event()
+    def __init__(self, *, threads: int = 1, waiting: int = 3, patience: float = 10) -> None:
+        self.loaded: list[str] = []
+        self.opened = threading.Event()
+        self.lane = Lane("test", threads=threads, waiting=waiting, patience=patience)
+        self._flights: SingleFlight[str] = SingleFlight()
 
-    def open(self) -> None:
-        """Let all work end."""
-        self._opened.set()
+    def load(self, key: str) -> str:
+        """Return a text once that is permitted."""
+        self.loaded.append(key)
+        assert self.opened.wait(10)
+        if key == "damaged":
+            raise CatalogError("here", "is damaged")
+        return key.upper()
 
-    def pass_through(self) -> str:
-        """Return the name of the thread, as soon as the gate is open."""
-        assert self._opened.wait(10)
-        return threading.current_thread().name
+    def unshared(self, key: str) -> "asyncio.Task[str]":
+        """Return the task of a request that loads a text itself."""
+        return asyncio.create_task(self.lane.run(lambda: self.load(key)))
+
+    def value(self, key: str) -> "asyncio.Task[str]":
+        """Return the task of a request for a text, which shares a load with others."""
+        return asyncio.create_task(
+            self._flights.value_in(self.lane, key, lambda: self.load(key)), name=key
+        )
+
+    async def begun(self, task: "asyncio.Task[str]") -> "asyncio.Task[str]":
+        """Return a task once a text is being loaded."""
+        async with asyncio.timeout(10):
+            while not self.loaded:
+                await asyncio.sleep(0.001)
+        return task
+
+
+async def settled(*tasks: "asyncio.Future[Any]") -> list[Any]:
+    """Return what each task returned or raised."""
+    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
-    """Return a gate that is open at the end of the test."""
-    gate = Gate()
-    yield gate
-    gate.open()
-
-
-@pytest.fixture
-def lane(request: pytest.FixtureRequest) -> Iterator[Lane]:
-    """Return a lane for three waiting tasks, with the threads and patience of ``with_lane``."""
-    lane = Lane("test", **{"threads": 1, "waiting": 3, "patience": 10} | request.param)
-    yield lane
-    lane.close()
+def loading(request: pytest.FixtureRequest) -> Iterator[Loading]:
+    """Return a loading with the lane of ``with_lane``."""
+    loading = Loading(**getattr(request, "param", {}))
+    yield loading
+    loading.opened.set()
+    loading.lane.close()
 
 
 def with_lane(**settings: float) -> pytest.MarkDecorator:
     """Return the mark of a test whose lane has these settings."""
-    return pytest.mark.parametrize("lane", [settings], indirect=True, ids=str)
+    return pytest.mark.parametrize("loading", [settings], indirect=True, ids=str)
 
 
-@with_lane()
-async def test_work_runs_in_the_threads_of_its_lane(lane: Lane) -> None:
+async def test_work_runs_in_the_threads_of_its_lane(loading: Loading) -> None:
     """Its result is returned, and its error is raised."""
+    lane = loading.lane
     name = await lane.run(lambda: threading.current_thread().name)
     assert name.startswith("cachelog-test")
     with pytest.raises(ZeroDivisionError):
@@ -63,67 +80,54 @@ async def test_work_runs_in_the_threads_of_its_lane(lane: Lane) -> None:
 
 
 @with_lane(threads=2)
-async def test_full_lane_refuses(lane: Lane, gate: Gate) -> None:
+async def test_full_lane_refuses(loading: Loading) -> None:
     """Two run, three wait, and one more is told to retry later; the others complete."""
-    working = [asyncio.ensure_future(lane.run(gate.pass_through)) for _ in range(5)]
+    lane, working = loading.lane, [loading.unshared(key) for key in "abcde"]
     await asyncio.sleep(0)
     assert (lane.num_running, lane.num_waiting) == (2, 3)
     with pytest.raises(BadRequest) as caught:
-        await lane.run(gate.pass_through)
+        await loading.unshared("f")
     assert (caught.value.status, caught.value.code) == (503, "OVERLOADED")
     assert dict(caught.value.headers) == {b"retry-after": b"2"}
-    gate.open()
-    assert len(set(await asyncio.gather(*working))) == 2
+    loading.opened.set()
+    assert await settled(*working) == [*"ABCDE"]
     assert (lane.num_running, lane.num_waiting) == (0, 0)
 
 
 @with_lane(patience=0.05)
-async def test_task_is_refused_after_the_patience_of_its_lane(lane: Lane, gate: Gate) -> None:
+async def test_task_is_refused_after_the_patience_of_its_lane(loading: Loading) -> None:
     """And leaves the queue."""
-    working = asyncio.ensure_future(lane.run(gate.pass_through))
-    await asyncio.sleep(0)
+    working = await loading.begun(loading.unshared("a"))
     with pytest.raises(BadRequest, match="busy"):
-        await lane.run(gate.pass_through)
-    assert (lane.num_running, lane.num_waiting) == (1, 0)
-    gate.open()
-    await working
+        await loading.unshared("b")
+    assert (loading.lane.num_running, loading.lane.num_waiting) == (1, 0)
+    loading.opened.set()
+    assert await working == "A"
 
 
-@with_lane()
-async def test_waiting_task_can_be_cancelled(lane: Lane, gate: Gate) -> None:
+async def test_waiting_task_can_be_cancelled(loading: Loading) -> None:
     """Its work never begins, and the next task in the queue is not delayed."""
-    done: list[str] = []
-    working = asyncio.ensure_future(lane.run(gate.pass_through))
-    cancelled_task = asyncio.ensure_future(lane.run(lambda: done.append("left")))
-    remaining = asyncio.ensure_future(lane.run(lambda: done.append("stayed")))
+    working, cancelled, remaining = [loading.unshared(key) for key in "abc"]
     await asyncio.sleep(0)
-    cancelled_task.cancel()
-    await asyncio.gather(cancelled_task, return_exceptions=True)
-    gate.open()
-    await asyncio.gather(working, remaining)
-    assert done == ["stayed"]
+    cancelled.cancel()
+    await settled(cancelled)
+    loading.opened.set()
+    assert await settled(working, remaining) == ["A", "C"]
+    assert loading.loaded == ["a", "c"]
 
 
-@with_lane()
-async def test_cancelled_work_keeps_its_thread_until_it_ends(lane: Lane) -> None:
+async def test_cancelled_work_keeps_its_thread_until_it_ends(loading: Loading) -> None:
     """No more threads run than the lane has."""
-    began, ended = threading.Event(), threading.Event()
-
-    def work() -> None:
-        began.set()
-        assert ended.wait(10)
-        raise RuntimeError("cancelled")
-
     cancelled: list[bool] = []
-    cancelled_task = asyncio.ensure_future(lane.run(work, lambda: cancelled.append(True)))
-    await asyncio.to_thread(began.wait, 10)
-    cancelled_task.cancel()
-    await asyncio.gather(cancelled_task, return_exceptions=True)
+    work = loading.lane.run(lambda: loading.load("damaged"), lambda: cancelled.append(True))
+    working = await loading.begun(asyncio.create_task(work))
+    working.cancel()
+    await settled(working)
     assert cancelled == [True]
-    assert lane.num_running == 1
-    ended.set()
-    assert await lane.run(lambda: "next") == "next"
-    assert lane.num_running == 0
+    assert loading.lane.num_running == 1
+    loading.opened.set()
+    assert await loading.unshared("next") == "NEXT"
+    assert loading.lane.num_running == 0
 
 
 class Source:
@@ -177,60 +181,10 @@ async def test_long_wait_ends_with_retry_after() -> None:
     assert (source.num_calls, source.num_cancelled) == (1, 0)
 
 
-class Loading:
-    """Loads texts in a lane of one thread once ``opened`` is set; ``loaded`` has their keys."""
-
-    def __init__(self, *, waiting: int = 3, patience: float = 10) -> None:
-        self.loaded: list[str] = []
-        self.opened = threading.Event()
-        self.lane = Lane("test", threads=1, waiting=waiting, patience=patience)
-        self._flights: SingleFlight[str] = SingleFlight()
-
-    def _load(self, key: str) -> str:
-        self.loaded.append(key)
-        assert self.opened.wait(10)
-        if key == "damaged":
-            raise CatalogError("here", "is damaged")
-        return key.upper()
-
-    def value(self, key: str) -> "asyncio.Task[str]":
-        """Return the task of a request for a text."""
-        return asyncio.create_task(
-            self._flights.value_in(self.lane, key, lambda: self._load(key)), name=key
-        )
-
-    async def begun(self, key: str) -> "asyncio.Task[str]":
-        """Return such a task once its text is being loaded."""
-        task = self.value(key)
-        async with asyncio.timeout(10):
-            while not self.loaded:
-                await asyncio.sleep(0.001)
-        return task
-
-
-async def settled(*tasks: "asyncio.Future[Any]") -> list[Any]:
-    """Return what each task returned or raised."""
-    return await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@pytest.fixture
-def loading(request: pytest.FixtureRequest) -> Iterator[Loading]:
-    """Return a loading with the lane of ``with_settings``."""
-    loading = Loading(**getattr(request, "param", {}))
-    yield loading
-    loading.opened.set()
-    loading.lane.close()
-
-
-def with_settings(**settings: float) -> Callable[..., Any]:
-    """Return the mark of a test whose lane has these settings."""
-    return pytest.mark.parametrize("loading", [settings], indirect=True, ids=str)
-
-
-@with_settings(patience=0.05)
+@with_lane(patience=0.05)
 async def test_running_load_can_be_joined(loading: Loading) -> None:
     """By more than the lane's queue permits, and for longer than its patience."""
-    first = await loading.begun("a")
+    first = await loading.begun(loading.value("a"))
     more = [loading.value("a") for _ in range(20)]
     await asyncio.sleep(0.1)
     assert (loading.lane.num_running, loading.lane.num_waiting) == (1, 0)
@@ -241,10 +195,10 @@ async def test_running_load_can_be_joined(loading: Loading) -> None:
     assert loading.loaded == ["a", "a"], "no load is running"
 
 
-@with_settings(waiting=1)
+@with_lane(waiting=1)
 async def test_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
     """Or is refused if the lane is full."""
-    first = await loading.begun("a")
+    first = await loading.begun(loading.value("a"))
     other, joined = loading.value("b"), loading.value("b")
     await asyncio.sleep(0.01)
     assert loading.lane.num_waiting == 1, "both share one place in the queue"
@@ -255,10 +209,10 @@ async def test_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
     assert await settled(first, other, joined) == ["A", "B", "B"]
 
 
-@with_settings(patience=0.3)
+@with_lane(patience=0.3)
 async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
     """A load without waiters never begins."""
-    first = await loading.begun("a")
+    first = await loading.begun(loading.value("a"))
     early, abandoned = loading.value("b"), [loading.value("c") for _ in range(2)]
     await asyncio.sleep(0.2)
     late = loading.value("b")
@@ -272,7 +226,7 @@ async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
 
 async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None:
     """Neither before loading begins nor after, also if it came first."""
-    cancelled, other = await loading.begun("a"), loading.value("a")
+    cancelled, other = await loading.begun(loading.value("a")), loading.value("a")
     cancelled_in_queue, other_in_queue = loading.value("b"), loading.value("b")
     await asyncio.sleep(0)
     cancelled.cancel()
@@ -285,7 +239,7 @@ async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None
 
 async def test_abandoned_load_begins_again(loading: Loading) -> None:
     """For a request after all waiters left, even in the same iteration of the event loop."""
-    first = await loading.begun("a")
+    first = await loading.begun(loading.value("a"))
     cancelled_in_queue = loading.value("b")
     following: list[asyncio.Task[str]] = []
     cancelled_in_queue.add_done_callback(lambda _: following.append(loading.value("b")))
@@ -299,7 +253,7 @@ async def test_abandoned_load_begins_again(loading: Loading) -> None:
 
 async def test_all_waiters_get_the_same_error(loading: Loading) -> None:
     """Later requests try again: errors are not cached."""
-    waiting = [await loading.begun("damaged"), loading.value("damaged")]
+    waiting = [await loading.begun(loading.value("damaged")), loading.value("damaged")]
     await asyncio.sleep(0)
     loading.opened.set()
     first, second = await settled(*waiting)

@@ -29,17 +29,13 @@ from tests.expensive import examples
 MEDIA_TYPES = {
     "": JSON,
     "*/*": JSON,
-    "*/*;q=0.1": JSON,
     "application/*": JSON,
     JSON: JSON,
-    "APPLICATION/JSON": JSON,
     RESPONSE_JSON: RESPONSE_JSON,
     f"{RESPONSE_JSON}, {JSON}": RESPONSE_JSON,
-    f"{JSON}, {RESPONSE_JSON}": RESPONSE_JSON,
     f"{JSON}, {RESPONSE_JSON};q=0.9": JSON,
     f"{RESPONSE_JSON}, */*;q=0.1": RESPONSE_JSON,
     f"{JSON};q=0, */*": RESPONSE_JSON,
-    "text/html, */*;q=0.8": JSON,
     "text/html": None,
     "*/*;q=0": None,
     f"{JSON};q=nonsense": None,
@@ -57,7 +53,6 @@ ENCODINGS = {
     "gzip": "gzip",
     "GZIP": "gzip",
     "br, gzip": "br",
-    "gzip, br, zstd": "zstd",
     "gzip;q=0.9, br;q=0.8": "gzip",
     "*": "zstd",
     "*;q=0.5, gzip": "gzip",
@@ -65,7 +60,6 @@ ENCODINGS = {
     "identity, gzip;q=0.5": "identity",
     "identity;q=0.5, gzip": "gzip",
     "deflate, x-gzip": "identity",
-    "gzip;q=0": "identity",
     "gzip;q=x": "identity",
 }
 
@@ -80,12 +74,9 @@ PREFERS_HTML = {
     "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": True,
     "text/html": True,
     f"{JSON}, text/html;q=0.9": False,
-    f"{JSON}, text/html": False,
     f"text/html;q=0.9, {RESPONSE_JSON};q=0.5": True,
     "text/html;q=0": False,
     "*/*": False,
-    "": False,
-    JSON: False,
 }
 
 

@@ -240,27 +240,6 @@ def test_long_ref_is_refused(client: httpx.Client) -> None:
     assert "more than 1,000 characters" in page.text(".problem")
 
 
-@pytest.mark.parametrize(
-    ("content", "ref", "message"),
-    [
-        (b"", "develop", "Paste a lock file, or choose one."),
-        (b"{nonsense", "develop", "spack.lock"),
-        (b"[1, 2]", "develop", "spack.lock"),
-        (as_bytes(lock_file([locked("a", arch=7)], [])), "develop", "arch"),
-        (LOCK, "devlop", "nearest: develop"),
-    ],
-)
-def test_invalid_input_is_in_the_form(
-    client: httpx.Client, content: bytes, ref: str, message: str
-) -> None:
-    """With the position and reason; the input is in the form again."""
-    page = checked(client, content, ref)
-    assert page.status == 400
-    assert message in page.text(".problem")
-    assert (page.dom.cssselect("textarea")[0].text or "").strip() == content.decode()
-    assert page.values("option[selected]") == [ref]
-
-
 def test_long_lock_file_is_refused(client: httpx.Client) -> None:
     """A lock file may have eight times the bytes of other bodies."""
     long = b" " * (2 * MAX_BODY) + LOCK

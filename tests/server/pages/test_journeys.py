@@ -32,12 +32,8 @@ LOCK = as_bytes(
 ).decode()
 
 _FACTS = """{
-  packages(gone: true, first: 1) { nodes { name best { goneIn { takenAt } } } }
   compare(base: "develop~1", head: "develop") {
     causes(first: 1) { nodes { title specs(first: 1) { nodes { hash } } } }
-    specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) {
-      nodes { name cause { title } }
-    }
   }
 }"""
 _DROP = """
@@ -183,24 +179,6 @@ def test_largest_cause_leads_to_a_spec(weeks: Visit, history_client: httpx.Clien
     digest = cause["specs"]["nodes"][0]["hash"]
     weeks.click(f".causes details[open] tbody a[href*='{digest}']")
     assert digest in weeks.visible(".whole-hash").text
-
-
-def test_cause_of_a_rebuild_is_found(weeks: Visit, history_client: httpx.Client) -> None:
-    """The search by name leads to the package's history: two actions."""
-    (spec,) = data_of(history_client, _FACTS)["compare"]["specs"]["nodes"]
-    weeks.type("main [name=q]", spec["name"])
-    weeks.click(".suggestions [role=option]", spec["name"])
-    assert weeks.visible("h1", spec["name"])
-    assert spec["cause"]["title"] in weeks.visible("ol.log").text
-
-
-def test_removal_date_of_a_package_is_found(weeks: Visit, history_client: httpx.Client) -> None:
-    """From the list of packages to the removed ones, and to one of them: three actions."""
-    (package,) = data_of(history_client, _FACTS)["packages"]["nodes"]
-    weeks.click("header nav a[href$=packages]")
-    weeks.click("main a", "removed")
-    weeks.click("main tbody th a", package["name"])
-    assert package["best"]["goneIn"]["takenAt"][:10] in weeks.visible(".lead").text
 
 
 @pytest.fixture

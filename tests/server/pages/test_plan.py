@@ -137,18 +137,32 @@ CIRCLE = as_bytes(
 
 
 @pytest.mark.parametrize(
+    ("path", "title"), [("/check", "Check a lock file"), ("/check/plan", "Plan a lock file")]
+)
+@pytest.mark.parametrize(
     ("content", "ref", "stack", "message"),
     [
+        (b"", "develop", "", "Paste a lock file, or choose one."),
+        (b"{nonsense", "develop", "", "spack.lock"),
+        (b"[1, 2]", "develop", "", "spack.lock"),
+        (as_bytes(lock_file([locked("a", arch=7)], [])), "develop", "", "arch"),
         (LOCK, "devlop", "e4s", "nearest: develop"),
         (LOCK, "develop", "e 4 s", "'e 4 s' cannot name a stack."),
-        (CIRCLE, "develop", "e4s", "depends on itself"),
     ],
 )
 def test_invalid_input_is_in_the_form(
-    client: httpx.Client, content: bytes, ref: str, stack: str, message: str
+    client: httpx.Client, path: str, title: str, content: bytes, ref: str, stack: str, message: str
 ) -> None:
-    """With the position and reason."""
-    page = planned(client, content, ref, stack=stack)
-    assert page.status == 400
+    """With the position and reason; the input is in the form again."""
+    page = checked(client, content, ref, path, stack=stack)
+    assert (page.status, page.text("h1")) == (400, title)
     assert message in page.text(".problem")
-    assert page.text("h1") == "Plan a lock file"
+    assert (page.dom.cssselect("textarea")[0].text or "").strip() == content.decode()
+    assert page.values("option[selected]") == [ref]
+
+
+def test_circular_dependencies_are_refused(client: httpx.Client) -> None:
+    """A plan depends on their order."""
+    page = planned(client, CIRCLE, "develop")
+    assert page.status == 400
+    assert "depends on itself" in page.text(".problem")
