@@ -1,6 +1,8 @@
 """``cachelog gate``: the verdict in each format, and the exit code."""
 
 import re
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,6 +21,7 @@ from snapshots.changes.rules.rules import (
     RuleResult,
     Verdict,
 )
+from snapshots.texts import counted
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import CommandResult, cachelog, succeed
@@ -53,59 +56,47 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
 
 
-@pytest.fixture(scope="module")
-def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
     """Return a file of rules."""
-    return write_rules(tmp_path_factory.mktemp("rules"), RULES)
-
-
-def write_rules(folder: Path, text: str) -> Path:
-    """Write a file of rules."""
-    file = folder / "rules.toml"
-    file.write_text(text, "utf-8")
+    file = tmp_path / "rules.toml"
+    file.write_text(RULES, "utf-8")
     return file
 
 
-def gate(world: World, *arguments: object) -> CommandResult:
+def gate(world: World, rules: Path, *options: object, refs: Sequence[str] = REFS) -> CommandResult:
     """Run the command on the catalog."""
-    return cachelog("gate", *arguments, catalog=world.catalog.location)
+    return cachelog("gate", *refs, "--rules", rules, *options, catalog=world.catalog.location)
 
 
-def removed_packages() -> list[str]:
-    """Return the packages without a spec in head."""
-    names = [{spec.name for spec in side.specs.values()} for side in (BASE, HEAD)]
-    return sorted(names[0] - names[1])
-
-
-def removed_specs() -> set[str]:
-    """Return the hashes that are not in head."""
-    return BASE.specs.keys() - HEAD.specs.keys()
+REMOVED_PACKAGES = sorted(
+    {spec.name for spec in BASE.specs.values()} - {spec.name for spec in HEAD.specs.values()}
+)
+REMOVED_SPECS = BASE.specs.keys() - HEAD.specs.keys()
 
 
 def test_text_lists_results_and_breaches(world: World, rules: Path) -> None:
     """The result of each rule with its breaches, followed by the number of broken rules."""
-    result = gate(world, *REFS, "--rules", rules)
+    result = gate(world, rules)
     assert (result.code, result.err) == (1, "")
-    removed, num_specs = removed_packages(), len(removed_specs())
-    assert removed
+    num_specs = len(REMOVED_SPECS)
     heads = [line for line in result.lines[1:-1] if not line.startswith(" ")]
-    noun = "package" if len(removed) == 1 else "packages"
     assert heads == [
-        f"error: No package is removed: {len(removed)} {noun} removed",
+        f"error: No package is removed: {counted(len(REMOVED_PACKAGES), 'package')} removed",
         f"warning: No spec is removed: {num_specs} specs removed",
         f"passed: Something may change: {num_specs} specs removed "
         f"({100 * num_specs / len(BASE.specs):.2f} % of {len(BASE.specs)}), at most 100 %",
         "passed: There is an app: 1 spec found",
     ]
-    start = result.lines.index(heads[0]) + 1
-    assert [line.split()[0] for line in result.lines[start : start + len(removed)]] == removed
+    breaches = result.lines[2 : 2 + len(REMOVED_PACKAGES)]
+    assert [line.split()[0] for line in breaches] == REMOVED_PACKAGES
     assert result.lines[-1] == "1 error and 1 warning in 4 rules"
-    assert gate(world, "..".join(REFS), "--rules", rules).out == result.out
+    assert gate(world, rules, refs=["..".join(REFS)]).out == result.out
 
 
 def test_json_lists_the_hashes_of_breaches(world: World, rules: Path) -> None:
     """Each breach contains the hashes of its specs."""
-    report = gate(world, *REFS, "--rules", rules, "--format", "json").json
+    report = gate(world, rules, "--format", "json").json
     assert report["passed"] is False
     assert report["rules_file"] == str(rules)
     assert [report[side]["tag"] for side in ("base", "head")] == ["develop", "develop"]
@@ -116,36 +107,32 @@ def test_json_lists_the_hashes_of_breaches(world: World, rules: Path) -> None:
         ("There is an app", True, 16),
     ]
     first, second, *_ = report["rules"]
-    assert [breach["package"] for breach in first["breaches"]] == removed_packages()
+    assert [breach["package"] for breach in first["breaches"]] == REMOVED_PACKAGES
     assert second["num_breaches"] == len(second["breaches"])
-    assert {spec for breach in second["breaches"] for spec in breach["specs"]} == removed_specs()
+    assert {spec for breach in second["breaches"] for spec in breach["specs"]} == REMOVED_SPECS
 
 
-def test_warnings_exit_with_0(world: World, tmp_path: Path) -> None:
+def test_warnings_exit_with_0(world: World, rules: Path) -> None:
     """So do rules that all pass."""
-    text = RULES.split("[[rule]]")[2:]
-    file = write_rules(tmp_path, "[[rule]]".join(["", *text]))
-    result = gate(world, *REFS, "--rules", file)
-    assert (result.code, result.lines[-1]) == (0, "1 warning in 3 rules")
-    file = write_rules(tmp_path, "[[rule]]".join(["", *text[1:]]))
-    result = gate(world, *REFS, "--rules", file)
-    assert (result.code, result.lines[-1]) == (0, "2 rules passed")
+    for num_dropped, summary in ((1, "1 warning in 3 rules"), (2, "2 rules passed")):
+        rules.write_text(RULES.split("\n\n", num_dropped)[-1])
+        result = gate(world, rules)
+        assert (result.code, result.lines[-1]) == (0, summary)
 
 
-def test_single_revision_is_judged_without_a_base(world: World, tmp_path: Path) -> None:
+def test_single_revision_is_judged_without_a_base(world: World, rules: Path) -> None:
     """Rules without a base judge it; the error about any other rule names its line."""
-    file = write_rules(tmp_path, RULES[RULES.index('[[rule]]\nname = "There') :])
-    result = gate(world, "develop", "--rules", file)
-    assert (result.code, result.err) == (0, "")
-    assert " -> " not in result.lines[0]
-    report = gate(world, "develop", "--rules", file, "--format", "json").json
-    assert report["base"] is None
-    result = gate(world, "develop", "--rules", write_rules(tmp_path, RULES))
+    result = gate(world, rules, refs=["develop"])
     assert (result.code, result.out) == (2, "")
     assert result.err == (
-        f"cachelog: {file}, line 1, forbid: rule 'No package is removed'"
+        f"cachelog: {rules}, line 1, forbid: rule 'No package is removed'"
         ": needs a base to compare with\n"
     )
+    rules.write_text(RULES.split("\n\n")[-1])
+    result = gate(world, rules, refs=["develop"])
+    assert (result.code, result.err) == (0, "")
+    assert " -> " not in result.lines[0]
+    assert gate(world, rules, "--format", "json", refs=["develop"]).json["base"] is None
 
 
 @pytest.mark.parametrize(
@@ -162,22 +149,19 @@ def test_single_revision_is_judged_without_a_base(world: World, tmp_path: Path) 
         ),
     ],
 )
-def test_errors_exit_with_2(world: World, tmp_path: Path, text: str, errors: list[str]) -> None:
+def test_errors_exit_with_2(world: World, rules: Path, text: str, errors: list[str]) -> None:
     """Of the file, and of rules that do not apply to the revisions; no result is printed."""
-    file = write_rules(tmp_path, f"[[rule]]\nname = 'a'\n{text}")
-    result = gate(world, *REFS, "--rules", file)
+    rules.write_text(f"[[rule]]\nname = 'a'\n{text}")
+    result = gate(world, rules)
     assert (result.code, result.out) == (2, "")
     lines = result.err.removeprefix("cachelog: ").splitlines()
     for line, error in zip(lines, errors, strict=True):
-        assert line.strip().startswith(f"{file}, {error}")
+        assert line.strip().startswith(f"{rules}, {error}")
 
 
-def test_schema_accepts_rules(rules: Path) -> None:
-    """It needs no catalog, and accepts the file of this module."""
-    import tomllib
-
-    result = succeed("gate", "--schema")
-    jsonschema.validate(tomllib.loads(rules.read_text("utf-8")), result.json)
+def test_schema_accepts_rules() -> None:
+    """It needs no catalog, and accepts the rules of this module."""
+    jsonschema.validate(tomllib.loads(RULES), succeed("gate", "--schema").json)
 
 
 JUNIT_ATTRIBUTES = {
@@ -194,7 +178,7 @@ JUNIT_ATTRIBUTES = {
 
 def test_junit_has_a_case_per_rule(world: World, rules: Path) -> None:
     """Each rule is a test case; a broken rule of level warning is no failure."""
-    result = gate(world, *REFS, "--rules", rules, "--format", "junit")
+    result = gate(world, rules, "--format", "junit")
     assert result.code == 1
     (suite,) = JUnitXml.fromstring(result.out.encode())
     assert (suite.tests, suite.failures, suite.errors) == (4, 1, 0)
@@ -205,7 +189,7 @@ def test_junit_has_a_case_per_rule(world: World, rules: Path) -> None:
     (failure,) = cases[0].result
     assert failure.type == "forbid"
     assert failure.text.startswith(f"{rules}:1: ")
-    assert removed_packages()[0] in failure.text
+    assert REMOVED_PACKAGES[0] in failure.text
     assert cases[1].system_out.startswith("warning: ")
     for element in ElementTree.fromstring(result.out).iter():  # noqa: S314 - our own
         assert {*element.keys()} <= JUNIT_ATTRIBUTES[element.tag]
@@ -238,14 +222,14 @@ def test_junit_escapes_texts(level: RuleLevel) -> None:
 
 def test_annotations_are_commands_of_github(world: World, rules: Path) -> None:
     """One command for each broken rule, at its line of the file."""
-    result = gate(world, *REFS, "--rules", rules, "--format", "github")
+    result = gate(world, rules, "--format", "github")
     assert result.code == 1
     first, second, summary = result.lines
     prefix = f"::error file={rules},line=1,title=No package is removed::"
     assert first.startswith(prefix)
     message, *breaches = first.removeprefix(prefix).split("%0A")
     assert message.endswith("removed")
-    assert [breach.split()[0] for breach in breaches] == removed_packages()
+    assert [breach.split()[0] for breach in breaches] == REMOVED_PACKAGES
     assert second.startswith(f"::warning file={rules},line=5,title=No spec is removed::")
     assert summary == "1 error and 1 warning in 4 rules"
 

@@ -111,17 +111,16 @@ def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
     assert re.search("^Stacks: +unknown$", spec_text, re.MULTILINE)
     assert "its source does not name any" in cachelog("stacks", "mine", catalog=catalog).err
 
-    def document(*arguments: str) -> Any:
-        return cachelog(*arguments, "--json", catalog=catalog).json
-
-    assert document("revisions")[0]["num_stacks"] is None
-    assert document("packages")["packages"][0]["num_stacks"] is None
-    assert document("stacks")["stacks"] is None
-    assert document("show", "mine")["stacks"] is None
-    assert document("show", "mine")["revision"]["num_stacks"] is None
-    assert document("show", "mine", "zlib")["stacks"] is None
-    assert document("show", "mine", f"/{HASHES[0]}")["spec"]["stacks"] is None
-    assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
+    documents = {
+        command: cachelog(*command.split(), "--json", catalog=catalog).json
+        for command in ("revisions", "packages", "stacks", "show", "show zlib", "find zlib")
+    }
+    spec = cachelog("show", f"/{HASHES[0]}", "--json", catalog=catalog).json["spec"]
+    assert documents["revisions"][0]["num_stacks"] is None
+    assert documents["packages"]["packages"][0]["num_stacks"] is None
+    assert documents["show"]["revision"]["num_stacks"] is None
+    assert [documents[name]["stacks"] for name in ("stacks", "show", "show zlib")] == [None] * 3
+    assert [documents["find zlib"]["specs"][0]["stacks"], spec["stacks"]] == [None] * 2
 
 
 def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
@@ -130,8 +129,6 @@ def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
     catalog = tmp_path / "catalog"
     assert cachelog("import", index, "--tag", "e4s", catalog=catalog).code == 0
     assert "222 proven" in cachelog("show", "e4s", catalog=catalog).out
-    (revision,) = cachelog("revisions", "--json", catalog=catalog).json
-    assert (revision["num_proven"], revision["unproven"]) == (222, [])
     forged = tmp_path / "forged.json"
     forged.write_bytes(index.read_bytes().replace(b'"version":"0.11.0"', b'"version":"0.11.9"'))
     skipped = cachelog("import", forged, "--tag", "some", "--skip-bad", catalog=catalog)
@@ -216,9 +213,9 @@ def test_skip_bad_needs_a_valid_page(tmp_path: Path) -> None:
     assert history_of(tmp_path / "c").revisions == []
 
 
-def damage(catalog: Path, digest: str) -> None:
-    """Change one bit of the stored content."""
-    (file,) = (catalog / "specs" / f"digest={digest}").glob("*.parquet")
+def damage(catalog: Path) -> None:
+    """Change one bit of the only stored content."""
+    (file,) = (catalog / "specs").glob("*/*.parquet")
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
@@ -226,21 +223,14 @@ def damage(catalog: Path, digest: str) -> None:
 
 def test_damaged_content_is_replaced(tmp_path: Path) -> None:
     """The output of the next import says so once, instead of "unchanged"."""
-    write_page(tmp_path / "pages", page())
+    command = ("import", write_page(tmp_path / "pages", page()))
     catalog = tmp_path / "catalog"
-    command = ("import", tmp_path / "pages")
     cachelog(*command, catalog=catalog)
-    (revision,) = history_of(catalog).revisions
-    damage(catalog, revision.digest)
-    error = cachelog("find", "zlib", catalog=catalog)
-    assert error.code == 1
-    assert "is damaged" in error.err
-    assert "import the same again to replace it" in error.err
-    result = cachelog(*command, catalog=catalog)
-    (line,) = result.lines
+    damage(catalog)
+    (line,) = cachelog(*command, catalog=catalog).lines
     assert line.startswith("develop: its stored content was damaged, and is replaced: ")
     assert cachelog("find", "zlib", catalog=catalog).code == 0
-    damage(catalog, revision.digest)
+    damage(catalog)
     (second,) = cachelog(*command, "--json", catalog=catalog).json["revisions"]
     assert (second["published"], second["replaced"]) == (False, True)
     assert "unchanged, nothing published" in cachelog(*command, catalog=catalog).out

@@ -4,11 +4,9 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history
 from snapshots.models import revision_facts
 from snapshots.refs import series
 from tests.schema.worlds import STATES, World
@@ -48,11 +46,9 @@ def test_json_has_full_digests(world: World) -> None:
 
 def test_confirmed_revision_is_listed_once(tmp_path: Path) -> None:
     """It is listed once, with the time of its last confirmation."""
-    (state,) = history(revisions=1, packages=3, specs=9)
     catalog = Catalog(str(tmp_path))
-    days = [datetime(2025, 3, day, tzinfo=UTC) for day in (1, 3)]
-    for day in days:
-        catalog.publish([msgspec.structs.replace(state, taken_at=day)])
+    for number in (1, 3):
+        catalog.publish([a_snapshot([a_spec()], "develop", datetime(2025, 3, number, tzinfo=UTC))])
     _, row = cachelog("revisions", catalog=tmp_path).lines
     assert "  2025-03-01 00:00  2025-03-03 00:00  " in row
     (rows,) = cachelog("revisions", "--json", catalog=tmp_path).json

@@ -33,7 +33,6 @@ class Week:
 
     def __init__(self, folder: Path) -> None:
         self.catalog = str(folder / "catalog")
-        self.folder = folder
         history = real_data.folder() / "spack-history"
         indexes = [f"{stack}={history}/2026-06-20/{stack}/index.json" for stack in STACKS]
         succeed("import", *indexes, "--tag", "develop", catalog=self.catalog)
@@ -86,15 +85,13 @@ def test_json_numbers_add_up(week: Week) -> None:
 
 
 def test_comment_summarizes_the_plan(week: Week) -> None:
-    """It begins with a marker, and fits the limit of GitHub."""
+    """It begins with a marker, and has the causes, broken rules and downgraded packages."""
     text = week.plan("--format", "markdown", "--gate", week.rules).out
     assert text.startswith("<!-- cachelog plan -->\n## 191 of 396 specs have to be built\n")
     assert "Size: **101-500**" in text
     assert "- 180 specs: the recipe of `gettext`, reaching 185\n" in text
-    assert "**error**: `Nothing is downgraded`" in text or "**error**: Nothing" in text
+    assert "**error**: `Nothing is downgraded`" in text
     assert "## Downgraded packages (1)\n\n- `intel-tbb` 2023.0.0 → 2022.3.0\n" in text
-    assert "## No longer there" not in text
-    assert len(text) < 65_536
 
 
 def test_annotations_are_commands_of_github(week: Week) -> None:
@@ -174,11 +171,8 @@ def plan_for(catalog: Path, lock: Any, *arguments: object) -> CommandResult:
 def test_reused_specs_need_no_build(small: Path) -> None:
     """The lock file has no new spec."""
     lock = lock_file([node("zlib", hash_of("zlib"), version="1.3.1")], [hash_of("zlib")])
-    text = plan_for(small, lock, "--format", "markdown").out
-    assert "## Nothing has to be built\n" in text
-    assert plan_for(small, lock, "--format", "label").out == "0\n"
-    assert plan_for(small, lock, "--json").json["num_reused"] == 1
-    assert plan_for(small, lock).lines[1] == ("0 of 1 spec to build; 1 reused, 0 external (size 0)")
+    assert "## Nothing has to be built\n" in plan_for(small, lock, "--format", "markdown").out
+    assert plan_for(small, lock).lines[1] == "0 of 1 spec to build; 1 reused, 0 external (size 0)"
 
 
 def test_comment_is_truncated_at_a_line_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,34 +183,13 @@ def test_comment_is_truncated_at_a_line_end(small: Path, monkeypatch: pytest.Mon
     assert text.endswith("\n\n... and more than there is room for.\n")
 
 
-def deep(size: int) -> dict[str, Any]:
-    """Return a chain of specs."""
-    hashes = [hash_of(str(number)) for number in range(size)]
-    specs = [
-        node(
-            f"p{number}",
-            digest,
-            dependencies=[edge(f"p{number + 1}", hashes[number + 1], ["link"], [])]
-            if number + 1 < size
-            else [],
-        )
-        for number, digest in enumerate(hashes)
-    ]
-    return lock_file(specs, [hashes[0]])
-
-
-def wide(size: int) -> dict[str, Any]:
-    """Return specs with long names that one spec depends on."""
-    names = [f"p{number}".ljust(199, "x") for number in range(size)]
+def test_large_comment_is_shortened(small: Path) -> None:
+    """The comment states that parts are omitted: of many specs with long names."""
+    names = [f"p{number}".ljust(199, "x") for number in range(999)]
     specs = [node(name, hash_of(name)) for name in names]
     edges = [edge(name, hash_of(name), ["link"], []) for name in names]
-    return lock_file([*specs, node("top", hash_of("top"), dependencies=edges)], [hash_of("top")])
-
-
-@pytest.mark.parametrize("lock", [deep(2_000), wide(999)], ids=["deep", "wide"])
-def test_large_comments_are_shortened(small: Path, lock: Any) -> None:
-    """The comment states that parts are omitted."""
-    result = plan_for(small, lock, "--format", "markdown")
+    top = node("top", hash_of("top"), dependencies=edges)
+    result = plan_for(small, lock_file([*specs, top], [top["hash"]]), "--format", "markdown")
     assert result.code == 0
     assert len(result.out) <= 65_536
-    assert "want of room" in result.out or "more than there is room for" in result.out
+    assert "Left out for want of room" in result.out

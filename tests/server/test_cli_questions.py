@@ -1,5 +1,6 @@
 """``cachelog holes``, ``twins`` and ``impact``: analyses of one revision."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,8 @@ def a_linked_spec(name: str, *needs: str, **facts: Any) -> Spec:
     return a_spec(name, name=name, version="1.0", dependencies=edges, **facts)
 
 
-ZLIB, PNG = (
-    a_linked_spec("zlib", size=10),
-    a_linked_spec("libpng", "zlib", stacks=("e4s", "root"), size=20),
-)
+ZLIB = a_linked_spec("zlib", size=10)
+PNG = a_linked_spec("libpng", "zlib", stacks=("e4s", "root"), size=20)
 VTK = a_linked_spec("vtk", "libpng", "mesa", stacks=("hep", "root"), size=None)
 
 
@@ -55,8 +54,6 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     assert "removed in develop of 2025-01-06" in holes[0]
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
     assert first.lines == [*result.lines[:4], "and 1 hole more"]
-    before = cachelog("holes", "develop~1", catalog=catalog)
-    assert before.lines[1] == "2 of 3 specs are complete, 1 hole"
     report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
     revision = report.pop("revision")
     zlib = {"hash": hash_of("zlib"), "name": "zlib", "version": None, "num_affected": 2}
@@ -77,7 +74,7 @@ def test_hole_names_another_series_with_the_spec(catalog: Path) -> None:
         "0 of 2 specs are complete, 1 hole",
         "unknown for 1 spec: its source does not list dependencies",
     ]
-    assert "in other of 2025-01-05" in result.lines[-1] or "removed in develop" in result.lines[-1]
+    assert "in other of 2025-01-05" in result.lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +120,8 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
 
 def test_twins_json_numbers_add_up(ml: Path) -> None:
     """The numbers of the causes add up, and groups refer to them by key."""
-    report = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
-    assert (report["num_specs"], report["num_groups"], len(report["groups"])) == (281, 65, 65)
+    report = cachelog("twins", "-n", 1, "--json", catalog=ml).json
+    assert (report["num_specs"], report["num_groups"], len(report["groups"])) == (281, 65, 1)
     assert report["saved"] == {"num_specs": 65, "size": None}
     assert sum(cause["num_specs"] for cause in report["causes"]) == 65
     (key,) = report["groups"][0]["causes"]
@@ -143,17 +140,11 @@ def test_twins_are_restricted_to_stacks_and_packages(ml: Path) -> None:
     assert none.lines[1:] == ["0 of 2 specs are additional builds"]
 
 
-def test_impact_is_restricted_to_a_stack(catalog: Path) -> None:
-    """``--stack`` restricts all numbers."""
-    options = ("--in", "develop~1", "--stack", "e4s", "--json")
-    report = cachelog("impact", "zlib", *options, catalog=catalog).json
-    num_specs = len([spec for spec in (ZLIB, PNG) if "e4s" in spec.stacks])
-    assert report["by_stack"] == [{"stack": "e4s", "num_specs": num_specs, "build_cost": None}]
-    assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
-
-
 def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
-    """The number of specs and packages, and the specs of each stack and target."""
+    """The number of specs and packages, and the specs of each stack and target.
+
+    ``--stack`` restricts all numbers.
+    """
     result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert result.lines[1:] == [
         "2 of 3 specs, of 2 packages, would be rebuilt if libpng changed: 20 B",
@@ -163,6 +154,10 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
         "specs  target",
         "    2  x86_64_v3",
     ]
+    options = ("--in", "develop~1", "--stack", "e4s", "--json")
+    report = cachelog("impact", "zlib", *options, catalog=catalog).json
+    assert report["by_stack"] == [{"stack": "e4s", "num_specs": 2, "build_cost": None}]
+    assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
     with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
     assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
 
@@ -180,12 +175,6 @@ def test_top_lists_packages_by_impact(catalog: Path) -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def recipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the repository of the recipes of a real week."""
-    return the_week(tmp_path_factory.mktemp("week") / "recipes").folder
-
-
 def test_impact_names_the_next_change(e4s_week: Path) -> None:
     """The next revision that changed the package, and the number of rebuilt specs."""
     arguments = ("impact", "gettext", "--in", "develop-2026-06-20")
@@ -194,22 +183,23 @@ def test_impact_names_the_next_change(e4s_week: Path) -> None:
     assert (later["num_specs"], report["num_specs"]) == (112, 112)
     assert [later[name]["tag"][-2:] for name in ("base", "revision")] == ["20", "27"]
     assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
-    lines = cachelog(*arguments, catalog=e4s_week).lines
-    (line,) = (line for line in lines if line.startswith("next"))
+    (line,) = re.findall("^next .*", cachelog(*arguments, catalog=e4s_week).out, re.MULTILINE)
     assert line.startswith("next change, in develop-2026-06-27 of 2026-06-27 (")
     assert line.endswith("): recipe of gettext changed; 112 specs were rebuilt")
     for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 
 
-def test_impact_of_commits_lists_their_packages(e4s_week: Path, recipes: Path) -> None:
-    """The packages that they change, and separately those that the revision lacks."""
+def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) -> None:
+    """The packages that they change, and separately those that the revision lacks.
+
+    A repository in a variable applies to all commands, and is ignored without commits.
+    """
+    recipes = the_week(tmp_path / "recipes").folder
     commits = "refs/snapshots/base..refs/snapshots/head"
     options = ("--in", "develop-2026-06-20", "--recipes", recipes)
     report = cachelog("impact", commits, *options, "--json", catalog=e4s_week).json
     assert {"gettext", "expat"} <= {*report["packages"]}
-    assert report["size_label"] == "101-500"
-    assert 112 < report["num_specs"] <= 222
     assert report["commits"]["num_commits"] == 69
     absent = report["commits"]["absent"]
     assert absent
@@ -223,11 +213,5 @@ def test_impact_of_commits_lists_their_packages(e4s_week: Path, recipes: Path) -
     assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
     missing = cachelog("impact", "nothing..HEAD", *options, catalog=e4s_week)
     assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
-
-
-@pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
-def test_repository_in_a_variable_is_ignored_without_commits(
-    e4s_week: Path, recipes: Path, arguments: tuple[object, ...]
-) -> None:
-    """It applies to all commands, and is ignored without commits."""
-    assert cachelog("impact", *arguments, catalog=e4s_week, recipes=recipes).code == 0
+    for arguments in (("gettext",), ("--top", 3)):
+        assert cachelog("impact", *arguments, catalog=e4s_week, recipes=recipes).code == 0

@@ -89,28 +89,20 @@ def test_package_has_its_timeline(world: KnownCatalog) -> None:
 
 def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
     """The error names the revisions that added and removed the package."""
-    report = succeed_in(world, "show", "v0.1", "zlib", "--json").json
-    assert report["series"] == "vX.Y.Z"
     result = run_in(world, "show", "develop@2025-01-08", "cmake")
     assert (result.code, result.out) == (1, "")
     assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in result.err
     assert "), it is back in develop of 2025-01-09 (" in result.err
     first = run_in(world, "show", "develop@2025-01-06", "cmake")
     assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
-    assert succeed_in(world, "show", "zlib", "--json").json["gone_in"] is None
-    assert "Removed in" not in labelled(succeed_in(world, "show", "zlib").lines[1:])
 
 
 def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))
-    for number in range(3):
-        specs = [ZLIB, HDF5][: 2 if number < 1 else 1]
-        catalog.publish(
-            [a_snapshot([*specs, a_spec(f"{number}", name="more")], "main", day(number))]
-        )
+    catalog.publish([a_snapshot([ZLIB, HDF5][: 2 - n], "main", day(n)) for n in range(2)])
     report = cachelog("show", HDF5.name, "--json", catalog=catalog.location).json
-    removed = catalog.require_history().of_series("main")[1]
+    removed = catalog.require_history().of_series("main")[0]
     assert report["gone_in"] == revision_facts(removed)
     texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
     assert texts["Removed in"] == f"main of {day(1):%Y-%m-%d} ({removed.digest[:12]})"
@@ -120,18 +112,15 @@ def test_series_is_selected(world: KnownCatalog) -> None:
     """``--series`` selects it; without a package, its newest revision is shown."""
     report = succeed_in(world, "show", "zlib", "--series", "vX.Y.Z", "--json").json
     assert (report["series"], report["package"]) == ("vX.Y.Z", "zlib")
-    newest = succeed_in(world, "show", "--series", "vX.Y.Z", "--json").json
-    assert newest["series"] == "vX.Y.Z"
+    assert labelled(succeed_in(world, "show", "--series", "vX.Y.Z").lines)["Tag"] == "v0.3"
     result = run_in(world, "show", "cmake", "--series", "vX.Y.Z")
     assert (result.code, "these had it: develop (--series)" in result.err) == (1, True)
 
 
 def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """As in the newest revision that has the spec; each fact has a line of text."""
-    hash_history = world.past.hash_history(HDF5.hash)
-    assert hash_history
     report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
-    assert report["revision"] == revision_facts(hash_history.newest)
+    assert report["revision"] == facts_at(world, 5)
     for name in SPEC_FACTS:
         if name != "dependencies":
             value = getattr(HDF5, name)

@@ -21,10 +21,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return published(tmp_path_factory.mktemp("catalog"), EARLIER, BASE, HEAD)
 
 
-@pytest.fixture(scope="module")
-def expected() -> Causes:
-    """Return the causes according to the model."""
-    return Causes(BASE, HEAD, counterparts(BASE, HEAD))
+EXPECTED = Causes(BASE, HEAD, counterparts(BASE, HEAD))
+"""The causes according to the model."""
 
 
 def hash_of_head(name: str) -> str:
@@ -51,10 +49,10 @@ def test_default_is_the_last_change(world: World, arguments: tuple[str, ...]) ->
     assert run_in(world, *arguments).out == expected.out
 
 
-def test_removed_and_added_specs_have_reasons(world: World, expected: Causes) -> None:
+def test_removed_and_added_specs_have_reasons(world: World) -> None:
     """A replaced spec has its replacement; one without a counterpart, only the reason."""
     digest = hash_of_head("app")
-    (before, _) = expected.starts[digest]
+    (before, _) = EXPECTED.starts[digest]
     assert f"replaced by {digest}" in run_in(world, "why", *REFS, f"/{before}").out
     assert "added: returned" in run_in(world, "why", *REFS, "new").out
     assert "removed: package gone" in run_in(world, "why", *REFS, "old").out
@@ -78,7 +76,7 @@ def test_ambiguous_counterparts_are_reported(tmp_path: Path) -> None:
 
 
 def test_unchanged_package_is_no_error(world: World) -> None:
-    """It is no error."""
+    """A message says that it is unchanged."""
     result = run_in(world, "why", "develop", "develop", "app")
     assert (result.code, result.out, result.err) == (0, "", "Nothing changed.\n")
 
@@ -91,22 +89,22 @@ def test_single_argument_is_a_package(world: World) -> None:
     assert result.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
-def test_json_has_causes_and_paths(world: World, expected: Causes) -> None:
+def test_json_has_causes_and_paths(world: World) -> None:
     """The causes by their keys, and each spec with its path."""
     report = run_in(world, "why", *REFS, "--json").json
     assert report["format"] == 2
     keys = [cause["key"] for cause in report["causes"]]
     assert [cause["package"] for cause in report["causes"]] == [
-        cause.package for cause in expected.ordered()
+        cause.package for cause in EXPECTED.ordered()
     ]
-    assert sum(cause["num_specs"] for cause in report["causes"]) == len(expected.main)
+    assert sum(cause["num_specs"] for cause in report["causes"]) == len(EXPECTED.main)
     for spec in report["specs"]:
-        if spec["hash"] in expected.main:
-            assert spec["counterpart"] == expected.starts[spec["hash"]][0]
-            assert spec["cause"] == keys[expected.ordered().index(expected.main[spec["hash"]])]
+        if spec["hash"] in EXPECTED.main:
+            assert spec["counterpart"] == EXPECTED.starts[spec["hash"]][0]
+            assert spec["cause"] == keys[EXPECTED.ordered().index(EXPECTED.main[spec["hash"]])]
             assert {*spec["causes"]} <= {*keys}
             path = [(step["before"], step["after"]) for step in spec["path"]]
-            assert expected.is_shortest_path(spec["hash"], path)
+            assert EXPECTED.is_shortest_path(spec["hash"], path)
     (app,) = run_in(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
     assert app["name"] == "app"
 
@@ -125,9 +123,8 @@ def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     lost = sum(cell.is_lost for cell in cells)
     assert result.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
     assert run_in(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1
-    assert (
-        run_in(world, "diff", "develop", "develop", "--coverage", "stack", "--exit-code").code == 0
-    )
+    same = ("develop", "develop", "--coverage", "stack", "--exit-code")
+    assert run_in(world, "diff", *same).code == 0
 
 
 def test_coverage_json_is_restricted_to_a_stack(world: World) -> None:
