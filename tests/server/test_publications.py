@@ -79,8 +79,9 @@ async def received_by(subscriber: Subscriber) -> list[RevisionInfo]:
 
 @pytest.mark.anyio
 async def test_subscribers_get_selected_revisions(publications: Publications) -> None:
-    """In the order of publication, until they unsubscribe."""
+    """In the order of publication, from their selection until they unsubscribe."""
     with publications.subscriber() as everything, publications.subscriber() as releases:
+        publications.offer([EARLIER], [OLD, EARLIER])
         everything.follow(all_revisions)
         releases.follow(lambda revision: revision.tag == "v0.22.0")
         publications.offer([LATER, RELEASE], [OLD, LATER, RELEASE])
@@ -90,15 +91,6 @@ async def test_subscribers_get_selected_revisions(publications: Publications) ->
     publications.offer([EARLIER], [OLD, LATER, RELEASE, EARLIER])
     assert await received_by(everything) == []
     assert publications.num_subscribers == 0
-
-
-@pytest.mark.anyio
-async def test_subscriber_without_a_selection_gets_nothing(publications: Publications) -> None:
-    """It gets no earlier publications."""
-    with publications.subscriber() as subscriber:
-        publications.offer([LATER], [OLD, LATER])
-        subscriber.follow(all_revisions)
-        assert await received_by(subscriber) == []
 
 
 @pytest.mark.anyio

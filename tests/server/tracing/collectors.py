@@ -1,10 +1,8 @@
 """Destinations of spans in tests: a list, or an OTLP collector over HTTP."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -12,6 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from server.tracing.telemetry import Telemetry
+from tests.server.webhooks.hooks import Hook, receiving
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,23 @@ class Received:
     resource: dict[str, Any]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Collector:
-    """The spans received so far, in order; ``url`` is for OTEL_EXPORTER_OTLP_ENDPOINT."""
+    """The spans that a receiver of requests got so far, in order."""
 
-    url: str
-    spans: list[Received] = field(default_factory=list)
-    content_types: set[str] = field(default_factory=set)
+    hook: Hook
+
+    @property
+    def url(self) -> str:
+        """The value for OTEL_EXPORTER_OTLP_ENDPOINT."""
+        return self.hook.url.partition("/hooks/")[0]
+
+    @property
+    def spans(self) -> list[Received]:
+        """The spans of all requests."""
+        requests = [*self.hook.received]
+        assert {request.path for request in requests} <= {"/v1/traces"}
+        return [span for request in requests for span in _read(request.body)]
 
     def named(self, name: str) -> list[Received]:
         """Return the spans with a name."""
@@ -42,30 +51,8 @@ class Collector:
 @contextmanager
 def collecting() -> Iterator[Collector]:
     """Collect spans until the context exits."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            assert self.path == "/v1/traces"
-            collector.content_types.add(self.headers["content-type"])
-            collector.spans.extend(_read(body))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Discard the message."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    collector = Collector(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield collector
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with receiving() as hook:
+        yield Collector(hook)
 
 
 @contextmanager

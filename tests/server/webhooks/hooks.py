@@ -87,13 +87,10 @@ def receiving(
             with suppress(OSError):  # clients may disconnect
                 super().handle()
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    hook = Hook(f"http://127.0.0.1:{server.server_port}/hooks/token?key=s3cret")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield hook
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        hook = Hook(f"http://127.0.0.1:{server.server_port}/hooks/token?key=s3cret")
+        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
+        try:
+            yield hook
+        finally:
+            server.shutdown()

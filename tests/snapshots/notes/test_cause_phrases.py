@@ -24,24 +24,22 @@ def an_entry(
 ) -> CauseEntry:
     """Return a cause of one spec."""
     name = CauseName(kind, package, before, after)
-    defaults: dict[str, Any] = {
-        "together": [],
-        "num_together": 0,
-        "facts": [],
-        "num_specs": 1,
-        "num_involved": 1,
-        "packages": [package],
-    }
-    return CauseEntry(
+    entry = CauseEntry(
         key=name.key,
         kind=kind.value,
         package=package,
         before=before,
         after=after,
         title=cause_title(name),
+        facts=[],
         why_unknown=None,
-        **defaults | facts,
+        together=[],
+        num_together=0,
+        num_specs=1,
+        num_involved=1,
+        packages=[package],
     )
+    return replace(entry, **facts)
 
 
 @pytest.mark.parametrize(

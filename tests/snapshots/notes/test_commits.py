@@ -18,7 +18,7 @@ from snapshots.recipes.effects import Attribution, RecipesChange
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.notes.stories import as_html, as_json, as_markdown, explained, log_between
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
-from tests.snapshots.notes.test_escaping import HOSTILE, Elements
+from tests.snapshots.notes.test_escaping import HOSTILE, elements
 
 HUB = "https://github.com/spack/spack-packages"
 GITHUB = links_of("", HUB)
@@ -225,6 +225,6 @@ def test_hostile_subjects(hostile: str) -> None:
         ]
         assert {str(url) for url in urls if "%29" in str(url)} == {"https://x.org/a%29b%7Cc%60%287"}
         assert all(str(url).startswith("https://x.org/") for url in urls)
-        pages.append(Elements.of(as_html(log)).elements)
+        pages.append(elements(as_html(log)))
     assert outlines[0] == outlines[1]
     assert pages[0] == pages[1]

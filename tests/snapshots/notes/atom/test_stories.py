@@ -125,7 +125,6 @@ def test_cached_story() -> None:
     "text",
     [
         None,
-        b"",
         b"null",
         b"\xff",
         msgspec.json.encode(CACHED)[:-9],
@@ -134,11 +133,9 @@ def test_cached_story() -> None:
             msgspec.json.encode(CACHED | other)
             for other in (
                 {"format": FORMAT + 1},
-                {"format": str(FORMAT)},
                 {"html": None},
                 {"html": "<p>a</p><script>alert(1)</script>"},
                 {"html": "<p onclick='a()'>a</p>"},
-                {"html": "<P>a</P>"},
                 {"html": "a < b"},
                 {"html": "<p>" * 5_000 + "<"},
                 {"more": 1},
