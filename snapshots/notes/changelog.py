@@ -291,15 +291,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
 
 def to_json(log: Changelog) -> bytes:
     """Return the changelog as JSON."""
-    document = msgspec.to_builtins(log, enc_hook=_plain_value)
+    document = msgspec.to_builtins(log, enc_hook=plain)
     revisions = {"base": revision_facts(log.base), "head": revision_facts(log.head)}
     return msgspec.json.format(msgspec.json.encode(document | revisions))
-
-
-def _plain_value(value: Any) -> str:
-    if isinstance(value, Sentence):
-        return plain(value)
-    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
 
 
 def changelog(

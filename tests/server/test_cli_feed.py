@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
@@ -17,22 +16,9 @@ from tests.snapshots.templates import copied
 DATED = "develop-DATE"
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog that stores its changes; tests only read it."""
-    folder = tmp_path_factory.mktemp("template")
-    Catalog(str(folder)).publish(list(history(revisions=5, packages=6, specs=40)))
-    return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Path:
-    """Return a copy of the template to write to."""
-    return Path(copied(template, tmp_path / "catalog").location)
-
-
-def test_feed_is_printed_or_written(catalog: Path, tmp_path: Path) -> None:
+def test_feed_is_printed_or_written(demo_catalog: Path, tmp_path: Path) -> None:
     """Standard output and the file contain the same feed, of a series or of a package in it."""
+    catalog = demo_catalog
     printed = succeed("feed", DATED, catalog=catalog)
     feed = read_feed(printed.out.encode())
     tags = [revision.tag for revision in history_of(catalog).of_series(DATED)]
@@ -48,9 +34,9 @@ def test_feed_is_printed_or_written(catalog: Path, tmp_path: Path) -> None:
     assert of_package.entries[-1].title.startswith(f"{name}: added")
 
 
-def test_all_feeds_are_written_to_a_folder(catalog: Path, tmp_path: Path) -> None:
+def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -> None:
     """The folder has the structure of /feeds/ on a server; the feeds are valid and have URLs."""
-    folder = tmp_path / "feeds"
+    catalog, folder = demo_catalog, tmp_path / "feeds"
     urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
     result = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
     assert (result.code, result.out) == (0, "")
@@ -70,11 +56,11 @@ def test_all_feeds_are_written_to_a_folder(catalog: Path, tmp_path: Path) -> Non
             assert re.match(r"https://example\.org/cachelog/(compare|r)/[0-9a-f]{64}", entry.link)
 
 
-def test_removed_package_has_an_entry(catalog: Path, tmp_path: Path) -> None:
+def test_removed_package_has_an_entry(demo_catalog: Path, tmp_path: Path) -> None:
     """It has an entry for the removal; files of other programs are unchanged."""
-    folder = tmp_path / "feeds"
-    cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
-    opened = Catalog(str(catalog))
+    opened, folder = copied(demo_catalog, tmp_path / "catalog"), tmp_path / "feeds"
+    command = ("feed", DATED, "--all", "--output", folder)
+    cachelog(*command, catalog=opened.location)
     newest = opened.require_history().of_series(DATED)[0]
     emptied = next(iter(history(revisions=1, packages=1, specs=1, seed=7)))
     packages = opened.load(newest.digest).packages
@@ -82,7 +68,7 @@ def test_removed_package_has_an_entry(catalog: Path, tmp_path: Path) -> None:
     for name in (".hidden", "never-there"):
         (folder / DATED / f"{name}.atom").write_text("of somebody else")
     opened.publish([replace(emptied, tag="develop-2044-01-01", taken_at=None)])
-    cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
+    cachelog(*command, catalog=opened.location)
     feed = read_feed((folder / DATED / f"{removed}.atom").read_bytes())
     assert feed.entries[0].title.startswith(f"{removed}: removed, ")
     assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"

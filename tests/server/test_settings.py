@@ -157,11 +157,7 @@ PREFIXES = ("bucket", "=https://x.example", "bucket=http://x.example")
 PASSWORD = "a:b"  # noqa: S105 - fake
 UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
     *(
-        (
-            Settings.public_address,
-            {"public_url": text},
-            r"PUBLIC_URL: .* is not an http:// ",
-        )
+        (Settings.public_address, {"public_url": text}, "PUBLIC_URL: .* is not ")
         for text in ADDRESSES
     ),
     *(
@@ -203,20 +199,16 @@ def test_documentation_folder_must_contain_a_site(
     assert Settings().documentation() == tmp_path
 
 
-def test_registry_login_needs_user_and_password() -> None:
-    """It requires both user and password."""
-    assert Settings().reading().oci_login is None
-    both = Settings(oci_user="reader", oci_password=PASSWORD).reading().oci_login
-    assert both == Login("reader", PASSWORD)
-
-
-def test_docker_configuration_is_located(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """DOCKER_CONFIG names its folder; the default is in the home folder."""
+def test_logins_of_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A user with a password, or Docker's: DOCKER_CONFIG names its folder, by default in home."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    assert Settings().reading().docker_config == tmp_path / "config.json"
+    docker = Settings().reading()
+    assert (docker.oci_login, docker.docker_config) == (None, tmp_path / "config.json")
     monkeypatch.delenv("DOCKER_CONFIG")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert Settings().reading().docker_config == tmp_path / ".docker" / "config.json"
+    both = Settings(oci_user="reader", oci_password=PASSWORD).reading()
+    assert both.oci_login == Login("reader", PASSWORD)
+    assert both.docker_config == tmp_path / ".docker" / "config.json"
 
 
 def test_user_without_a_home_folder_has_no_cache(

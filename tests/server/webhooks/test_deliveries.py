@@ -10,32 +10,28 @@ from msgspec.structs import replace
 
 from server.webhooks import (
     NUM_CAUSES,
-    Announcement,
     Deliverer,
     Delivery,
     Receiver,
     RetryPolicy,
-    announcement,
     receivers_of,
     signature,
 )
 from snapshots.errors import InvalidArgument
-from snapshots.history import Neighbours
 from snapshots.notes.sentences import plain
 from tests.server.servers import free_port
 from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, Answer, receiving
-from tests.snapshots.factories import a_revision
 
 SOON = RetryPolicy(attempts=4, silence=0.3, attempt_seconds=0.6)
 
 
 def deliver(
-    url: str, secret: str = "", announced: Announcement = ANNOUNCEMENT, patience: RetryPolicy = SOON
+    url: str, secret: str = "", patience: RetryPolicy = SOON
 ) -> tuple[Delivery, list[float]]:
     """Deliver to a URL; return the delivery and the pauses between its attempts."""
     receivers, pauses = receivers_of([url], "--notify"), list[float]()
     with closing(Deliverer(receivers, secret, patience, pauses.append)) as deliverer:
-        return deliverer.deliver(announced, receivers[0]), pauses
+        return deliverer.deliver(ANNOUNCEMENT, receivers[0]), pauses
 
 
 def test_body_describes_the_revision() -> None:
@@ -63,15 +59,6 @@ def test_body_describes_the_revision() -> None:
         cause.title for cause in LOG.causes[:NUM_CAUSES]
     ]
     assert body["num_causes"] == len(LOG.causes)
-
-
-def test_first_revision_of_a_series_has_no_base() -> None:
-    """The numbers are those of the revision, without changes."""
-    with receiving() as hook:
-        deliver(hook.url, announced=announcement(Neighbours(None, a_revision("develop", 0)), None))
-    body = hook.received[0].json
-    assert (body["base"], body["summary"], body["causes"]) == (None, None, [])
-    assert body["highlights"].startswith("The first revision of its series, with 1 spec")
 
 
 def test_signatures_include_the_time() -> None:

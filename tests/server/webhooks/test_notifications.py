@@ -55,7 +55,9 @@ def test_new_revisions_are_announced_in_order(pages: Path, tmp_path: Path) -> No
     assert {(row["attempts"], row["reason"]) for row in notifications} == {(1, None)}
     bodies = [request.json for request in left.received]
     dated = [body for body in bodies if body["series"] == "develop-DATE"]
-    assert dated[0]["base"] is None
+    first = dated[0]
+    assert (first["base"], first["summary"], first["causes"]) == (None, None, [])
+    assert first["highlights"].startswith("The first revision of its series, with 20 specs of ")
     for before, after in pairwise(dated):
         assert after["base"]["tag"] == before["revision"]["tag"]
         assert after["summary"]["specs_added"]

@@ -224,13 +224,15 @@ def test_groups_keep_the_order_of_causes() -> None:
     assert plain(causes(groups[1])) == "the recipe of b, together with the recipe of c"
 
 
-def test_involved_causes_are_leading() -> None:
-    """A cause that is involved in many specs is leading, even if it is the main cause of few."""
+def test_leading_causes() -> None:
+    """Causes that many specs involve, even if they are the main cause of few; removals always."""
     groups = [[an_entry(CauseKind.RECIPE, f"p{n}", None, None)] for n in range(40)]
+    groups[35] = [an_entry(CauseKind.DEPENDENCY_REMOVED, "p", "q", None)]
     gcc = an_entry(CauseKind.VERSION, "gcc", "11", "12", num_specs=0, num_involved=210)
     shown, smaller = leading([*groups, [gcc]])
-    assert shown == [[gcc], *groups[:9]]
-    assert smaller == groups[9:]
+    assert shown == [[gcc], *groups[:9], groups[35]]
+    assert smaller == [*groups[9:35], *groups[36:]]
+    assert leading(groups[:12]) == (groups[:12], [])
 
 
 def test_what_is_not_known_comes_first_where_it_is_most() -> None:
@@ -250,13 +252,3 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     alone = causes_sentence(replace(rebuilds, causes=[unknown]))
     assert alone is not None
     assert plain(alone) == "The causes of the rebuilds are unknown."
-
-
-def test_removed_dependencies_are_leading() -> None:
-    """A removed dependency is a leading cause, however few specs it explains."""
-    groups = [[an_entry(CauseKind.RECIPE, f"p{number}", None, None)] for number in range(40)]
-    groups[35] = [an_entry(CauseKind.DEPENDENCY_REMOVED, "p", "q", None)]
-    shown, smaller = leading(groups)
-    assert shown == [*groups[:10], groups[35]]
-    assert len(shown) + len(smaller) == 40
-    assert leading(groups[:12]) == (groups[:12], [])

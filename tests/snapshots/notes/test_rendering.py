@@ -260,13 +260,6 @@ def test_smaller_causes_are_counted_and_folded() -> None:
     assert len(re.findall(r"^\| 1 \|", folded, re.M)) == 21
 
 
-def test_value_without_json_form() -> None:
-    """A type without a JSON form is an error."""
-    log = msgspec.structs.replace(log_between(BASE, HEAD), left_out=(object(),))
-    with pytest.raises(NotImplementedError, match="object has no form in JSON"):
-        render(log, NotesFormat.JSON)
-
-
 def test_ambiguous_counterparts() -> None:
     """Of equal specs the notes count those that were replaced."""
     base = [a_spec(f"{name}{n}", name=name) for name in "abcdefg" for n in range(2)]

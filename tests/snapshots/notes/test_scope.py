@@ -27,10 +27,8 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
     """The notes have all entries of the package, and no others."""
     of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
-    unscoped, scoped = (
-        log_between(base, head),
-        log_between(base, head, only=NotesFilter(package="hdf5")),
-    )
+    unscoped = log_between(base, head)
+    scoped = log_between(base, head, only=NotesFilter(package="hdf5"))
     expected = {
         section: [entry for entry in entries if entry.name == "hdf5"]
         for section, entries in unscoped.packages.items()

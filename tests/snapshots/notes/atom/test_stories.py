@@ -77,10 +77,8 @@ def test_feed_of_long_stories_is_bounded() -> None:
 
 def test_unchanged_revisions_have_no_story() -> None:
     """Neither does the first revision of a series have one."""
-    assert [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")] == [
-        8,
-        6,
-    ]
+    days = [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")]
+    assert days == [8, 6]
     assert neighbours_in_feed(grown(1), "develop") == []
     again = [
         replace(revision, tag=tag)
