@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from starlette.types import Receive, Scope
@@ -120,12 +119,7 @@ class Place:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.leave()
 
     def hold(self, num_bytes: int) -> None:

@@ -63,12 +63,13 @@ class PageDocument:
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
-        operations = [
-            node for node in parse(text).definitions if isinstance(node, OperationDefinitionNode)
-        ]
+        self.definitions = parse(text, no_location=True).definitions
+        (self.operation,) = (
+            node for node in self.definitions if isinstance(node, OperationDefinitionNode)
+        )
         self.parameters = {
             declared.variable.name.value: _parameter(declared.type)
-            for declared in operations[0].variable_definitions or ()
+            for declared in self.operation.variable_definitions or ()
         }
 
     def known(self, address: Parameters) -> dict[str, list[str]]:

@@ -16,9 +16,7 @@ from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    OperationDefinitionNode,
     SelectionSetNode,
-    parse,
 )
 from starlette.types import Receive, Scope, Send
 
@@ -106,13 +104,12 @@ def table_of(query: str, table: str) -> Table:
     """
     page = document(query)
     path = tuple(table.split("."))
-    definitions = parse(page.text, no_location=True).definitions
     fragments = {
-        node.name.value: node for node in definitions if isinstance(node, FragmentDefinitionNode)
+        node.name.value: node
+        for node in page.definitions
+        if isinstance(node, FragmentDefinitionNode)
     }
-    (row,) = (
-        node.selection_set for node in definitions if isinstance(node, OperationDefinitionNode)
-    )
+    row = page.operation.selection_set
     for name in path:
         row = _field(row, name)
     for name in ("nodes", "edges"):

@@ -180,26 +180,17 @@ def labelled(table: Markup) -> Markup:
     return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
 
 
-FILTERS = {function.__name__: function for function in filters.FILTERS} | {
-    "labelled": labelled,
-    "number": number,
-    "size": size,
-    "size_delta": size_delta,
-    "moment": moment,
-    "words": words,
-    "proven": proven,
-    "package_kind": package_kind,
-    "href": href,
-    "build_cost": build_cost,
-    "capitalize_first": capitalize_first,
-    "counted": texts.counted,
-    "percent": texts.percent,
-    "shares": texts.shares,
-    "versioned": texts.versioned,
-    "short_hash": texts.short_hash,
-    "short_digest": short_digest,
-    "short_version": texts.short_version,
+FILTERS = {
+    function.__name__: function
+    for function in (
+        *filters.FILTERS,
+        *(labelled, number, size, size_delta, moment, words, proven, href),
+        *(package_kind, build_cost, capitalize_first),
+        *(texts.counted, texts.percent, texts.shares, texts.versioned),
+        *(texts.short_hash, short_digest, texts.short_version),
+    )
 }
+"""The functions that templates call by their names."""
 
 
 STATIC = Path(__file__).with_name("static")
