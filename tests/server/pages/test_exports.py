@@ -33,6 +33,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests.server.cache_pages import history_of
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import shown
 from tests.server.servers import PATIENCE, application
@@ -197,11 +198,12 @@ def test_failed_export_is_a_page(client: httpx.Client, address: str, status: int
     assert page.texts(".problem")
 
 
-def small(tmp_path: Path) -> Catalog:
-    """Publish a small history, and return its catalog."""
-    catalog = Catalog(str(tmp_path))
-    catalog.publish(list(history(revisions=2, packages=6, specs=60)))
-    return catalog
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the location of a catalog with a small history, which tests only read."""
+    folder = str(tmp_path_factory.mktemp("small"))
+    Catalog(folder).publish(list(history(revisions=2, packages=6, specs=60)))
+    return folder
 
 
 @pytest.fixture
@@ -219,13 +221,12 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def test_all_rows_are_of_one_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
+    small: str, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
     """Although the tag may name another while the table is sent."""
-    catalog = small(tmp_path)
     monkeypatch.setattr(exports, "_MAX_ROWS", 7)
-    digest = catalog.history.resolve("develop").digest
-    with application(Settings(catalog=str(tmp_path))) as client:
+    digest = history_of(Path(small)).resolve("develop").digest
+    with application(Settings(catalog=small)) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
     num_rows = len({json.loads(row)["hash"] for row in rows})
     assert num_rows == len(rows) > 14
@@ -235,13 +236,12 @@ def test_all_rows_are_of_one_content(
 
 
 def test_interrupted_table_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client notices, and the log has the reason."""
-    small(tmp_path)
     monkeypatch.setattr(exports, "_MAX_ROWS", 3)
     monkeypatch.setattr(exports, "_PATIENCE", 0.0)
-    settings = Settings(catalog=str(tmp_path), cost_per_minute=60)
+    settings = Settings(catalog=small, cost_per_minute=60)
     with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
         assert answer.status_code == 200
         with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
@@ -249,10 +249,9 @@ def test_interrupted_table_is_an_error(
     assert "broke off" in caplog.text
 
 
-def test_pieces_have_an_allowed_cost(tmp_path: Path, pieces: list[dict[str, Any]]) -> None:
+def test_pieces_have_an_allowed_cost(small: str, pieces: list[dict[str, Any]]) -> None:
     """They are smaller if rows are expensive."""
-    small(tmp_path)
-    with application(Settings(catalog=str(tmp_path), max_cost=50_000)) as client:
+    with application(Settings(catalog=small, max_cost=50_000)) as client:
         answer = client.get("/r/develop?as=jsonl")
     assert answer.status_code == 200
     assert len(answer.text.splitlines()) == 6
@@ -261,10 +260,9 @@ def test_pieces_have_an_allowed_cost(tmp_path: Path, pieces: list[dict[str, Any]
 
 
 def test_disconnect_ends_an_export(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
+    small: str, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
     """No further piece is queried."""
-    small(tmp_path)
     monkeypatch.setattr(exports, "_MAX_ROWS", 1)
     answered, send, has_ended = Export._answered, Export.send_rows, threading.Event()
 
@@ -280,7 +278,7 @@ def test_disconnect_ends_an_export(
 
     monkeypatch.setattr(Export, "_answered", slowly)
     monkeypatch.setattr(Export, "send_rows", watched)
-    with application(Settings(catalog=str(tmp_path))) as client:
+    with application(Settings(catalog=small)) as client:
         with client.stream("GET", "/search?q=*&as=jsonl") as answer:
             next(answer.iter_bytes())
         assert has_ended.wait(PATIENCE)

@@ -9,7 +9,7 @@ import pytest
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import shown
 from tests.server.pages.test_check import LOCK, built, checked, locked
 from tests.server.servers import application
 from tests.snapshots.costs import rows
@@ -54,6 +54,7 @@ def test_specs_to_build(client: httpx.Client) -> None:
     assert page.response.headers["cache-control"] == "no-store"
     assert page.text("h1") == "2 of 4 specs to build"
     assert "as the stack e4s, compared with develop of" in page.text("hgroup")
+    assert page.values("input[name=stack]") == ["e4s"]
     figures = page.facts("main")
     assert figures == {
         "Reused": "2",
@@ -115,14 +116,6 @@ def test_little_to_build(
     page = planned(client, as_bytes(content), ref, stack=stack)
     assert page.text("h1") == f"{title} to build"
     assert message in page.text("main")
-
-
-def test_text_can_be_planned_again(client: httpx.Client) -> None:
-    """It is in the form, with its revision and stack."""
-    data = {"text": LOCK.decode(), "ref": "v0.22.0", "stack": "e4s"}
-    page = Shown(client.post("/check/plan", data=data))
-    assert (page.dom.cssselect("textarea")[0].text or "").strip() == LOCK.decode()
-    assert page.values("option[selected], input[name=stack]") == ["v0.22.0", "e4s"]
 
 
 CIRCLE = as_bytes(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from markupsafe import Markup
 
-from server.asgi.static_folder import STATIC
 from server.pages import filters, renderer
 from server.pages.addresses import Address
 from server.pages.error_pages import Nearest
@@ -32,8 +31,6 @@ from server.pages.renderer import (
         (size_delta(None), "unknown"),
         (size_delta("-2048"), "−2.0 KiB"),  # noqa: RUF001
         (words("NEW_PACKAGE"), "new package"),
-        (words("FACTS"), "other facts"),
-        (package_kind("CHANGED"), "other facts"),
         (package_kind("VERSIONS_CHANGED"), "other versions"),
     ],
 )
@@ -191,17 +188,6 @@ def test_each_character_is_classified_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(renderer, "visible", look)
     assert seen("\u202e\x00" * 1_000) == "??" * 1_000
     assert sorted(classified) == ["\x00", "\u202e"]
-
-
-def test_files_have_digests() -> None:
-    """Each file that a page loads exists, and can be cached for a year."""
-    files = assets()
-    assert {"look.css", "pages.js", "icon.svg"} <= files.keys()
-    for link in files.values():
-        path, _, digest = link.removeprefix("static/").partition("?v=")
-        assert len(digest) == 12
-        folder = STATIC if path.startswith("vendor/") else renderer.STATIC
-        assert (folder / path.removeprefix("pages/")).is_file()
 
 
 def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
