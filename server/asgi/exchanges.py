@@ -109,7 +109,7 @@ class SecurityHeaders:
         self._frames = f"frame-ancestors {' '.join(frame_ancestors)}".encode()
         self._has_frames = bool(frame_ancestors)
         self._for_own_policy: Headers = [
-            it for it in _ON_ALL if not (frame_ancestors and it[0] == _FRAMES)
+            header for header in _ON_ALL if not (frame_ancestors and header[0] == _FRAMES)
         ]
         self._for_others: Headers = [*_ON_ALL, (_POLICY, _NO_CONTENT_POLICY)]
         self.lines = lines_of(self._for_others)

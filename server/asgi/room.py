@@ -100,12 +100,12 @@ class MemoryLimit:
 
 
 class Place:
-    """The part of a room that one request uses, until its context ends."""
+    """The part of a memory limit that one request uses, until its context ends."""
 
-    __slots__ = ("_room", "_scope", "client", "may_end", "num_bytes", "progressed_at")
+    __slots__ = ("_limit", "_scope", "client", "may_end", "num_bytes", "progressed_at")
 
     def __init__(self, room: MemoryLimit, scope: Scope | None) -> None:
-        self._room = room
+        self._limit = room
         self._scope = scope
         self.client = ""
         """The client's address; empty until the place first uses memory."""
@@ -126,18 +126,18 @@ class Place:
         """Use ``num_bytes`` in total; raise BadRequest with status 503 if they do not fit."""
         if self._scope is not None and not self.num_bytes:
             self.client = client_address(self._scope)
-        self._room.free_capacity(self, num_bytes)
+        self._limit.free_capacity(self, num_bytes)
         if not self.num_bytes:
             self.note_progress()
-        self._room.count(self, num_bytes)
+        self._limit.count(self, num_bytes)
 
     def note_progress(self) -> None:
         """Record that the client has made progress."""
-        self.progressed_at = self._room.clock()
+        self.progressed_at = self._limit.clock()
 
     def leave(self) -> None:
         """Release all bytes."""
-        self._room.count(self, 0)
+        self._limit.count(self, 0)
 
     def end(self) -> None:
         """Close the connection, and abort its request, to free capacity for other clients."""

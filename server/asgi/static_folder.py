@@ -136,9 +136,9 @@ class DocumentationSite(StaticFolder):
 
 def _page(status: int, content: bytes) -> Response:
     """Return the response for a page of the site; its policy allows only its own scripts."""
-    scripts = sorted({sha256(it).digest() for it in _INLINE_SCRIPT.findall(content)})
-    named = "".join(f" 'sha256-{b64encode(it).decode()}'" for it in scripts)
-    policy = [(b"content-security-policy", _SITE_POLICY.format(scripts=named).encode())]
+    checksums = sorted({sha256(script).digest() for script in _INLINE_SCRIPT.findall(content)})
+    scripts = "".join(f" 'sha256-{b64encode(checksum).decode()}'" for checksum in checksums)
+    policy = [(b"content-security-policy", _SITE_POLICY.format(scripts=scripts).encode())]
     return Response(status, content, b"text/html; charset=utf-8", REVALIDATE, more=policy)
 
 

@@ -463,7 +463,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _start_task(self, *, is_waiting: bool = False) -> AnswerCycle:
         """Start a task for a request that was to be answered without; return its cycle."""
         parts, self._held = self._held, None
-        self.expect_100_continue = False  # not set by the head, see _can_be_held: by a trailer
+        self.expect_100_continue = False  # it can only be one of a trailer
         cycle = self._begin(is_waiting=is_waiting)
         if parts:
             super().on_body(b"".join(parts))

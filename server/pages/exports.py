@@ -286,7 +286,7 @@ class Export(msgspec.Struct, eq=False):
             _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
 
     async def send_rows(self, send: Send) -> None:
-        """Send all rows, starting with the first part; raise Broken if a part is unavailable."""
+        """Send all rows from the first part on; raise ExportError if a part is unavailable."""
         written, part = FORMATS[self.suffix], self.first
         text = written.head(self.table.columns)
         while True:

@@ -342,7 +342,7 @@ def undirected_title(cause: Data) -> str:
     """Return the title of a cause of twins, without a direction."""
     names = ("package", "before", "after")
     return twins_title(
-        without_direction(CauseName(CauseKind[cause["kind"]], *(cause[it] for it in names)))
+        without_direction(CauseName(CauseKind[cause["kind"]], *(cause[name] for name in names)))
     )
 
 

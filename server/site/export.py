@@ -186,13 +186,13 @@ class _Pages:
             response = await self._server.get(f"/{name}")
             file, headers = urlsplit(name).path, _headers(response)
             self._folder.put(file, response.content, headers, SiteFile(address=f"/{file}"))
-        found = await entries(self._query, self._site.chosen, self._site.limit)
-        of_entries = (address for entry in found for address in entry.addresses)
+        listed = await entries(self._query, self._site.chosen, self._site.limit)
+        of_entries = (address for entry in listed for address in entry.addresses)
         addresses = list(dict.fromkeys([*self._addresses(), *of_entries]))
         for address in addresses:
             self._links.add(address, page_file(address))
         named = [
-            (entry, relative("", page_file(entry.addresses[0]))) for entry in found if entry.value
+            (entry, relative("", page_file(entry.addresses[0]))) for entry in listed if entry.value
         ]
         headers = {"content-type": "text/javascript; charset=utf-8", "cache-control": _REVALIDATE}
         index = SiteFile(address=f"/{INDEX_FILE}")
