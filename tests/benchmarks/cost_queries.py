@@ -150,22 +150,24 @@ OF_COMPARISON = {
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
 OF_CATALOG = {
-    "cachelog: suggestions": '{ suggest(text: "p") { value detail url } }',
-    "cachelog: suggestions for a typo": '{ suggest(text: "zlip", first: 100) { value } }',
-    "cachelog: what holds most": f"{{ bestCovering(specs: [{_WANTED}]) {{ numFound }} }}",
-    "cachelog: tags": "{ tags { name series latest { numSpecs } } }",
-    "cachelog: series": "{ allSeries { name latest { tag } revisions { totalCount } } }",
-    "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",
-    "cachelog: growth with revisions": "{ allSeries { growth { revision { tag takenAt } "
-    "comparison { id } numSpecs } } }",
-    "cachelog: growth of the newest": "{ allSeries { latest { growth { specsAdded } } } }",
-    "cachelog: growth of revisions": "{ revisions(first: 1000) { nodes { growth { tag specsAdded "
-    "specsRemoved specsRebuilt } } } }",
-    "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
-    "{ totalCount } }",
-    "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',
+    "cachelog: suggestions": 'suggest(text: "p") { value detail url }',
+    "cachelog: suggestions for a typo": 'suggest(text: "zlip", first: 100) { value }',
+    "cachelog: what holds most": f"bestCovering(specs: [{_WANTED}]) {{ numFound }}",
+    "cachelog: tags": "tags { name series latest { numSpecs } }",
+    "cachelog: series": "allSeries { name latest { tag } revisions { totalCount } }",
+    "cachelog: growth": "allSeries { growth { numSpecs specsAdded specsRemoved } }",
+    "cachelog: growth with revisions": "allSeries { growth { revision { tag takenAt } "
+    "comparison { id } numSpecs } }",
+    "cachelog: growth of the newest": "allSeries { latest { growth { specsAdded } } }",
+    "cachelog: growth of revisions": "revisions(first: 1000) { nodes { growth { tag specsAdded "
+    "specsRemoved specsRebuilt } } }",
+    "cachelog: revisions that hold nothing": f"revisionsHolding(hashes: [{_HASHES}]) "
+    "{ totalCount }",
+    "cachelog: a hash": f'hash(hash: "{"a" * 32}") {{ version }}',
+    "cachelog: introspection": "__schema { types { name fields { name type { name } } } }",
+    "cachelog: ids of nothing": f"nodes(ids: [{_IDS}]) {{ id }}",
+}
+DOCUMENTS = {
     "cachelog: an event": "subscription { revisionPublished { id tag digest numSpecs } }",
-    "cachelog: introspection": "{ __schema { types { name fields { name type { name } } } } }",
-    "cachelog: ids of nothing": f"{{ nodes(ids: [{_IDS}]) {{ id }} }}",
     "cachelog: unknown refs": f"{{ {_REFS} }}",
 }

@@ -19,7 +19,7 @@ from schema.limits import Limits
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
-from tests.benchmarks.cost_queries import IN_REVISION, OF_CATALOG, OF_COMPARISON
+from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF_COMPARISON
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
 from tests.benchmarks.plans import Plan
 
@@ -36,7 +36,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     queries = {name: f"{{ revision {{ {text} }} }}" for name, text in IN_REVISION.items()}
     for name, text in OF_COMPARISON.items():
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
-    queries |= OF_CATALOG
+    queries |= {name: f"{{ {text} }}" for name, text in OF_CATALOG.items()} | DOCUMENTS
     turns = {
         name: partial(_microseconds_per_unit, api, sources, text) for name, text in queries.items()
     }

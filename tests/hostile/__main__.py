@@ -1,13 +1,14 @@
-"""Attacks a server of its own: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
+"""Attack a server on this machine: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
 
-Prints a table in Markdown; leaves with 1 where an attack hurts. Everything stays on this machine.
-``python -m tests.hostile --full --write docs/attacks.md`` puts the figures into that document.
+Prints a table in Markdown; exits with 1 if an attack hurts. ``python -m tests.hostile --full
+--write docs/attacks.md`` updates the figures of that document.
 """
 
 import argparse
 import tempfile
 from pathlib import Path
 
+from server.settings import Settings
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.documents import write_figures
@@ -21,34 +22,36 @@ from tests.hostile.runner import (
     Bounds,
     run_all,
 )
-from tests.hostile.sizes import SMALL_CACHES, documented_bytes
 from tests.hostile.table import ATTACKS
-from tests.hostile.target import attacked
+from tests.hostile.target import SMALL_CACHES, attacked
+from tests.memory import max_memory
 
 
 def main() -> int:
-    """Run the attacks that were asked for; return 1 where one hurts."""
+    """Run the selected attacks; return 1 if one hurts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="58,000 specs, and the long attacks")
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks with TEXT in the name")
-    parser.add_argument("--loaded", action="store_true", help="allow for a machine that is busy")
+    parser.add_argument("--loaded", action="store_true", help="for a machine with other load")
     parser.add_argument(
         "--write",
         type=Path,
         metavar="FILE",
-        help="replace the table of groups in a document, and write the figures beside it",
+        help="replace the table of groups in a document, and write its figures to results/",
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     chosen = [
-        it for it in ATTACKS if asked.only in it.name and (asked.full or asked.only or not it.long)
+        attack
+        for attack in ATTACKS
+        if options.only in attack.name and (options.full or options.only or not attack.long)
     ]
     before, results = Load.now(), []
     with tempfile.TemporaryDirectory() as folder:
-        catalog = made_catalog(Path(folder), full=asked.full)
+        catalog = synthetic_catalog(Path(folder), full=options.full)
         bounds = Bounds(
-            ANSWER_SECONDS_LOADED if asked.loaded else ANSWER_SECONDS,
-            VICTIM_P99_LOADED if asked.loaded else VICTIM_P99,
-            documented_bytes(SMALL_CACHES),
+            ANSWER_SECONDS_LOADED if options.loaded else ANSWER_SECONDS,
+            VICTIM_P99_LOADED if options.loaded else VICTIM_P99,
+            max_memory(Settings(**SMALL_CACHES)),
         )
         with attacked(catalog, **SMALL_CACHES) as server:
             print(report.HEAD, flush=True)
@@ -60,14 +63,14 @@ def main() -> int:
     )
     table = report.by_group(run.attacks)
     print(f"\n{table}\n")
-    if asked.write:
-        write_figures(asked.write, "attacks", table, run)
+    if options.write:
+        write_figures(options.write, "attacks", table, run)
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 
 
-def made_catalog(folder: Path, *, full: bool) -> Path:
-    """Return a made-up catalog: three revisions of 58,000 specs, or of 6,000."""
+def synthetic_catalog(folder: Path, *, full: bool) -> Path:
+    """Publish a synthetic catalog with three revisions of 58,000 specs, or of 6,000."""
     packages, specs = (4_000, 58_000) if full else (300, 6_000)
     Catalog(str(folder)).publish(list(demo.history(revisions=3, packages=packages, specs=specs)))
     return folder

@@ -1,4 +1,4 @@
-"""An attack: a name, what it tries, and the requests it makes of one server on 127.0.0.1."""
+"""Attacks: requests to a server on 127.0.0.1, and their responses."""
 
 import re
 import time
@@ -14,13 +14,13 @@ import orjson
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0
-"""After how many seconds without an answer a client of an attack gives up, and hangs up."""
+"""Seconds without a response after which a client of an attack disconnects."""
 
 LONGEST = 20.0
-"""For how many seconds an attack goes on with new requests, unless its target says otherwise."""
+"""Seconds after which an attack sends no more requests, by default."""
 
 LARGEST = 512 << 20
-"""How many bytes of one answer are read."""
+"""The maximum number of bytes to read of a response."""
 
 _TRACEBACK = b"Traceback (most recent call last)"
 _CODE = re.compile(rb'"code": ?"([A-Z_]+)"')
@@ -29,7 +29,7 @@ _INTERNAL = "INTERNAL_SERVER_ERROR"
 
 @dataclass(frozen=True)
 class Target:
-    """The server under attack, and what anybody can learn from it by asking."""
+    """The attacked server, and information that any client can request from it."""
 
     port: int
     digests: tuple[str, ...]
@@ -46,11 +46,11 @@ class Target:
     """Opaque ids of those specs."""
 
     longest: float = LONGEST
-    """For how many seconds an attack on it goes on with new requests, or holds connections open."""
+    """Seconds after which an attack sends no more requests, or closes its connections."""
 
     @property
     def host(self) -> str:
-        """What a Host header says."""
+        """The value of the Host header."""
         return f"{HOST}:{self.port}"
 
 
@@ -64,11 +64,10 @@ class Ask(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What became of a request: ``status`` is None where the connection ended without an answer.
+    """The response to a request; ``status`` is None if the connection ended without one.
 
-    ``in_time`` tells that there was an answer, or an end, before the client gave up.
-    ``code`` is that of the first error. A client ``is_kept_out`` where somebody else's attack
-    denies it what it may ask for.
+    ``in_time`` is whether there was a response, or an end, before the client disconnected. ``code``
+    is that of the first error. ``is_kept_out`` is whether an attack by others caused a refusal.
     """
 
     status: int | None
@@ -82,10 +81,10 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Attack:
-    """``run`` makes the requests and returns what became of them; it ends by itself.
+    """A named attack; ``run`` sends its requests and returns the responses.
 
-    It returns nothing where it only holds connections open. A ``long`` attack makes very many
-    requests, and is left out of short runs.
+    There are none if it only holds connections open. Short runs omit ``long`` attacks, which send
+    very many requests.
     """
 
     name: str
@@ -94,32 +93,57 @@ class Attack:
     long: bool = False
 
 
+JSON = "Content-Type: application/json"
+
+
+def raw(target: Target, line: str, *headers: str, body: bytes = b"") -> bytes:
+    """Return the bytes of a request, from a method with a path, header lines and a body."""
+    head = [f"{line} HTTP/1.1", f"Host: {target.host}", *headers, "", ""]
+    return "\r\n".join(head).encode() + body
+
+
+def raw_post(target: Target, ask: Ask, *headers: str) -> bytes:
+    """Return the bytes of a POST request with a JSON body."""
+    length = f"Content-Length: {len(ask.body)}"
+    return raw(target, f"POST {ask.path}", JSON, length, *headers, body=ask.body)
+
+
+def get(path: str, headers: Mapping[str, str] | None = None) -> Ask:
+    """Return a GET request."""
+    return Ask(b"", "GET", path, headers or {})
+
+
 def query(text: str, variables: Any = None, **others: Any) -> Ask:
-    """Return the request that asks a GraphQL document."""
+    """Return the request of a GraphQL document."""
     body = {"query": text} | ({} if variables is None else {"variables": variables}) | others
     return Ask(orjson.dumps(body))
 
 
 def about_revision(_target: Target, selected: str) -> Ask:
-    """Ask of the newest revision; nothing kept answers this, nor the following."""
+    """Select fields of the newest revision; no such request has a cached response."""
     return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
 
 
 def about_pair(target: Target, selected: str, base: int = -1, head: int = 0) -> Ask:
-    """Ask of a comparison of two revisions: of the oldest and the newest by default."""
+    """Select fields of a comparison, by default of the oldest revision with the newest."""
     refs = f'base:"{target.digests[base]}",head:"{target.digests[head]}"'
     return query(f"query {fresh()} {{ compare({refs}) {{ {selected} }} }}")
 
 
+def about_catalog(_target: Target, selected: str) -> Ask:
+    """Select fields of the catalog."""
+    return query(f"query {fresh()} {{ {selected} }}")
+
+
 def about_series(_target: Target, selected: str) -> Ask:
-    """Ask of the series develop."""
+    """Select fields of the series develop."""
     return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
 
 
 def selecting(
     make: Callable[[Target, str], Ask], tries: str, selections: Mapping[str, str]
 ) -> Iterator["Attack"]:
-    """Yield an attack for each selection, by its name."""
+    """Yield an attack for each selection; its name is the key."""
     for name, selected in selections.items():
         yield Attack(name, tries, asking(lambda target, it=selected: make(target, it)))  # type: ignore[misc]
 
@@ -127,7 +151,7 @@ def selecting(
 def asking(
     make: Callable[[Target], Ask | Iterable[Ask]], *, at_once: int = 1
 ) -> Callable[[Target], list[Answer]]:
-    """Return a ``run`` that sends the requests made for a target, some of them ``at_once``."""
+    """Return a ``run`` that sends the requests for a target over ``at_once`` connections."""
 
     def run(target: Target) -> list[Answer]:
         made = make(target)
@@ -137,7 +161,7 @@ def asking(
 
 
 def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[Answer]:
-    """Send requests over ``at_once`` connections; the first that is not answered ends it."""
+    """Send requests over ``at_once`` connections, until one has no response."""
     waiting, lock, answers = iter(asks), Lock(), list[Answer]()
     deadline = time.perf_counter() + target.longest
 
@@ -160,7 +184,7 @@ def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[A
 
 
 def send(connection: HTTPConnection, ask: Ask) -> Answer:
-    """Send one request and read its whole answer."""
+    """Send a request, and read its response."""
     started = time.perf_counter()
     try:
         connection.request(ask.method, ask.path, ask.body or None, dict(ask.headers))
@@ -181,7 +205,7 @@ def send(connection: HTTPConnection, ask: Ask) -> Answer:
 
 
 def aliased(times: int, selected: str) -> str:
-    """Return a selection made several times, under as many aliases."""
+    """Return a selection repeated under different aliases."""
     return " ".join(f"a{number}:{selected}" for number in range(times))
 
 
@@ -189,5 +213,5 @@ _numbers = count()
 
 
 def fresh() -> str:
-    """Return a name that no earlier request had, so that nothing kept can answer it."""
+    """Return a name that no earlier request had, so that no response is cached."""
     return f"n{next(_numbers)}"

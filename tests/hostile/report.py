@@ -1,4 +1,4 @@
-"""The tables of a run: one line an attack, and one for each group of them."""
+"""The tables of a run: of attacks, and of groups of attacks."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def line(result: Result) -> str:
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What of an attack a document shows: seconds, and bytes."""
+    """The figures of an attack in documents, in seconds and bytes."""
 
     group: str
     attack: str
@@ -47,8 +47,8 @@ class AttackRun(Run, frozen=True, kw_only=True):
 
 
 def figures(results: Sequence[Result]) -> list[Figures]:
-    """Return what a document shows of each attack."""
-    # What draws attacks takes half a second to import; other tables do without.
+    """Return the figures of each attack."""
+    # The attacks take half a second to import; other tables do not need them.
     from tests.hostile.table import GROUPS
 
     groups = {attack.name: name for name, attacks in GROUPS.items() for attack in attacks}
@@ -66,7 +66,7 @@ def figures(results: Sequence[Result]) -> list[Figures]:
 
 
 def by_group(attacks: Sequence[Figures]) -> str:
-    """Return a short table: of each group of attacks, the worst of everything."""
+    """Return a table of groups of attacks, with the maximum of each figure."""
     head = ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
     groups = {it.group: [other for other in attacks if other.group == it.group] for it in attacks}
     return aligned([head, *(_row(*group) for group in groups.items()), _row("all", attacks)])
@@ -84,7 +84,7 @@ def _row(name: str, attacks: Sequence[Figures]) -> tuple[str, ...]:
 
 
 def summary(results: Sequence[Result], bounds: Bounds) -> str:
-    """Return what a run found, in one sentence."""
+    """Return the number of attacks that hurt, and the bounds."""
     hurt = sum(bool(result.hurts) for result in results)
     return (
         f"{len(results)} attacks, {hurt} of them hurt. Asked: answers within "

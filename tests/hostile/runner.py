@@ -1,4 +1,4 @@
-"""Runs attacks one by one against a server, with a victim beside it, and says how each went."""
+"""Run attacks one by one against a server that a victim uses, and report their effects."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -7,27 +7,27 @@ from typing import NamedTuple
 
 from tests.hostile.attack import LONGEST, Answer, Attack, Target
 from tests.hostile.target import AttackedServer
-from tests.hostile.victim import Suffered, Victim, victim_of
+from tests.hostile.victim import Latencies, Victim, victim_of
 
 ANSWER_SECONDS = 2.0
 VICTIM_P99 = 0.1
 
 ANSWER_SECONDS_LOADED = 4.0
 VICTIM_P99_LOADED = 0.25
-"""What is asked on a machine that does other things, too."""
+"""The limits on a machine with other load."""
 
 _LEAST_SECONDS = 0.15
-"""For how long the victim is watched at least, so that there are latencies to sort."""
+"""The minimum time for which latencies of the victim are measured."""
 
 _SETTLE_SECONDS = 4.0
 _IDLE_SHARE = 0.3
-"""A server is idle that computes for less than this share of the time; the victim needs some."""
+"""A server that computes for a smaller share of the time is idle; the victim needs some."""
 
 
 class Bounds(NamedTuple):
-    """What an attack must not pass: seconds of an answer and of the victim, bytes of memory.
+    """The limits of an attack: seconds of a response and of the victim, bytes of memory.
 
-    The victim may also wait ``idle_factor`` times as long as it does without an attack.
+    The victim may also wait ``idle_factor`` times as long as without an attack.
     """
 
     answer_seconds: float
@@ -36,17 +36,17 @@ class Bounds(NamedTuple):
     idle_factor: float = 0.0
 
     def beside(self, idle_p99: float) -> "Bounds":
-        """Return the bounds on a machine where the victim waits so long without an attack."""
+        """Return the bounds if the victim waits for ``idle_p99`` seconds without an attack."""
         return self._replace(victim_p99=max(self.victim_p99, self.idle_factor * idle_p99))
 
 
 class Result(NamedTuple):
-    """How an attack went; ``hurts`` says in words what was not as it must be."""
+    """The effects of an attack; ``hurts`` are those beyond the bounds, in words."""
 
     attack: Attack
     statuses: str
     slowest: float
-    victim: Suffered
+    victim: Latencies
     peak_bytes: int
     busy_after: float
     hurts: tuple[str, ...]
@@ -55,16 +55,16 @@ class Result(NamedTuple):
 def run_all(
     server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds, *, longest: float = LONGEST
 ) -> Iterator[Result]:
-    """Run attacks one after the other; a server that was hurt is started again.
+    """Run attacks one after the other; restart a server that was hurt.
 
-    None goes on with new requests for more than ``longest`` seconds.
+    An attack sends no new requests after ``longest`` seconds.
     """
     target = replace(server.restart(), longest=longest)
     with victim_of(target.port) as victim:
         idle, is_hurt = _calm(victim), False
         for attack in attacks:
-            # What one attack left in memory must not be charged to the next for ever: where it is
-            # kept within the bound, it stays, as it would in a server that runs for months.
+            # Memory that attacks leave accumulates within the bounds, as in a server that runs for
+            # months. Beyond them, it must not affect the next attacks.
             if is_hurt or not server.is_running():
                 target = replace(server.restart(), longest=longest)
                 idle = _calm(victim)
@@ -76,34 +76,34 @@ def run_all(
 def run_one(
     server: AttackedServer, target: Target, victim: Victim, attack: Attack, bounds: Bounds
 ) -> Result:
-    """Run one attack and wait until the server is idle again."""
-    server.forget_peak()
+    """Run an attack, and wait until the server is idle again."""
+    server.reset_peak()
     victim.since_mark()
     started = time.perf_counter()
     answers = attack.run(target)
     busy = _seconds_until_idle(server)
     time.sleep(max(0.0, _LEAST_SECONDS - (time.perf_counter() - started)))
-    suffered = victim.since_mark()
+    latencies = victim.since_mark()
     peak = server.peak_bytes()
-    hurts = tuple(_hurts(server, answers, suffered, peak, busy, bounds))
+    hurts = tuple(_hurts(server, answers, latencies, peak, busy, bounds))
     slowest = max((answer.seconds for answer in answers), default=0.0)
-    return Result(attack, _statuses(answers), slowest, suffered, peak, busy, hurts)
+    return Result(attack, _statuses(answers), slowest, latencies, peak, busy, hurts)
 
 
 def _calm(victim: Victim) -> float:
-    """Wait until a server that has just started answers as it always does; return its p99."""
+    """Wait until the latencies of a new server are normal; return their 99th percentile."""
     for _ in range(10):
         time.sleep(_LEAST_SECONDS)
-        suffered = victim.since_mark()
-        if not suffered.failed and suffered.p99 < VICTIM_P99:
+        latencies = victim.since_mark()
+        if not latencies.failed and latencies.p99 < VICTIM_P99:
             break
-    return suffered.p99
+    return latencies.p99
 
 
 def _hurts(
     server: AttackedServer,
     answers: list[Answer],
-    suffered: Suffered,
+    latencies: Latencies,
     peak: int,
     busy: float,
     bounds: Bounds,
@@ -120,9 +120,9 @@ def _hurts(
         yield "internal error"
     if any(answer.is_kept_out for answer in answers):
         yield "others are kept out"
-    if suffered.failed:
-        yield f"victim: {suffered.failed} failed"
-    if suffered.p99 > bounds.victim_p99:
+    if latencies.failed:
+        yield f"victim: {latencies.failed} failed"
+    if latencies.p99 > bounds.victim_p99:
         yield "victim waits"
     if peak > bounds.memory:
         yield "memory"
@@ -131,7 +131,7 @@ def _hurts(
 
 
 def _statuses(answers: list[Answer]) -> str:
-    """Return how often each status and code was given; ``-`` is a closed connection."""
+    """Return the number of each status and code; ``-`` is a closed connection."""
     counts: dict[str, int] = {}
     for answer in answers:
         shown = f"{answer.status or '-'} {answer.code}".strip() if answer.in_time else "no answer"
@@ -143,7 +143,7 @@ def _statuses(answers: list[Answer]) -> str:
 
 
 def _seconds_until_idle(server: AttackedServer) -> float:
-    """Wait until the server computes little, and return for how long it went on."""
+    """Wait until the server is idle; return how long it was busy."""
     started, step = time.perf_counter(), 0.1
     while (waited := time.perf_counter() - started) < _SETTLE_SECONDS and server.is_running():
         before = server.cpu_seconds()

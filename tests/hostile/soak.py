@@ -1,9 +1,9 @@
-"""Mixed load while imports run beside it: ``python -m tests.hostile.soak --seconds 600``.
+"""Mixed load during imports: ``python -m tests.hostile.soak --seconds 600``.
 
-Clients ask small, large and new things of a real server. Every few seconds ``cachelog import``
-publishes another revision into its catalog. Nothing may fail, no answer may be torn (its parts
-contradict each other), and memory must not rise over the last half. With ``--write FILE`` the
-figures replace those in a document, and are written to results/ beside it.
+Clients send small, large and uncached queries to a real server, while ``cachelog import`` publishes
+revisions into its catalog. No request may fail, no response may be inconsistent, and memory must
+not rise in the second half. ``--write FILE`` replaces the figures in a document, and writes them to
+results/ next to it.
 """
 
 import argparse
@@ -34,15 +34,15 @@ _SETTINGS = {
     "comparison_cache": 8 << 20,
     "refresh": 0.5,
 }
-"""Caches so small that they are full long before the end: memory is flat or it is not."""
+"""Settings of small caches, which are full long before the end, so that memory is constant."""
 
 _CLIENTS = 3
 _PAUSE = 0.02
 _PATIENCE = 20
 RISE = 1.10
-"""By which factor the median of memory may differ between the last two quarters."""
+"""The maximum factor between the medians of memory in the last two quarters."""
 
-_WHOLE = """query($ref: String) { revision(ref: $ref) {
+_REVISION = """query($ref: String) { revision(ref: $ref) {
   digest numSpecs numPackages
   specs(first: 20) { totalCount nodes { hash name } }
   packages(first: 0) { totalCount }
@@ -56,11 +56,11 @@ _TAGS = "{ tags { name latest { digest } } revisions(first: 1000) { nodes { dige
 
 
 class Soaked(NamedTuple):
-    """What a run found: complaints, how much was asked and imported, resident bytes by time."""
+    """A run: its errors, the numbers of answers and imports, and resident bytes over time."""
 
-    complaints: list[str]
-    asked: int
-    imported: int
+    errors: list[str]
+    answers: int
+    imports: int
     resident: list[int]
 
     @property
@@ -86,64 +86,55 @@ class MixedLoad(Run, frozen=True, kw_only=True):
 
     def table(self) -> str:
         """Return the figures as a table in Markdown."""
-        head = (
-            "Mixed load",
-            "Answers",
-            "Imports",
-            "Errors",
-            "Memory at most",
-            "At the end",
-            "Rise",
-        )
-        figures = (
-            f"{self.seconds:g} s",
-            f"{self.answers:,}",
-            str(self.imports),
-            str(self.errors),
-            f"{self.peak_bytes >> 20:,} MB",
-            f"{self.end_bytes >> 20:,} MB",
-            f"{100 * (self.rise - 1):+.0f} %",
-        )
-        return aligned([head, figures])
+        figures = {
+            "Mixed load": f"{self.seconds:g} s",
+            "Answers": f"{self.answers:,}",
+            "Imports": str(self.imports),
+            "Errors": str(self.errors),
+            "Memory at most": f"{self.peak_bytes >> 20:,} MB",
+            "At the end": f"{self.end_bytes >> 20:,} MB",
+            "Rise": f"{100 * (self.rise - 1):+.0f} %",
+        }
+        return aligned([[*figures], [*figures.values()]])
 
 
 class _Client:
-    """Asks until the deadline; ``complaints`` says what was wrong."""
+    """Sends queries until the deadline, or the first of its ``errors``."""
 
     def __init__(self, port: int, seed: int, deadline: float) -> None:
         self._http = httpx.Client(base_url=f"http://{HOST}:{port}", timeout=_PATIENCE)
         self._chance = random.Random(seed)
         self._deadline = deadline
-        self.asked = 0
-        self.complaints: list[str] = []
+        self.answers = 0
+        self.errors: list[str] = []
 
     def run(self) -> None:
-        """Ask one kind of question after the other."""
-        kinds = (self._whole, self._pair, self._tags, self._large)
+        """Send random queries."""
+        kinds = (self._revision, self._pair, self._tags, self._large)
         try:
             with self._http:
-                while time.monotonic() < self._deadline and not self.complaints:
+                while time.monotonic() < self._deadline and not self.errors:
                     self._chance.choice(kinds)()
                     time.sleep(_PAUSE)
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            self.complaints.append(f"{type(error).__name__}: {error}")
+            self.errors.append(f"{type(error).__name__}: {error}")
 
     def _ask(self, text: str, variables: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.asked += 1
+        self.answers += 1
         body = {"query": text, "variables": variables or {}}
-        answered = self._http.post("/graphql", json=body)
-        found = answered.json()
-        if answered.status_code != 200 or found.get("errors"):
-            raise ValueError(f"{answered.status_code} for {text[:60]}: {answered.text[:300]}")
-        data: dict[str, Any] = found["data"]
+        response = self._http.post("/graphql", json=body)
+        answer = response.json()
+        if response.status_code != 200 or answer.get("errors"):
+            raise ValueError(f"{response.status_code} for {text[:60]}: {response.text[:300]}")
+        data: dict[str, Any] = answer["data"]
         return data
 
     def _digests(self) -> list[str]:
         return [it["digest"] for it in self._ask(_TAGS)["revisions"]["nodes"]]
 
-    def _whole(self) -> None:
+    def _revision(self) -> None:
         ref = self._chance.choice([None, *self._digests()])
-        it = self._ask(_WHOLE, {"ref": ref})["revision"]
+        it = self._ask(_REVISION, {"ref": ref})["revision"]
         counts = {
             it["numSpecs"],
             it["specs"]["totalCount"],
@@ -151,9 +142,9 @@ class _Client:
             sum(facet["count"] for facet in it["again"]["facets"]["packages"]),
         }
         if len(counts) > 1 or it["numPackages"] != it["packages"]["totalCount"]:
-            self.complaints.append(f"torn: {it['digest']} has {counts} specs")
+            self.errors.append(f"inconsistent: {it['digest']} has {counts} specs")
         if ref is not None and it["digest"] != ref:
-            self.complaints.append(f"torn: asked for {ref}, got {it['digest']}")
+            self.errors.append(f"inconsistent: requested {ref}, got {it['digest']}")
 
     def _pair(self) -> None:
         digests = self._digests()
@@ -162,15 +153,15 @@ class _Client:
         summary = it["summary"]
         kept = summary["specsChanged"] + summary["specsUnchanged"]
         if kept + summary["specsAdded"] != it["head"]["numSpecs"]:
-            self.complaints.append(f"torn: {summary} does not add up to head")
+            self.errors.append(f"inconsistent: {summary} does not add up to head")
         if kept + summary["specsRemoved"] != it["base"]["numSpecs"]:
-            self.complaints.append(f"torn: {summary} does not add up to base")
+            self.errors.append(f"inconsistent: {summary} does not add up to base")
 
     def _tags(self) -> None:
         data = self._ask(_TAGS)
         known = {it["digest"] for it in data["revisions"]["nodes"]}
         if unknown := [it for it in data["tags"] if it["latest"]["digest"] not in known]:
-            self.complaints.append(f"torn: tags of revisions that are not listed: {unknown}")
+            self.errors.append(f"inconsistent: tags of revisions that are not listed: {unknown}")
 
     def _large(self) -> None:
         alias = f"x{self._chance.randrange(10**6)}"
@@ -178,11 +169,11 @@ class _Client:
             f"{{ revision {{ specs(first: 500) {{ {alias}: nodes {{ hash short variants }} }} }} }}"
         )
         if len(self._ask(text)["revision"]["specs"][alias]) != 500:
-            self.complaints.append("torn: a page of 500 is shorter")
+            self.errors.append("inconsistent: a page of 500 is shorter")
 
 
 def soak(seconds: float, *, every: float) -> Soaked:
-    """Run the load for so long, with an import ``every`` so many seconds."""
+    """Run the load for some seconds, with an import ``every`` few seconds."""
     with tempfile.TemporaryDirectory() as folder:
         catalog, pages = Path(folder, "catalog"), Path(folder, "pages")
         first, *rest = demo.history(revisions=9, packages=120, specs=2_000)
@@ -203,29 +194,29 @@ def _load(
     threads = [threading.Thread(target=client.run) for client in clients]
     for thread in threads:
         thread.start()
-    imported, complaints, resident = 0, list[str](), list[int]()
-    for complaint in imports:
-        if complaint:
-            complaints.append(complaint)
-        imported += complaint is not None
+    num_imports, errors, resident = 0, list[str](), list[int]()
+    for error in imports:
+        if error:
+            errors.append(error)
+        num_imports += error is not None
         resident.append(server.resident_bytes())
-        if time.monotonic() >= deadline or any(client.complaints for client in clients):
+        if time.monotonic() >= deadline or any(client.errors for client in clients):
             break
     for thread in threads:
         thread.join()
     for client in clients:
-        complaints += client.complaints
+        errors += client.errors
     if not server.is_running():
-        complaints.append("the server died")
-    if "Traceback" in server.said():
-        complaints.append(f"the server has logged a traceback: {server.said()[-2_000:]}")
-    return Soaked(complaints, sum(it.asked for it in clients), imported, resident)
+        errors.append("the server died")
+    if "Traceback" in server.log_text():
+        errors.append(f"the server has logged a traceback: {server.log_text()[-2_000:]}")
+    return Soaked(errors, sum(client.answers for client in clients), num_imports, resident)
 
 
 def _imports(catalog: Path, pages: Path, tags: list[str], every: float) -> Iterator[str | None]:
-    """Yield some times a second: None, or after an import what was wrong with it, perhaps nothing.
+    """Yield a few times per second: None, or after an import its error, which may be empty.
 
-    The contents come again and again, each time under a new tag: there is always a new revision.
+    The same contents are imported repeatedly under new tags, so that revisions are new.
     """
     due, turns = time.monotonic(), itertools.count()
     while True:
@@ -246,7 +237,7 @@ def _imports(catalog: Path, pages: Path, tags: list[str], every: float) -> Itera
 
 
 def main() -> int:
-    """Run for as long as asked; return 1 where something was wrong."""
+    """Run, and print the figures; return 1 if there was an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--every", type=float, default=20.0, help="seconds between two imports")
@@ -254,28 +245,28 @@ def main() -> int:
         "--write",
         type=Path,
         metavar="FILE",
-        help="replace the table in a document, and write the figures to results/ beside it",
+        help="replace the table in a document, and write the figures to results/ next to it",
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     before = Load.now()
-    soaked = soak(asked.seconds, every=asked.every)
-    for complaint in soaked.complaints:
-        print(complaint)
+    soaked = soak(options.seconds, every=options.every)
+    for error in soaked.errors:
+        print(error)
     figures = MixedLoad(
         commit=commit(),
         machine=describe(before),
-        seconds=asked.seconds,
-        answers=soaked.asked,
-        imports=soaked.imported,
-        errors=len(soaked.complaints),
+        seconds=options.seconds,
+        answers=soaked.answers,
+        imports=soaked.imports,
+        errors=len(soaked.errors),
         peak_bytes=max(soaked.resident),
         end_bytes=soaked.resident[-1],
         rise=soaked.rise,
     )
     print(figures.table())
-    if asked.write:
-        write_figures(asked.write, "soak", figures.table(), figures)
-    return int(bool(soaked.complaints) or soaked.rise > RISE)
+    if options.write:
+        write_figures(options.write, "soak", figures.table(), figures)
+    return int(bool(soaked.errors) or soaked.rise > RISE)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A real ``cachelog serve`` to attack: started, watched, and started again where it is hurt."""
+"""The attacked ``cachelog serve``: started, observed, and restarted if it is hurt."""
 
 import os
 import resource
@@ -18,16 +18,28 @@ from tests.hostile.attack import HOST, Target
 from tests.server.servers import environ, free_port, until
 
 KILL_BYTES = 4 << 30
-"""A server that takes more memory is killed, before the machine runs out of it."""
+"""A server that uses more memory is killed, before the machine has none left."""
 
 _WATCH_SECONDS = 0.05
 _DESCRIPTORS = 1_024
-"""How many files and connections a process has open at most, as systems bound it by default."""
+"""The maximum number of open files and connections, the default of many systems."""
 
 _LEARN = """{
   tags { name } revisions { nodes { digest } }
   revision { packages(first: 200) { nodes { name } } specs(first: 1000) { nodes { id hash } } }
 }"""
+
+
+SMALL_CACHES: Mapping[str, Any] = {
+    "response_cache": 32 << 20,
+    "frame_cache": 128 << 20,
+    "comparison_cache": 96 << 20,
+    "sending_bytes": 64 << 20,
+}
+"""Settings for little memory, so that uncounted memory is noticed.
+
+The data of one comparison of the largest catalog fits into each cache.
+"""
 
 
 class AttackedServer:
@@ -57,7 +69,7 @@ class AttackedServer:
         return self.learn()
 
     def stop(self) -> None:
-        """End the server, at once where it does not end when asked."""
+        """Stop the server; kill it if it does not stop."""
         if self._process is None:
             return
         self._process.terminate()
@@ -68,40 +80,40 @@ class AttackedServer:
             self._process.wait()
 
     def close(self) -> None:
-        """End the server for good; what it has logged is gone."""
+        """Stop the server, and delete its log."""
         self.stop()
         self._log.close()
 
     def restart(self) -> Target:
-        """End the server and start it again."""
+        """Stop the server, and start it again."""
         self.stop()
         return self.start()
 
     def is_running(self) -> bool:
-        """Tell whether the process lives."""
+        """Return whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def cpu_seconds(self) -> float:
-        """Return the time that the process has computed for."""
+        """Return the processor time of the process."""
         fields = self._proc("stat").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_bytes(self) -> int:
-        """Return the largest resident memory since ``forget_peak``; 0 of a dead process."""
+        """Return the maximum resident memory since ``reset_peak``; 0 if the process has ended."""
         return self._kilobytes("VmHWM") << 10
 
     def resident_bytes(self) -> int:
-        """Return the resident memory; 0 of a dead process."""
+        """Return the resident memory; 0 if the process has ended."""
         return self._kilobytes("VmRSS") << 10
 
-    def forget_peak(self) -> None:
-        """Begin a new peak (proc(5), clear_refs)."""
+    def reset_peak(self) -> None:
+        """Reset the maximum resident memory (proc(5), clear_refs)."""
         if self._process is not None:
             Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
 
-    def said(self) -> str:
-        """Return what the server has logged."""
-        # Not by seeking: the server writes at the same offset.
+    def log_text(self) -> str:
+        """Return the log of the server."""
+        # Without seeking, as the server writes at the same offset.
         number = self._log.fileno()
         return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
 
@@ -126,14 +138,14 @@ class AttackedServer:
             time.sleep(_WATCH_SECONDS)
 
     def _is_ready(self) -> bool:
-        assert self.is_running(), f"the server does not start: {self.said()}"
+        assert self.is_running(), f"the server does not start: {self.log_text()}"
         try:
             return httpx.get(f"http://{HOST}:{self.port}/health/ready").is_success
         except httpx.TransportError:
             return False
 
     def learn(self) -> Target:
-        """Return what anybody can learn from the server."""
+        """Return the information that any client can request."""
         response = httpx.post(
             f"http://{HOST}:{self.port}/graphql", json={"query": _LEARN}, timeout=60
         )
@@ -151,7 +163,7 @@ class AttackedServer:
 
 @contextmanager
 def attacked(catalog: Path, **settings: object) -> Iterator[AttackedServer]:
-    """Return a server of a catalog, not yet started, that is ended with the context."""
+    """Yield a server of a catalog, not yet started; it is stopped after the context."""
     server = AttackedServer(catalog, settings)
     try:
         yield server

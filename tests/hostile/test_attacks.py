@@ -1,10 +1,11 @@
-"""The attacks that are not long, in a row, against a small server."""
+"""All short attacks, against a server of a small catalog."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from server.settings import Settings
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.expensive import IS_QUICK
@@ -17,35 +18,34 @@ from tests.hostile.runner import (
     Result,
     run_all,
 )
-from tests.hostile.sizes import SMALL_CACHES, documented_bytes
 from tests.hostile.table import ATTACKS, GROUPS
-from tests.hostile.target import attacked
+from tests.hostile.target import SMALL_CACHES, attacked
+from tests.memory import max_memory
 
 _IDLE_FACTOR = 5
 _BOUNDS = Bounds(
-    ANSWER_SECONDS_LOADED, VICTIM_P99_LOADED, documented_bytes(SMALL_CACHES), _IDLE_FACTOR
+    ANSWER_SECONDS_LOADED, VICTIM_P99_LOADED, max_memory(Settings(**SMALL_CACHES)), _IDLE_FACTOR
 )
 _TRIES = 5
-"""How often an attack is run alone before it counts as one that hurts."""
+"""The number of times that an attack is run alone before it counts as one that hurts."""
 
 _LONGEST = 0.04 if IS_QUICK else 0.3
-"""More of the same shows little more; ``python -m tests.hostile`` goes on for longer."""
+"""Seconds of an attack; ``python -m tests.hostile`` runs them for longer."""
 
 _TOGETHER = 8
-"""How many attacks share one span in which the victim is watched: mostly less than 3 s."""
+"""The number of attacks that share one measurement of the victim, of usually less than 3 s."""
 
 
-def test_there_are_many_attacks() -> None:
-    """The collection has at least sixty attacks, each with a name of its own."""
+def test_names_of_attacks_are_unique() -> None:
+    """There are at least sixty attacks."""
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
 
 
 @pytest.mark.long
 def test_no_attack_hurts(tmp_path: Path) -> None:
-    """No attack delays a small question, goes unanswered, or takes memory that is not counted.
+    """No attack delays small queries, has no response, or uses uncounted memory.
 
-    If some attacks of a group seem to hurt, each of them is run again alone: the machine may have
-    been busy.
+    Attacks of a group that seem to hurt are run again, one by one, as the machine may be busy.
     """
     Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
     hurting = list[Result]()
@@ -53,7 +53,7 @@ def test_no_attack_hurts(tmp_path: Path) -> None:
         shared = [*_shared_attacks()]
         results = [*run_all(server, (attack for attack, _ in shared), _BOUNDS, longest=_LONGEST)]
         calm = [result for result in results if not result.hurts]
-        assert all(result.victim.asked and result.peak_bytes > 10 << 20 for result in calm)
+        assert all(result.victim.num_requests and result.peak_bytes > 10 << 20 for result in calm)
         suspects = [
             attack
             for (_, attacks), result in zip(shared, results, strict=True)
@@ -66,12 +66,12 @@ def test_no_attack_hurts(tmp_path: Path) -> None:
             results = [*run_all(server, suspects, _BOUNDS, longest=_LONGEST)]
             hurting = [result for result in results if result.hurts]
             suspects = [result.attack for result in hurting]
-        assert "Traceback" not in server.said(), server.said()
+        assert "Traceback" not in server.log_text(), server.log_text()
     assert not hurting, "\n".join(map(report.line, hurting))
 
 
 def _shared_attacks() -> Iterator[tuple[Attack, list[Attack]]]:
-    """Yield attacks that each run several short ones of a group, with those that they run."""
+    """Yield attacks that each run several short ones of a group, with these."""
     for name, attacks in GROUPS.items():
         short = [attack for attack in attacks if not attack.long]
         for start in range(0, len(short), _TOGETHER):

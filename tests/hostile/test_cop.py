@@ -1,4 +1,4 @@
-"""What graphql-cop would report of the server: nothing, or what is meant to be so."""
+"""The findings of graphql-cop: none, except for intended behaviour."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +10,14 @@ from server.settings import Settings
 from tests.hostile.attacks.cop import CHECKS
 from tests.server.servers import application
 
-_MEANT = {
-    "GET query": "queries only read, and a GET can be kept by proxies",
-    "introspection": "the schema is public; a setting switches it off",
-    "GraphiQL": "the page is for people; a setting switches it off",
-    "field suggestions": "they tell what introspection tells; a setting switches them off",
-    "directive overloading": "each unknown directive is an error, and errors have a limit",
+_INTENDED = {
+    "GET query": "queries only read, and proxies can cache GET",
+    "introspection": "the schema is public; a setting disables it",
+    "GraphiQL": "the page is for users; a setting disables it",
+    "field suggestions": "they contain no more than introspection; a setting disables them",
+    "directive overloading": "each unknown directive is an error, and errors are limited",
 }
-"""What the tool reports and why it is so on purpose."""
+"""The findings of the tool, with the reason for each behaviour."""
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +28,17 @@ def client(demo_catalog: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_check(name: str, client: httpx.Client) -> None:
-    """The response to a check shows nothing, but for what is meant to be so."""
-    assert _is_finding(name, client) == (name in _MEANT)
+def test_only_intended_behaviour_is_found(name: str, client: httpx.Client) -> None:
+    """By the check with this name."""
+    assert _is_finding(name, client) == (name in _INTENDED)
 
 
 def _is_finding(name: str, client: httpx.Client) -> bool:
-    """Tell whether the tool takes the response to its request for a finding."""
-    ask = CHECKS[name]
-    response = client.request(ask.method, ask.path, content=ask.body, headers=dict(ask.headers))
+    """Return whether the tool reports the response to its request."""
+    check = CHECKS[name]
+    response = client.request(
+        check.method, check.path, content=check.body, headers=dict(check.headers)
+    )
     if name == "GraphiQL":
         return "graphiql" in response.text.lower()
     if name == "unhandled error":

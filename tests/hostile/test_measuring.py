@@ -1,4 +1,4 @@
-"""What the runner measures with: percentiles, and the bounds that an attack passes."""
+"""The runner: percentiles of latencies, and bounds of attacks."""
 
 from itertools import count
 from typing import Any
@@ -9,27 +9,27 @@ import pytest
 from tests.hostile import runner
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.runner import Bounds, run_one
-from tests.hostile.victim import Suffered, suffered
+from tests.hostile.victim import Latencies, summarized
 
 
 @pytest.mark.parametrize(
     ("latencies", "expected"),
     [
-        ([], Suffered(0, 0.0, 0.0, 0.0, 0)),
-        ([0.5], Suffered(1, 0.5, 0.5, 0.5, 0)),
-        ([0.3, 0.1, 0.2], Suffered(3, 0.2, 0.3, 0.3, 0)),
-        ([*range(100)], Suffered(100, 50, 99, 99, 0)),
-        ([*range(1_000)], Suffered(1_000, 500, 990, 999, 0)),
+        ([], Latencies(0, 0.0, 0.0, 0.0, 0)),
+        ([0.5], Latencies(1, 0.5, 0.5, 0.5, 0)),
+        ([0.3, 0.1, 0.2], Latencies(3, 0.2, 0.3, 0.3, 0)),
+        ([*range(100)], Latencies(100, 50, 99, 99, 0)),
+        ([*range(1_000)], Latencies(1_000, 500, 990, 999, 0)),
     ],
 )
-def test_latencies_are_summed_up(latencies: list[float], expected: Suffered) -> None:
-    """The middle, the 99th of a hundred and the worst are named."""
-    assert suffered(latencies, 0) == expected
+def test_latencies_are_summarized(latencies: list[float], expected: Latencies) -> None:
+    """By the median, the 99th percentile and the maximum."""
+    assert summarized(latencies, 0) == expected
 
 
 _BOUNDS = Bounds(answer_seconds=2.0, victim_p99=0.1, memory=1_000)
 _TARGET = Target(0, (), (), (), (), ())
-_SUFFERED = Suffered(9, 0.0, 0.1, 0.1, 0)
+_LATENCIES = Latencies(9, 0.0, 0.1, 0.1, 0)
 _SERVER: dict[str, Any] = {
     "was_killed": False,
     "is_running.return_value": True,
@@ -56,21 +56,21 @@ _SERVER: dict[str, Any] = {
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_hurts_is_named(
+def test_exceeded_bounds_are_reported(
     answer: dict[str, Any],
     victim: dict[str, Any],
     server: dict[str, Any],
     hurts: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Everything that passes a bound, in words."""
+    """Each of them, in words."""
     monkeypatch.setattr(runner, "_SETTLE_SECONDS", 0.2)
     answers = [Answer(**{"status": 200, "seconds": 0.1} | answer)]
     watched = mock.Mock()
-    watched.since_mark.return_value = _SUFFERED._replace(**victim)
+    watched.since_mark.return_value = _LATENCIES._replace(**victim)
     result = run_one(mock.Mock(**_SERVER | server), _TARGET, watched, _attack(answers), _BOUNDS)
     assert result.hurts == hurts
 
 
 def _attack(answers: list[Answer]) -> Attack:
-    return Attack("made up", "nothing", lambda _target: answers)
+    return Attack("synthetic", "nothing", lambda _target: answers)

@@ -1,7 +1,7 @@
-"""A well-behaved client in a process of its own: it asks something tiny, all the time.
+"""The victim: a client in a separate process that constantly sends tiny queries.
 
-It sends at fixed times, and counts each answer from when its request was due. A server that stands
-still for a second so costs many late answers and not one, as it would cost many visitors.
+It sends requests at fixed times, and measures from these times. If a server is blocked for a
+second, many responses are late, as they would be for many clients.
 """
 
 import time
@@ -17,18 +17,18 @@ import orjson
 from tests.hostile.attack import HOST
 
 EVERY = 0.03
-"""How many seconds pass between two requests."""
+"""Seconds between two requests."""
 
 _PATIENCE = 5.0
 _JSON = {"Content-Type": "application/json"}
-_KEPT = orjson.dumps({"query": "{ tags { name } }"})
-"""Answered from memory after the first time."""
+_CACHED = orjson.dumps({"query": "{ tags { name } }"})
+"""A query whose response is cached."""
 
 
-class Suffered(NamedTuple):
-    """What a victim saw in a span of time; latencies in seconds, ``failed`` answers missing."""
+class Latencies(NamedTuple):
+    """The latencies of a victim in seconds, and the number of failed requests."""
 
-    asked: int
+    num_requests: int
     p50: float
     p99: float
     worst: float
@@ -36,21 +36,21 @@ class Suffered(NamedTuple):
 
 
 class Victim:
-    """The client; ``since_mark`` reports what it saw since the last call."""
+    """The client."""
 
     def __init__(self, pipe: "Connection[Any, Any]") -> None:
         self._pipe = pipe
 
-    def since_mark(self) -> Suffered:
-        """Return what was seen since the last call, and begin anew."""
+    def since_mark(self) -> Latencies:
+        """Return the latencies since the last call."""
         self._pipe.send("report")
-        return suffered(*self._pipe.recv())
+        return summarized(*self._pipe.recv())
 
 
-def suffered(latencies: list[float], failed: int) -> Suffered:
-    """Sum up latencies in seconds."""
+def summarized(latencies: list[float], failed: int) -> Latencies:
+    """Return the statistics of latencies in seconds."""
     ordered = sorted(latencies) or [0.0]
-    return Suffered(
+    return Latencies(
         len(latencies),
         ordered[len(ordered) // 2],
         ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
@@ -61,10 +61,10 @@ def suffered(latencies: list[float], failed: int) -> Suffered:
 
 @contextmanager
 def victim_of(port: int) -> Iterator[Victim]:
-    """Ask a server, from a process of its own, until the context ends."""
+    """Send queries to a server from a separate process during the context."""
     spawn = get_context("spawn")
     ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_ask_on, args=(port, theirs), daemon=True)
+    process = spawn.Process(target=_send_queries, args=(port, theirs), daemon=True)
     process.start()
     try:
         yield Victim(ours)
@@ -74,7 +74,7 @@ def victim_of(port: int) -> Iterator[Victim]:
         process.kill()
 
 
-def _ask_on(port: int, pipe: "Connection[Any, Any]") -> None:
+def _send_queries(port: int, pipe: "Connection[Any, Any]") -> None:
     connection = HTTPConnection(HOST, port, timeout=_PATIENCE)
     latencies, failed, number = list[float](), 0, 0
     due = time.perf_counter()
@@ -86,7 +86,7 @@ def _ask_on(port: int, pipe: "Connection[Any, Any]") -> None:
             latencies, failed, due = [], 0, max(due, time.perf_counter() - _PATIENCE)
         if (early := due - time.perf_counter()) > 0:
             time.sleep(early)
-            due = time.perf_counter()  # waking up late is the machine's doing, not the server's
+            due = time.perf_counter()  # waking up late is not caused by the server
         number += 1
         try:
             connection.request("POST", "/graphql", _tiny(number), _JSON)
@@ -101,8 +101,8 @@ def _ask_on(port: int, pipe: "Connection[Any, Any]") -> None:
 
 
 def _tiny(number: int) -> bytes:
-    """Return a request: every other one is answered from memory, the rest must be executed."""
+    """Return a request; every other one has a cached response."""
     if number % 2:
-        return _KEPT
+        return _CACHED
     text = "query($tag: String!) { tag(name: $tag) { name } }"
     return orjson.dumps({"query": text, "variables": {"tag": f"no-{number}"}})

@@ -1,4 +1,4 @@
-"""Expensive arguments: long filters, queries in Spack's language, comparisons, walks, ids."""
+"""Expensive arguments: long filters, spec queries, pairs of revisions, walks, ids."""
 
 import base64
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def _matching_garbage(_target: Target) -> Ask:
 
 
 def _revisions_in_turn(target: Target) -> Ask:
-    """Have one revision after the other loaded, again and again."""
+    """Have revisions loaded one after the other, repeatedly."""
     digests = target.digests * 50
     fields = (
         f'r{number}:revision(ref:"{digest}"){{specs(first:0){{totalCount}}}}'
@@ -97,18 +97,6 @@ def _many_pairs(target: Target) -> Ask:
     return query(f"query {fresh()} {{ {fields} }} {fragment}")
 
 
-def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
-    def make(target: Target) -> Ask:
-        newest, oldest = target.digests[0], target.digests[-1]
-        field, _, below = selected.partition("{")
-        repeated = aliased(times, f"{field}{{...C}}" if below else field)
-        comparison = f'compare(base:"{oldest}",head:"{newest}"){{ {repeated} }}'
-        fragment = f" fragment C on {kind} {{{below}" if below else ""
-        return query(f"query {fresh()} {{ {comparison} }}{fragment}")
-
-    return Attack(f"compare: {name} x {times}", "one comparison, asked for again", asking(make))
-
-
 def _walks(field: str) -> Attack:
     def make(target: Target) -> Ask:
         walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
@@ -116,20 +104,6 @@ def _walks(field: str) -> Attack:
         return about_revision(target, f"specs(first:1000) {{ nodes {{ {nested} }} }}")
 
     return Attack(f"{field} of {field}", "whole graphs walked from each spec", asking(make))
-
-
-def _walks_by_alias(target: Target) -> Ask:
-    walks = aliased(120, "dependents(transitive:true,first:1000){...D}")
-    spec = f'revision {{ spec(hash:"{target.hashes[0]}") {{ {walks} }} }}'
-    fragment = "fragment D on DependencyConnection { nodes { name hash } }"
-    return query(f"query {fresh()} {{ {spec} }} {fragment}")
-
-
-def _counted_walks(target: Target) -> Ask:
-    walks = (
-        "dependents(transitive:true,first:0){totalCount}dependencies(transitive:true){totalCount}"
-    )
-    return about_revision(target, f"specs(first:1000) {{ nodes {{ {walks} }} }}")
 
 
 def _ids(make: "list[str]") -> Ask:
@@ -150,13 +124,6 @@ def _equal_ids(target: Target) -> Iterator[Ask]:
     yield query(text, {"ids": target.ids})
 
 
-def _neighbours(_target: Target) -> Ask:
-    text = f"query {fresh()} {{ {aliased(250, 'tags{...T}')} }} fragment T on Tag "
-    return query(
-        text + "{ latest { stacks { name numSpecs } } revisions(first: 1000) { totalCount } }"
-    )
-
-
 ATTACKS = (
     _filter("packages", 60_000, "%s"),
     _filter("versions", 12_000, "%s"),
@@ -174,27 +141,8 @@ ATTACKS = (
     Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
     Attack("revisions in turn", "each of them 50 times by turns", asking(_revisions_in_turn)),
     Attack("many pairs", "up to 120 pairs of revisions to compare", asking(_many_pairs)),
-    _compared("notes", 100, "releaseNotes"),
-    _compared("notes as JSON", 100, "releaseNotes(format:JSON)"),
-    _compared(
-        "packages",
-        150,
-        "packages(first:1000){nodes{versionsAdded versionsRemoved}}",
-        "PackageChangeConnection",
-    ),
-    _compared(
-        "specs",
-        150,
-        "specs(first:1000){nodes{before{short}after{short}fields{path}}}",
-        "SpecChangeConnection",
-    ),
-    _compared("stacks", 250, "stacks{packagesAdded packagesRemoved}", "StackChange"),
-    _compared("search", 150, 'packages(search:"a"){totalCount}', "PackageChangeConnection"),
     _walks("dependencies"),
     _walks("dependents"),
-    Attack("dependents x 120", "one walk, under 120 aliases", asking(_walks_by_alias)),
-    Attack("walks only counted", "2,000 walks for their lengths", asking(_counted_walks)),
     Attack("unknown ids", "18,500 ids that are null each", asking(_unknown_ids)),
     Attack("equal ids", "the same objects again and again", asking(_equal_ids)),
-    Attack("neighbours", "each tag's revisions, 250 times", asking(_neighbours)),
 )

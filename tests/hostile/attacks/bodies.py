@@ -1,6 +1,7 @@
-"""Bodies and headers of requests that are odd, and floods that fill what is kept."""
+"""Invalid bodies and headers, and floods of requests that fill caches."""
 
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -111,7 +112,7 @@ def _large_documents(_target: Target) -> Iterator[Ask]:
 
 
 def _tokenful_documents(_target: Target) -> Iterator[Ask]:
-    """Take the most memory for a document that is still accepted."""
+    """Send accepted documents that need the most memory."""
     fields = aliased(450, "name")
     return _floods(2_000, lambda name: query(f"query {name} {{ tags {{ {fields} }} }}"))
 
@@ -121,15 +122,13 @@ def _operation_names(_target: Target) -> Iterator[Ask]:
 
 
 def _new_sizes(_target: Target) -> Iterator[Ask]:
-    """Have the cost of one long document added up for ever new sizes of its pages."""
+    """Have the cost of a long document computed for many sizes of its pages."""
     lists = " ".join(f"a{number}:specs(first:$n){{totalCount}}" for number in range(150))
     text = f"query {fresh()}($n: Int) {{ revision {{ {lists} }} }}"
     return (query(text, {"n": number}) for number in range(600))
 
 
 def _persisted_documents(_target: Target) -> Iterator[Ask]:
-    from hashlib import sha256
-
     ballast = "#" + "x" * 60_000
 
     def make(name: str) -> Ask:

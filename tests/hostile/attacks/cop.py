@@ -1,11 +1,11 @@
-"""What graphql-cop looks for (github.com/dolevf/graphql-cop), as attacks of our own.
+"""The checks of graphql-cop (github.com/dolevf/graphql-cop), which is not on PyPI.
 
-The tool is not on PyPI. Each entry repeats the request of one of its checks by description.
+Each entry has the request of one of its checks, according to its description.
 """
 
 from urllib.parse import quote
 
-from tests.hostile.attack import Ask, Attack, asking, query
+from tests.hostile.attack import Ask, Attack, asking, get, query
 
 _TYPENAME = "query cop { __typename }"
 
@@ -13,10 +13,6 @@ _TYPENAME = "query cop { __typename }"
 def _circular_introspection() -> Ask:
     deep = "fields{type{" * 5 + "name" + "}}" * 5
     return query(f"query cop {{ __schema {{ types {{ {deep} }} }} }}")
-
-
-def _get(text: str) -> Ask:
-    return Ask(b"", "GET", f"/graphql?query={quote(text)}")
 
 
 def _form(text: str) -> Ask:
@@ -37,9 +33,9 @@ CHECKS = {
     "directive overloading": query("query cop { __typename " + "@aa" * 10 + " }"),
     "field duplication": query("query cop { " + "__typename " * 500 + "}"),
     "field suggestions": query("query cop { __schema { directive } }"),
-    "GET mutation": _get("mutation cop { __typename }"),
-    "GET query": _get(_TYPENAME),
-    "GraphiQL": Ask(b"", "GET", headers={"Accept": "text/html"}),
+    "GET mutation": get(f"/graphql?query={quote('mutation cop { __typename }')}"),
+    "GET query": get(f"/graphql?query={quote(_TYPENAME)}"),
+    "GraphiQL": get("/graphql", {"Accept": "text/html"}),
     "introspection": query("query cop { __schema { types { name fields { name } } } }"),
     "form POST": _form(_TYPENAME),
     "trace mode": query(_TYPENAME),

@@ -1,4 +1,4 @@
-"""Several slow requests at the same time, and clients that do not wait for their answers."""
+"""Several slow requests at the same time, and clients that do not wait for responses."""
 
 import socket
 import time
@@ -16,12 +16,13 @@ from tests.hostile.attack import (
     aliased,
     fresh,
     query,
+    raw_post,
+    send_all,
 )
-from tests.hostile.attack import send_all as send
 
 
 def _heavy(target: Target) -> Ask:
-    """Return a request that takes as long as a limit may allow: near 1,000 specs x 20 fields."""
+    """Return a request near the limits: 1,000 specs x 20 fields."""
     fields = "hash short variants stacks compiler target tarball packageHash id versions"
     lists = (
         f'specs(first:1000,filter:{{hashPrefix:""}}){{nodes{{{fields}}}facets{{stacks{{value}}}}}}'
@@ -47,30 +48,28 @@ def _walking(target: Target) -> Ask:
 def _crowd(
     make: Callable[[Target], Ask], count: int, at_once: int
 ) -> Callable[[Target], list[Answer]]:
-    return lambda target: send(target, [make(target) for _ in range(count)], at_once=at_once)
+    return lambda target: send_all(target, [make(target) for _ in range(count)], at_once=at_once)
 
 
 def _all_kinds(target: Target) -> list[Answer]:
     kinds = (_heavy, _matching, _comparing, _walking)
-    return send(target, [make(target) for make in kinds * 16], at_once=32)
+    return send_all(target, [make(target) for make in kinds * 16], at_once=32)
 
 
 def _hung_up(target: Target) -> list[Answer]:
-    """Hang up on 30 requests, then see how soon another heavy one is answered."""
+    """Disconnect during 30 requests, then send another heavy one."""
     for number in range(30):
         ask = (_heavy, _matching, _comparing, _walking)[number % 4](target)
         with socket.create_connection((HOST, target.port), PATIENCE) as connection:
-            head = f"POST /graphql HTTP/1.1\r\nHost: {target.host}\r\n"
-            head += f"Content-Type: application/json\r\nContent-Length: {len(ask.body)}\r\n\r\n"
-            connection.sendall(head.encode() + ask.body)
+            connection.sendall(raw_post(target, ask))
             time.sleep(0.01)
-    return send(target, [_heavy(target)])
+    return send_all(target, [_heavy(target)])
 
 
 def _large_aliases_at_once(target: Target) -> list[Answer]:
     selected = "specs(first:1000){nodes{" + aliased(20, "variants") + "}}"
     asks = [about_revision(target, selected) for _ in range(24)]
-    return send(target, asks, at_once=8)
+    return send_all(target, asks, at_once=8)
 
 
 ATTACKS = (

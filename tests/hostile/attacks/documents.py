@@ -1,4 +1,4 @@
-"""Documents that are hard to read: parsing, validation, fragments, errors that repeat a lot."""
+"""Documents that are expensive to parse and validate, or whose errors repeat long texts."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def _equal_selections(_target: Target) -> Iterator[Ask]:
 
 
 def _overlapping(_target: Target) -> Iterator[Ask]:
-    """Give one name to fields that differ, deep below."""
+    """Give the same name to different, deeply nested fields."""
     one = "revision{packages{nodes{specs{nodes{%s}}}}}"
     yield query("{" + " ".join(one % f"x{i % 7}:hash" for i in range(500)) + "}")
     yield query("{" + " ".join(f'x:tag(name:"{i}"){{name}}' for i in range(2_000)) + "}")
@@ -37,7 +37,7 @@ def _doubling(_target: Target) -> Ask:
 
 
 def _doubling_fields(_target: Target) -> Ask:
-    """Double the fields, too, so that merging fragments does not help."""
+    """Also double the fields, so that merging fragments does not help."""
     depth = 22
     parts = " ".join(
         f"fragment F{i} on Revision {{ a:previous{{...F{i + 1}}} b:previous{{...F{i + 1}}} }}"
@@ -103,7 +103,7 @@ def _unknown_fields(_target: Target) -> Iterator[Ask]:
 
 
 def _echo(_target: Target) -> Iterator[Ask]:
-    """Have 200 kB of one's own text repeated in each of 150 errors."""
+    """Have 150 errors repeat a text of 200 kB."""
     long = "x" * 200_000
     revisions = aliased(150, "revision(ref:$text){id}")
     yield query(f"query($text: String!) {{ {revisions} }}", {"text": long})

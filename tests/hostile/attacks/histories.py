@@ -1,4 +1,4 @@
-"""What became of hashes, packages and series, asked for as often and as deep as a document can."""
+"""Histories of hashes, packages and series: many of them, and deep selections."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,11 @@ from tests.hostile.attack import (
     selecting,
 )
 
-_POINTS = "growth{revision{id tag previous{tag}next{tag}}comparison{id}numSpecs}"
 _ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons{reason count}}}"
 
 
 def _packages(target: Target) -> Iterator[Ask]:
-    """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
+    """Request the timelines of different packages, existing and missing ones."""
     for start in range(0, 2_000, 20):
         fields = (
             f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
@@ -29,14 +28,14 @@ def _packages(target: Target) -> Iterator[Ask]:
 
 
 def _hashes(target: Target) -> Iterator[Ask]:
-    """Ask for the shortest beginnings that there are, for each hash, and for how it begins."""
+    """Request short prefixes of hashes, hashes, and their prefixes."""
     for text in [*"abcdefgh234567", "aa", "zz", "", *target.hashes[:200]]:
         for part in (text, text[:7]):
             yield query(f'{{ hash(hash:"{part}"){{spans{{first{{id}}}}}} }}')
 
 
 def _holding(target: Target) -> Iterator[Ask]:
-    """Ask for the revisions that hold a thousand hashes, other ones each time."""
+    """Request the revisions that contain a thousand hashes, different ones each time."""
     text = "query($h:[String!]!){revisionsHolding(hashes:$h,first:1000){nodes{id}}}"
     hashes = target.hashes
     for start in range(20):
@@ -56,21 +55,11 @@ def _holding(target: Target) -> Iterator[Ask]:
 _BASE32 = str.maketrans("0189", "abcd")
 
 
-def _histories_of_pages(_target: Target) -> Iterator[Ask]:
-    for kind in ("specs", "packages"):
-        for page in (1000, 100, 40):
-            yield query(
-                f"query {fresh()} {{revision{{{kind}(first:{page}){{nodes{{history{{id}}}}}}}}}}"
-            )
-
-
 ATTACKS = (
     *selecting(
         about_series,
         "the past of a series, many times over",
         {
-            "growth x 40": aliased(40, _POINTS),
-            "growth, rendered x 200": aliased(200, "growth{takenAt numSpecs specsAdded}"),
             "growth of contents": "growth{revision{specs{nodes{short}}}}",
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
             "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
@@ -82,5 +71,4 @@ ATTACKS = (
     Attack("many packages", "timelines of ever others", asking(_packages)),
     Attack("hashes and prefixes", "each of them, and how they begin", asking(_hashes)),
     Attack("revisions that hold", "a thousand hashes at a time", asking(_holding)),
-    Attack("histories of pages", "of each spec and package", asking(_histories_of_pages)),
 )

@@ -1,4 +1,4 @@
-"""Large answers from small texts: facets, wide values, lists within lists, sizes that deceive."""
+"""Large responses to small documents: facets, lists within lists, misleading sizes."""
 
 from collections.abc import Iterator
 
@@ -39,16 +39,8 @@ def _package_of_each_spec(target: Target) -> Ask:
     return _with_fragment(packages, "Package", aliased(99, "versions") + " stacks")
 
 
-def _stacks_and_stacks(target: Target) -> Ask:
-    return _with_fragment(
-        about_revision(target, aliased(270, "stacks{...L}")),
-        "Stack",
-        "name numSpecs numPackages totalSize revision{numSpecs}",
-    )
-
-
 def _facets_and_leaves(target: Target) -> Ask:
-    """Multiply in fragments, which takes few tokens."""
+    """Multiply by fragments, which needs few tokens."""
     facets = about_revision(target, f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
     return _with_fragment(facets, "FacetCount", aliased(100, "value"))
 
@@ -80,7 +72,7 @@ def _negative_sizes(_target: Target) -> Iterator[Ask]:
 
 
 def _deceiving_sizes(target: Target) -> Iterator[Ask]:
-    """Make the size of a page look small to what only reads the text."""
+    """Make the size of a page look small in the text of the document."""
     text = (
         "query($n: Int = 1) { revision { packages(first: $n) { nodes { specs(first: $n) %s } } } }"
     )
@@ -116,15 +108,7 @@ ATTACKS = (
             "variants x 300": "packages(first:1000){nodes{specs(first:1000){nodes{"
             + aliased(300, "variants")
             + "}}}}",
-            "short x 300": "specs(first:1000){nodes{" + aliased(300, "short") + "}}",
-            "id x 500": "specs(first:1000){nodes{" + aliased(500, "id") + "}}",
-            "cursor x 300": "specs(first:1000){edges{" + aliased(300, "cursor") + "}}",
             "stacks x packages": "stacks{packages(first:1000){nodes{versions stacks}}}",
-            "stacks x specs": aliased(20, "stacks{specs(first:1000){nodes{short}}}"),
-            "versions x 200": "packages(first:1000){nodes{" + aliased(200, "versions") + "}}",
-            "numSpecsByStack x 200": "packages(first:1000){nodes{"
-            + aliased(200, "numSpecsByStack{stack numSpecs}")
-            + "}}",
             "there and back": "specs(first:1000){nodes{package{specs(first:1000){nodes{package"
             "{specs(first:1000){nodes{hash}}}}}}}}",
             "facets of each package": "packages(first:1000){nodes{specs(first:0){facets"
@@ -137,7 +121,6 @@ ATTACKS = (
             ),
         },
     ),
-    Attack("stacks x 270", "each with its counts", asking(_stacks_and_stacks)),
     Attack("package of each spec", "50,000 packages of 100 lists", asking(_package_of_each_spec)),
     Attack("revisions x revisions", "24 steps between neighbours", asking(_revisions_by_revisions)),
     Attack("negative sizes", "sizes that subtract from an estimate", asking(_negative_sizes)),

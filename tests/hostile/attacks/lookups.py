@@ -1,68 +1,99 @@
-"""Lock files as large as they may be, larger, and of what is hardest to look up."""
+"""Lookups of specs, plans and rules: as many and as unusual ones as a request may have."""
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+import random
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tests.hostile.attack import Ask, Attack, Target, asking, query
+from tests.hostile.attack import Ask, Attack, Target, asking, fresh, query
 
-_LOOKUP = (
-    "query($s: [ConcreteSpecInput!]!) { revision { lookup(specs: $s) { numFound found { hash } "
-    "missing { hash lastSeen { tag } reason nearest { hash } "
-    "differences { path before after } } } } }"
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_MOST = 2_000
+"""The maximum number of specs in a list."""
+
+_random = random.Random(0)
+
+
+def _specs(target: Target, count: int, **facts: Any) -> list[dict[str, Any]]:
+    """Return specs of existing packages with hashes that do not exist, new ones each time."""
+    return [
+        {
+            "hash": "".join(_random.choices(_BASE32, k=32)),
+            "name": target.packages[number % len(target.packages)],
+            "version": "1.2.3",
+            **facts,
+        }
+        for number in range(count)
+    ]
+
+
+# -- lookups
+
+_ALL = (
+    "found { hash } missing { hash lastSeen { tag } reason nearest { hash short } "
+    "differences { path before after } }"
 )
-_BEST = (
-    "query($s: [ConcreteSpecInput!]!) { bestCovering(specs: $s, first: 1000) "
-    "{ numFound numRootsFound revision { tag } } }"
-)
-_DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
-_numbers = count()
 
 
-def _hash() -> str:
-    """Return a hash that nobody has, another one each time."""
-    number, text = next(_numbers), ""
-    while number:
-        number, digit = divmod(number, len(_DIGITS))
-        text += _DIGITS[digit]
-    return f"{text:a<32}"
-
-
-def _specs(number: int, **facts: Any) -> list[dict[str, Any]]:
-    return [{"hash": _hash(), "name": "hdf5"} | facts for _ in range(number)]
-
-
-def _of_one_package(target: Target) -> Iterator[Ask]:
-    """Ask for 2,000 builds of a package that are not there, each with other facts."""
-    for _ in range(10):
-        specs = _specs(2_000, variants=["+mpi", "~cxx", "build_type=Release"])
-        for number, spec in enumerate(specs):
-            spec |= {"version": f"1.{number}", "compiler": f"gcc@{number}", "target": "zen4"}
-        yield query(_LOOKUP, {"s": specs})
-    yield query(_LOOKUP, {"s": [{"hash": it, "name": "hdf5"} for it in target.hashes[:2_000]]})
-
-
-def _of_odd_facts(_target: Target) -> Iterator[Ask]:
-    """Ask with facts that are as long or as many as they may be."""
-    yield query(_LOOKUP, {"s": _specs(200, version="1." * 2_000)})
-    yield query(_LOOKUP, {"s": _specs(200, version="9" * 4_000)})
-    yield query(
-        _LOOKUP, {"s": _specs(100, variants=[f"v{number}={number}" for number in range(500)])}
+def _lookup(specs: object, selected: str = _ALL) -> Ask:
+    text = (
+        f"query {fresh()}($s: [ConcreteSpecInput!]!) "
+        f"{{ revision {{ lookup(specs: $s) {{ numFound {selected} }} }} }}"
     )
-    yield query(_LOOKUP, {"s": _specs(20, variants=["+" + "x" * 3_999] * 10)})
-    yield query(_LOOKUP, {"s": _specs(500, name="n" * 199, compiler="@" * 1_000)})
-    yield query(_LOOKUP, {"s": _specs(2_001)})
-    yield query(_LOOKUP, {"s": _specs(2_000, variants=["+mpi"] * 200)})  # more bytes than allowed
-    yield query(_LOOKUP, {"s": [{"hash": "", "name": ""}] * 2_000})
-    yield query(_LOOKUP, {"s": [{"a": 0}] * 2_000})
-    yield query(_LOOKUP, {"s": [[[[]]]] * 2_000})
+    return query(text, {"s": specs})
 
 
-def _in_all(_target: Target) -> Iterator[Ask]:
-    """Ask what holds most of other specs each time."""
-    for _ in range(20):
-        yield query(_BEST, {"s": _specs(2_000)})
+def _lookups(target: Target) -> Iterator[Ask]:
+    """Look up specs that do not exist, of many packages and of one, and specs that exist."""
+    for count in (_MOST, 1_500, 800):
+        for selected in ("", _ALL, "missing(first: 1) { lastSeen { id } }"):
+            yield _lookup(_specs(target, count), selected)
+    builds = _specs(target, _MOST, name="hdf5", variants=["+mpi", "~cxx", "build_type=Release"])
+    for number, spec in enumerate(builds):
+        spec |= {"version": f"1.{number}", "compiler": f"gcc@{number}", "target": "zen4"}
+    yield _lookup(builds)
+    yield _lookup([{"hash": digest, "name": "hdf5"} for digest in target.hashes[:_MOST]])
 
+
+def _odd_specs(target: Target) -> Iterator[Ask]:
+    """Look up specs with very long or many facts, with invalid ones, and one many times."""
+    (spec,) = _specs(target, 1)
+    for odd in (
+        {"hash": ""},
+        {"hash": "\0" * 32},
+        {"hash": "ß" * 32},
+        {"name": "../../etc/passwd"},
+        {"name": "\x1b[2J"},
+        {"name": ""},
+        {"version": "9" * 4_000},
+        {"version": "1." * 2_000},
+        {"version": "\x1b]0;x\x07"},
+        {"variants": [f"v{number}=" + "x" * 100 for number in range(1_000)]},
+        {"variants": ["+" + "x" * 3_999] * 10},
+        {"compiler": "@" * 4_000},
+        {"target": "x86_64_v" + "9" * 3_000},
+    ):
+        yield _lookup([spec | odd])
+        yield _lookup(_specs(target, 20, **odd))
+    yield _lookup([spec] * _MOST)
+    yield _lookup([spec | {"isRoot": True}] * _MOST)
+    yield _lookup(_specs(target, _MOST + 1))
+    yield _lookup(_specs(target, _MOST, variants=["+mpi"] * 200))  # more bytes than allowed
+    invalid: tuple[object, ...] = ({"hash": "", "name": ""}, {"a": 0}, [[[]]])
+    for spec_value in invalid:
+        yield _lookup([spec_value] * _MOST)
+
+
+def _covering(target: Target) -> Iterator[Ask]:
+    for series in ("", ', series: "develop"', ', series: "nope"') * 4:
+        text = (
+            f"query {fresh()}($s: [ConcreteSpecInput!]!) {{ bestCovering(specs: $s{series}) "
+            "{ numFound numRootsFound revision { tag } } }"
+        )
+        yield query(text, {"s": _specs(target, _MOST)})
+        yield query(text, {"s": []})
+
+
+# -- plans
 
 _PLAN = (
     "query($s: [PlannedSpecInput!]!, $t: [String!]) "
@@ -75,10 +106,10 @@ def _edges(hashes: Sequence[str]) -> list[dict[str, Any]]:
     return [{"name": "hdf5", "hash": digest} for digest in hashes]
 
 
-def _planned(_target: Target) -> Iterator[Ask]:
-    """Plan specs in a chain, in a circle, each over all before, and in as many stacks as specs."""
+def _plans(target: Target) -> Iterator[Ask]:
+    """Plan specs in a chain, in a cycle, each with all previous ones, and each in its own stack."""
     for size in (500, 1_700):
-        specs = _specs(size, version="1", stack="e4s")
+        specs = _specs(target, size, stack="e4s")
         hashes = [spec["hash"] for spec in specs]
         ends = [*hashes[1:], hashes[0]]
         chain = [
@@ -92,12 +123,102 @@ def _planned(_target: Target) -> Iterator[Ask]:
     for size in (2_000, 50_000):
         yield query(_PLAN, {"s": [], "t": [f"s{at}" for at in range(size)]})
     variants = [f"v{number}={number}" for number in range(500)]
-    yield query(_PLAN, {"s": _specs(100, version="9" * 4_000, stack="e4s", variants=variants)})
+    yield query(_PLAN, {"s": _specs(target, 100, version="9" * 4_000, variants=variants)})
+
+
+# -- rules
+
+
+def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Ask:
+    head, *_, base = target.digests
+    text = (
+        f'query {fresh()}($r: [RuleInput!]!) {{ compare(base: "{base}", head: "{head}") '
+        "{ check(rules: $r) { passed rules { passed message numBreaches "
+        f"breaches(first: {first}) {{ message package numSpecs }} }} }} }} }}"
+    )
+    return query(text, {"r": rules})
+
+
+_FORBID = {"name": "none", "forbid": "spec-removed"}
+
+
+def _globs(target: Target) -> Iterator[Ask]:
+    """Use globs with very many stars that match no name."""
+    patterns: tuple[Callable[[int], str], ...] = (
+        lambda number: "*a" * 98 + f"{number}",
+        lambda number: "?*" * 98 + f"{number}",
+        lambda number: "*[!z]" * 30 + f"*-*{number}",
+        lambda number: "[" * 150 + f"{number}",
+        lambda number: "*[a-z0-9]" * 20 + f"{number}",
+    )
+    for pattern in patterns:
+        for count in (80, 500):
+            for key in ("packages", "except"):
+                yield _check(target, [_FORBID | {key: [pattern(at) for at in range(count)]}])
+
+
+def _many_rules(target: Target) -> Iterator[Ask]:
+    """Send the maximum number of rules of each kind, each for other specs."""
+    kinds: tuple[dict[str, Any], ...] = (
+        {"forbid": "spec-removed"},
+        {"forbid": "package-removed"},
+        {"forbid": "coverage-lost"},
+        {"forbid": "coverage-lost", "forEach": ["STACK", "TARGET", "COMPILER"]},
+        {"limit": "specs-rebuilt", "atMost": "1 %"},
+        {"limit": "size-removed", "atMost": "1 GiB"},
+        {"require": "cmake", "forEach": ["STACK", "TARGET"]},
+    )
+    for kind in kinds:
+        for count in (50, 10, 3):
+            rules = [
+                kind | {"name": f"{number}", "matching": f"%gcc@{number}:"}
+                for number in range(count)
+            ]
+            if "require" not in kind:
+                rules = [rule | {"packages": [f"*{at}*"]} for at, rule in enumerate(rules)]
+            yield _check(target, rules, 10)
+
+
+def _odd_rules(target: Target) -> Iterator[Ask]:
+    """Send invalid rules; the server must not open the files that they name."""
+    deep = "".join(f" ^{name}" for name in target.packages[:60])
+    invalid: list[dict[str, object]] = [
+        {},
+        {"name": ""},
+        {"name": "\x1b[2J\n::error::x"},
+        {"name": "a" * 4_000},
+        {"forbid": "\0"},
+        {"cover": "/etc/passwd"},
+        {"forbid": None, "cover": []},
+        {"forbid": None, "cover": _specs(target, 1_900)},
+        {"stack": "a" * 200},
+        {"stack": "../.."},
+        {"matching": "(" * 900},
+        {"matching": "@" + ",".join(f"{number}:" for number in range(200))},
+        {"matching": "zlib" + deep},
+        {"matching": "^" * 500},
+        {"forbid": None, "require": "zlib" + deep},
+        {"forbid": None, "limit": "specs-removed", "atMost": "9" * 4_000},
+        {"forbid": None, "limit": "specs-removed", "atMost": "0." + "0" * 3_000 + "1 %"},
+        {"forbid": None, "limit": "size-removed", "atMost": "999999999999999.999999 TiB"},
+        {"packages": []},
+        {"packages": [""]},
+        {"packages": ["a"] * _MOST},
+    ]
+    for rule in invalid:
+        yield _check(target, [_FORBID | rule])
+    yield _check(target, [])
+    yield _check(target, [_FORBID] * 51)
+    yield _check(target, [_FORBID], 10**9)
 
 
 ATTACKS = (
-    Attack("plans", "chains, circles, as many stacks as specs", asking(_planned, at_once=4)),
-    Attack("builds of one package", "2,000 that are not there", asking(_of_one_package)),
-    Attack("odd facts", "as long and as many as may be", asking(_of_odd_facts)),
-    Attack("what holds most", "other specs each time", asking(_in_all)),
+    Attack("lookups", "two thousand specs, and what is nearest", asking(_lookups)),
+    Attack("lookups at once", "the same by several", asking(_lookups, at_once=8)),
+    Attack("odd specs", "facts that are none, or very many", asking(_odd_specs)),
+    Attack("lookups everywhere", "all tags and all of a series", asking(_covering, at_once=4)),
+    Attack("plans", "chains, circles, as many stacks as specs", asking(_plans, at_once=4)),
+    Attack("rules: globs", "stars that no name fits", asking(_globs)),
+    Attack("rules: many", "as many as are allowed, each of other specs", asking(_many_rules)),
+    Attack("rules: odd", "faults, files and numbers", asking(_odd_rules)),
 )

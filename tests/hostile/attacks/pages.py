@@ -1,4 +1,4 @@
-"""Pages: of all there is and of nothing, ever other ones, whole tables, and forms."""
+"""Pages and feeds: existing and missing ones, many addresses, exported tables, and forms."""
 
 import time
 from collections.abc import Iterator
@@ -8,93 +8,127 @@ from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
 from server.pages.routes import TABS
-from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, asking, fresh
+from snapshots.refs import series
+from tests.hostile.attack import (
+    HOST,
+    PATIENCE,
+    Answer,
+    Ask,
+    Attack,
+    Target,
+    asking,
+    fresh,
+    get,
+    raw,
+)
 from tests.hostile.attacks.sockets import held
 
 _MANY = 100
-_BROWSER = {"Accept": "text/html"}
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _PARTS = "multipart/form-data; boundary=x"
 
 
-def _get(path: str) -> Ask:
-    return Ask(b"", "GET", path, _BROWSER)
+def _page(path: str) -> Ask:
+    return get(path, {"Accept": "text/html"})
 
 
-def _of_everything(target: Target) -> Iterator[Ask]:
+def _existing(target: Target) -> Iterator[Ask]:
     newest = target.digests[0]
     for tag in target.tags[:3]:
-        yield _get(f"/r/{tag}")
+        yield _page(f"/r/{tag}")
         for package, spec in zip(target.packages[:60], target.hashes, strict=False):
-            yield _get(f"/r/{tag}/packages/{quote(package)}")
-            yield _get(f"/r/{newest}/specs/{spec}")
-            yield _get(f"/hash/{spec}")
+            yield _page(f"/r/{tag}/packages/{quote(package)}")
+            yield _page(f"/r/{newest}/specs/{spec}")
+            yield _page(f"/hash/{spec}")
 
 
-def _of_nothing(target: Target) -> Iterator[Ask]:
-    """Every one of them is looked for among all names, for the nearest."""
+def _existing_feeds(target: Target) -> Iterator[Ask]:
+    for name in _series(target):
+        for _ in range(8):
+            yield get(f"/feeds/{quote(name)}.atom")
+        for package in target.packages:
+            yield get(f"/feeds/{quote(name)}/{quote(package)}.atom")
+
+
+def _series(target: Target) -> list[str]:
+    return list(dict.fromkeys(map(series, target.tags)))
+
+
+def _missing(target: Target) -> Iterator[Ask]:
+    """Request what does not exist: the server searches all names for the nearest ones."""
+    package, name = quote(target.packages[0]), quote(_series(target)[0])
     for _ in range(_MANY):
-        yield _get(f"/r/{target.tags[0]}/packages/{quote(target.packages[0])}-{fresh()}")
-        yield _get(f"/r/{fresh()}")
-        yield _get(f"/{fresh()}")
+        yield _page(f"/r/{target.tags[0]}/packages/{package}-{fresh()}")
+        yield _page(f"/r/{fresh()}")
+        yield _page(f"/{fresh()}")
+        yield get(f"/feeds/{fresh()}.atom")
+        yield get(f"/feeds/{name}/{package}-{fresh()}.atom")
 
 
 def _comparisons(target: Target) -> Iterator[Ask]:
     pairs = [(base, head) for base in target.digests for head in target.digests]
     for tab in TABS:
         for base, head in pairs[:20]:
-            yield _get(f"/compare/{base}...{head}{tab}")
+            yield _page(f"/compare/{base}...{head}{tab}")
 
 
 def _searches(target: Target) -> Iterator[Ask]:
-    """Search for what nobody searched for, and for what takes long to read or to find."""
+    """Send new queries, and queries that take long to parse or to execute."""
     for number in range(_MANY):
         text = (f"{target.packages[number % len(target.packages)]} @1:{number}", "^zlib" * 16)
         for query in (*text, f"+{fresh()}", "(" * 500, f"*{fresh()}*", "x" * 3_900, "%gcc " * 200):
-            yield _get(f"/search?{urlencode({'q': query})}")
+            yield _page(f"/search?{urlencode({'q': query})}")
+
+
+_ODD = ("%00", "%0d%0aX:y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "%", "+", "a" * 60_000)
+_ODD_METHODS = ("POST", "PUT", "DELETE", "OPTIONS", "TRACE")
 
 
 def _odd_addresses(target: Target) -> Iterator[Ask]:
-    tag = target.tags[0]
-    odd = ("%00", "%0d%0aX:y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "%", "a" * 60_000)
-    for text in odd:
+    tag, feed = target.tags[0], f"/feeds/{quote(_series(target)[0])}"
+    for text in _ODD:
         for path in (f"/r/{text}", f"/series/{text}", f"/compare/{text}...{tag}", f"/{text}/"):
-            yield _get(path)
+            yield _page(path)
         for name in ("after", "before", "order", "direction", "stacks", "search", "as", "first"):
-            yield _get(f"/r/{tag}?{name}={text}")
-    yield _get(f"/r/{tag}?" + "&".join(f"stacks={number}" for number in range(2_000)))
-    yield _get(f"/r/{tag}?" + "&".join(f"{number}=" for number in range(150)))
-    for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE"):
-        yield Ask(b"x" * 100, method, f"/r/{tag}", _BROWSER)
+            yield _page(f"/r/{tag}?{name}={text}")
+        for path in (f"/feeds/{text}.atom", f"{feed}/{text}.atom", f"{feed}.atom?after={text}"):
+            yield get(path)
+        yield get(f"{feed}.atom?{text}&after=x&after=y")
+    yield _page(f"/r/{tag}?" + "&".join(f"stacks={number}" for number in range(2_000)))
+    yield _page(f"/r/{tag}?" + "&".join(f"{number}=" for number in range(150)))
+    for path in (f"/r/{tag}", f"{feed}.atom"):
+        for method in _ODD_METHODS:
+            yield Ask(b"x" * 100, method, path, {"Accept": "text/html"})
 
 
-def _ever_new_addresses(target: Target) -> Iterator[Ask]:
-    """Add to an address what is not part of it, and what makes another page of it."""
-    tag = target.tags[0]
+def _new_addresses(target: Target) -> Iterator[Ask]:
+    """Add unknown parameters, which must not create other pages and feeds, and ones that do."""
+    tag, feed = target.tags[0], f"/feeds/{quote(_series(target)[0])}.atom"
     for number in range(_MANY):
-        yield _get(f"/r/{tag}?{fresh()}={fresh()}")
-        yield _get(f"/r/{tag}?search={fresh()}")
-        yield _get(
-            f"/r/{'%' + format(ord(tag[0]), '02x')}{tag[1:]}?search={number}&order=NUM_SPECS"
-        )
+        yield _page(f"/r/{tag}?{fresh()}={fresh()}")
+        yield _page(f"/r/{tag}?search={fresh()}")
+        escaped = f"%{ord(tag[0]):02x}{tag[1:]}"
+        yield _page(f"/r/{escaped}?search={number}&order=NUM_SPECS")
+        yield get(f"{feed}?{fresh()}={fresh()}")
+        yield get(f"{feed}?after={fresh()}")
 
 
-def _whole_tables(target: Target) -> Iterator[Ask]:
+def _tables(target: Target) -> Iterator[Ask]:
     base, head = target.digests[-1], target.digests[0]
     paths = (f"/r/{head}", "/search?q=*", f"/compare/{base}...{head}/specs")
     for path in paths * 4:
         for form in ("csv", "jsonl"):
-            yield _get(f"{path}{'&' if '?' in path else '?'}as={form}")
+            yield _page(f"{path}{'&' if '?' in path else '?'}as={form}")
 
 
 def _streamed(target: Target) -> list[Answer]:
-    """Ask for whole tables, some beside each other; an answer is slow where it begins late."""
+    """Export tables concurrently; a response is slow if its beginning is."""
     with ThreadPoolExecutor(8) as pool:
-        return [*pool.map(partial(_first_rows, target), _whole_tables(target))]
+        return [*pool.map(partial(_first_rows, target), _tables(target))]
 
 
 def _first_rows(target: Target, ask: Ask) -> Answer:
-    """Read a table to its end, and return how long its first rows took."""
+    """Read a table to its end; return the time to its first rows."""
     started = time.perf_counter()
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     try:
@@ -112,16 +146,16 @@ def _first_rows(target: Target, ask: Ask) -> Answer:
 
 
 def _forms(_target: Target) -> Iterator[Ask]:
-    """Send lock files that are none, ever deeper and longer, and parts without end."""
+    """Send invalid lock files, deep and long ones, and very many parts."""
     texts = ("", "{", "[" * 100_000, '{"a":' * 50_000, '"\\ud800"', "1" * 400_000, "\x00" * 9_000)
     for text in texts:
         yield Ask(urlencode({"text": text}).encode(), "POST", "/check", _FORM)
         part = 'Content-Disposition: form-data; name="file"; filename="a"'
         body = f"--x\r\n{part}\r\n\r\n{text}\r\n--x--\r\n".encode()
         yield Ask(body, "POST", "/check", {"Content-Type": _PARTS})
-    for text in ("%", "%41a", "\x00"):  # escapes that are none, and texts that are written out
-        whole = text * (1_000_000 // len(text))
-        yield Ask(f"text={whole}".encode(), "POST", "/check", _FORM)
+    for text in ("%", "%41a", "\x00"):  # invalid escapes, and superfluous ones
+        content = text * (1_000_000 // len(text))
+        yield Ask(f"text={content}".encode(), "POST", "/check", _FORM)
     yield Ask(urlencode({"text": "{}", "in": "x" * 1_000_000}).encode(), "POST", "/check", _FORM)
     yield Ask(b"a=b&" * 200_000, "POST", "/check", _FORM)
     yield Ask(b"--x\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
@@ -130,23 +164,23 @@ def _forms(_target: Target) -> Iterator[Ask]:
 
 
 def _export(target: Target) -> bytes:
-    return f"GET /search?q=*&as=csv&x={fresh()} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
+    return raw(target, f"GET /search?q=*&as=csv&x={fresh()}")
 
 
 def _filtered(target: Target) -> bytes:
-    """Ask for a page that is long: each of its links has every filter of its address."""
+    """Request a long page: each of its links has all filters of its address."""
     filters = "&".join(f"stacks={'x' * 40}{number}" for number in range(140))
-    path = f"/r/{target.tags[0]}?search={fresh()}&{filters}"
-    return f"GET {path} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
+    return raw(target, f"GET /r/{target.tags[0]}?search={fresh()}&{filters}")
 
 
 ATTACKS = (
-    Attack("pages of everything", "making many pages", asking(_of_everything, at_once=16)),
-    Attack("pages of nothing", "looking for the nearest names", asking(_of_nothing, at_once=8)),
+    Attack("existing pages", "rendering many pages", asking(_existing, at_once=16)),
+    Attack("existing feeds", "rendering many feeds", asking(_existing_feeds, at_once=16)),
+    Attack("missing pages", "searching for the nearest names", asking(_missing, at_once=8)),
     Attack("pages of comparisons", "comparing all with all", asking(_comparisons, at_once=8)),
     Attack("pages of searches", "queries that are hard", asking(_searches, at_once=8)),
     Attack("odd addresses of pages", "confusing the reading of paths", asking(_odd_addresses)),
-    Attack("ever new addresses of pages", "filling memory", asking(_ever_new_addresses, at_once=8)),
+    Attack("new addresses of pages", "filling memory", asking(_new_addresses, at_once=8)),
     Attack("whole tables", "streams beside each other", _streamed),
     Attack("whole tables, not read", "60 slow readers", held(60, _export, b"")),
     Attack("long pages, not read", "60 slow readers", held(60, _filtered, b"")),

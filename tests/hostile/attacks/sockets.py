@@ -1,4 +1,4 @@
-"""Below HTTP: headers without end, connections that say little or read nothing, broken framing."""
+"""Connections: endless headers, slow or idle clients, and invalid framing."""
 
 import contextlib
 import socket
@@ -8,14 +8,25 @@ from typing import NamedTuple
 
 import orjson
 
-from tests.hostile.attack import HOST, PATIENCE, Answer, Attack, Target, fresh
+from tests.hostile.attack import (
+    HOST,
+    JSON,
+    PATIENCE,
+    Answer,
+    Attack,
+    Target,
+    about_revision,
+    fresh,
+    raw,
+    raw_post,
+)
 
 _READ = 1 << 16
 _BODY = orjson.dumps({"query": "{ tags { name } }"})
 
 
 class _Sent(NamedTuple):
-    """Bytes to send, and how often ``more`` follows them."""
+    """Bytes to send, and how many times ``more`` follows them."""
 
     head: bytes
     more: bytes = b""
@@ -23,14 +34,12 @@ class _Sent(NamedTuple):
 
 
 def _post(target: Target, *headers: str, length: int | None = len(_BODY)) -> bytes:
-    lines = ["POST /graphql HTTP/1.1", f"Host: {target.host}", "Content-Type: application/json"]
-    if length is not None:
-        lines.append(f"Content-Length: {length}")
-    return "\r\n".join([*lines, *headers, "", ""]).encode()
+    lengths = () if length is None else (f"Content-Length: {length}",)
+    return raw(target, "POST /graphql", JSON, *lengths, *headers)
 
 
 def _exchange(target: Target, sent: _Sent) -> Answer:
-    """Send bytes and read what comes back, until either side has had enough."""
+    """Send bytes and read the response, until one side closes the connection."""
     started, status, received = time.perf_counter(), None, 0
     try:
         with socket.create_connection((HOST, target.port), PATIENCE) as connection:
@@ -47,7 +56,7 @@ def _exchange(target: Target, sent: _Sent) -> Answer:
     except TimeoutError:
         return Answer(status, time.perf_counter() - started, received, in_time=False)
     except OSError:
-        pass  # the server has closed the connection: that is an answer, too
+        pass  # the server closed the connection, which is a valid answer
     seconds = time.perf_counter() - started
     return Answer(status, seconds, received, is_internal_error=status == 500)
 
@@ -57,7 +66,7 @@ def _each(make: Callable[[Target], Iterator[_Sent]]) -> Callable[[Target], list[
 
 
 def _headers(target: Target) -> Iterator[_Sent]:
-    """Send 100 MB in the head of a request, in each of its parts."""
+    """Send 100 MB in each part of the head of a request."""
     head, megabyte = f"GET /graphql HTTP/1.1\r\nHost: {target.host}\r\n".encode(), b"x" * (1 << 20)
     yield _Sent(b"GET /" + megabyte, megabyte, 100)
     yield _Sent(head + b"X-Long: ", megabyte, 100)
@@ -68,7 +77,7 @@ def _headers(target: Target) -> Iterator[_Sent]:
 
 
 def _bodies(target: Target) -> Iterator[_Sent]:
-    """Send more than a body may have."""
+    """Send bodies that are too large."""
     megabyte = b" " * (1 << 20)
     yield _Sent(_post(target, length=100 << 20), megabyte, 100)
     yield _Sent(_post(target, length=10**18), megabyte, 60)
@@ -79,7 +88,7 @@ def _bodies(target: Target) -> Iterator[_Sent]:
 
 
 def _framing(target: Target) -> Iterator[_Sent]:
-    """Break the rules of RFC 9112 one by one; whatever follows must not be taken for a request."""
+    """Break the rules of RFC 9112 one by one; the rest must not be handled as a request."""
     chunked = "Transfer-Encoding: chunked"
     smuggled = b"0\r\n\r\nGET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
     yield _Sent(_post(target, chunked) + smuggled)
@@ -102,14 +111,14 @@ def _framing(target: Target) -> Iterator[_Sent]:
 
 
 def _pipelined(target: Target) -> Iterator[_Sent]:
-    """Send 2,000 requests before the first answer is read."""
+    """Send 2,000 requests before reading the first response."""
     yield _Sent(b"", (_post(target) + _BODY) * 100, 20)
 
 
 def held(
     count: int, opening: Callable[[Target], bytes], drip: bytes
 ) -> Callable[[Target], list[Answer]]:
-    """Return a run that keeps connections open and sends a few bytes on each, for 0.8 s at most."""
+    """Return a run that holds connections open for up to 0.8 s, and sends a few bytes on each."""
 
     def run(target: Target) -> list[Answer]:
         with contextlib.ExitStack() as held:
@@ -129,20 +138,14 @@ def held(
     return run
 
 
-def _slow_readers(target: Target) -> list[Answer]:
-    """Ask for large answers and read nothing of them."""
-
-    def opening(_target: Target) -> bytes:
-        fields = "hash short variants stacks packageHash"
-        text = f"{{ revision {{ specs(first: 1000) {{ {fresh()}: nodes {{ {fields} }} }} }} }}"
-        body = orjson.dumps({"query": text})
-        return _post(target, length=len(body)) + body
-
-    return held(60, opening, b"")(target)
+def _large(target: Target) -> bytes:
+    fields = "hash short variants stacks packageHash"
+    selected = f"specs(first: 1000) {{ {fresh()}: nodes {{ {fields} }} }}"
+    return raw_post(target, about_revision(target, selected))
 
 
 def _half_head(target: Target) -> bytes:
-    return f"GET /graphql HTTP/1.1\r\nHost: {target.host}\r\nX-Slow: ".encode()
+    return raw(target, "GET /graphql", "X-Slow: ").removesuffix(b"\r\n\r\n")
 
 
 ATTACKS = (
@@ -157,5 +160,5 @@ ATTACKS = (
         held(500, lambda target: _post(target) + b"{", b" "),
     ),
     Attack("sockets: idle", "800 connections", held(800, lambda _target: b"", b"")),
-    Attack("sockets: slow readers", "60 large answers, not read", _slow_readers),
+    Attack("sockets: slow readers", "60 large answers, not read", held(60, _large, b"")),
 )

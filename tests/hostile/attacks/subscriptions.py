@@ -1,4 +1,4 @@
-"""Subscriptions: many of them, some that ask for all that was ever published, and read nothing."""
+"""Many subscriptions, some of which request everything ever published, and read nothing."""
 
 import contextlib
 import socket
@@ -8,13 +8,13 @@ from http.client import HTTPConnection
 
 import orjson
 
-from tests.hostile.attack import HOST, PATIENCE, Answer, Attack, Target, fresh, query
+from tests.hostile.attack import HOST, PATIENCE, Answer, Attack, Target, fresh, query, raw_post
 
 _SELECTED = "id numSpecs packages(first: 200) { nodes { name versions stacks } }"
 
 
 def _oldest_id(target: Target) -> str:
-    """Return the id of the oldest revision, as a client that was away for long has it."""
+    """Return the id of the oldest revision, the last one that a client has received."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     ask = query("{ revisions(last: 1) { nodes { id } } }")
     connection.request(ask.method, ask.path, ask.body, dict(ask.headers))
@@ -24,26 +24,21 @@ def _oldest_id(target: Target) -> str:
     return name
 
 
-def _opening(target: Target, last_event_id: str = "") -> bytes:
-    text = f"subscription {{ {fresh()}: revisionPublished {{ {_SELECTED} }} }}"
-    body = orjson.dumps({"query": text})
-    head = (
-        f"POST /graphql HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
-        f"Accept: text/event-stream\r\nContent-Length: {len(body)}\r\n"
-        f"Last-Event-ID: {last_event_id}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
-def _connected(target: Target, held: contextlib.ExitStack, opening: bytes) -> socket.socket:
+def _subscribed(
+    held: contextlib.ExitStack, target: Target, last_event_id: str
+) -> tuple[socket.socket, float]:
+    """Begin a subscription; return its connection and when it began."""
+    ask = query(f"subscription {{ {fresh()}: revisionPublished {{ {_SELECTED} }} }}")
+    headers = ("Accept: text/event-stream", f"Last-Event-ID: {last_event_id}")
+    started = time.perf_counter()
     connection = socket.create_connection((HOST, target.port), PATIENCE)
     held.enter_context(connection)
-    connection.sendall(opening)
-    return connection
+    connection.sendall(raw_post(target, ask, *headers))
+    return connection, started
 
 
 def _status(connection: socket.socket, started: float) -> Answer:
-    """Return the beginning of an answer; what follows is not read."""
+    """Read only the beginning of a response."""
     try:
         part = connection.recv(256)
     except TimeoutError:
@@ -56,16 +51,13 @@ def _status(connection: socket.socket, started: float) -> Answer:
 
 
 def _flood(count: int, *, resumed: bool) -> Callable[[Target], list[Answer]]:
-    """Return a run that begins subscriptions, and holds them for 1 s at most without reading."""
+    """Return a run that begins subscriptions, and holds them for up to 1 s without reading."""
 
     def run(target: Target) -> list[Answer]:
-        name = _oldest_id(target) if resumed else ""
+        last = _oldest_id(target) if resumed else ""
         with contextlib.ExitStack() as held:
-            opened = [
-                (time.perf_counter(), _connected(target, held, _opening(target, name)))
-                for _ in range(count)
-            ]
-            answers = [_status(connection, started) for started, connection in opened]
+            opened = [_subscribed(held, target, last) for _ in range(count)]
+            answers = [_status(*subscription) for subscription in opened]
             time.sleep(min(1, target.longest))
         return answers
 
@@ -73,15 +65,14 @@ def _flood(count: int, *, resumed: bool) -> Callable[[Target], list[Answer]]:
 
 
 def _hung_up(target: Target) -> list[Answer]:
-    """Ask for all that was published and hang up, again and again; then be one who waits."""
-    name = _oldest_id(target)
+    """Request everything published and disconnect, many times; then wait for a response."""
+    last = _oldest_id(target)
     for _ in range(200):
         with contextlib.ExitStack() as held:
-            _connected(target, held, _opening(target, name))
+            _subscribed(held, target, last)
             time.sleep(0.002)
     with contextlib.ExitStack() as held:
-        started = time.perf_counter()
-        return [_status(_connected(target, held, _opening(target, name)), started)]
+        return [_status(*_subscribed(held, target, last))]
 
 
 ATTACKS = (

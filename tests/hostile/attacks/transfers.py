@@ -1,4 +1,4 @@
-"""What is large on its way: files, uploads that stall, readers that read little."""
+"""Large transfers: files, uploads that stall, and clients that read slowly."""
 
 import contextlib
 import socket
@@ -6,13 +6,25 @@ import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 
-import orjson
-
-from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, asking, fresh, query
-from tests.hostile.attack import send as send_one
+from tests.hostile.attack import (
+    HOST,
+    PATIENCE,
+    Answer,
+    Ask,
+    Attack,
+    Target,
+    about_revision,
+    asking,
+    fresh,
+    get,
+    query,
+    raw,
+    raw_post,
+    send,
+)
 
 ELSEWHERE = "127.0.0.2"
-"""The address of an attacker who is another client than those that it hurts."""
+"""The address of the attacker, other than that of its victims."""
 
 _FILE = "/static/vendor/graphiql.js"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -20,24 +32,24 @@ _LARGEST_FORM = 8 << 20
 _READERS = 520
 _SETTLE = 0.3
 _STALLS = 1.2
-"""For how many seconds an upload stalls before others need the room."""
+"""Seconds that an upload stalls before others need the capacity."""
 
 
 def _files(_target: Target) -> Iterator[Ask]:
     for _ in range(2_000):
-        yield Ask(b"", "GET", _FILE, {"Accept-Encoding": "gzip"})
+        yield get(_FILE, {"Accept-Encoding": "gzip"})
 
 
 def _others(target: Target, *asks: Ask) -> list[Answer]:
-    """Ask as a client that no attacker may keep out."""
+    """Send requests as another client, which the attacker must not keep out."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     with contextlib.closing(connection):
-        answers = [send_one(connection, ask) for ask in asks]
-    return [it._replace(is_kept_out=it.status != 200) for it in answers]
+        answers = [send(connection, ask) for ask in asks]
+    return [answer._replace(is_kept_out=answer.status != 200) for answer in answers]
 
 
 def _opened(held: contextlib.ExitStack, target: Target, request: bytes) -> None:
-    """Send a request over a connection that stays open, and read nothing."""
+    """Send a request over a connection that stays open, without reading."""
     connection = held.enter_context(socket.socket())
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     connection.bind((ELSEWHERE, 0))
@@ -48,34 +60,33 @@ def _opened(held: contextlib.ExitStack, target: Target, request: bytes) -> None:
 
 
 def _files_not_read(target: Target) -> list[Answer]:
-    """Ask for a file so often that as many open files were too many, and for pages meanwhile."""
-    request = f"GET {_FILE} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
+    """Request a file more often than files may be open; meanwhile, others request pages."""
     with contextlib.ExitStack() as held:
         for _ in range(_READERS):
-            _opened(held, target, request)
+            _opened(held, target, raw(target, f"GET {_FILE}"))
         time.sleep(_SETTLE)
         pages = ("/", "/search", "/graphql?query={tags{name}}")
-        return _others(target, *(Ask(b"", "GET", path, {}) for path in pages))
+        return _others(target, *map(get, pages))
 
 
 def _form(target: Target) -> bytes:
-    head = f"POST /check HTTP/1.1\r\nHost: {target.host}\r\nContent-Length: {_LARGEST_FORM}\r\n"
-    return f"{head}Content-Type: {_FORM['Content-Type']}\r\n\r\n".encode()
+    headers = (f"Content-Length: {_LARGEST_FORM}", f"Content-Type: {_FORM['Content-Type']}")
+    return raw(target, "POST /check", *headers, body=b"text=")
 
 
 def _stalled_upload(target: Target) -> list[Answer]:
-    """Send all but 100 bytes of the largest form, then see whether others can send theirs."""
+    """Send all but 100 bytes of the largest form; then others send theirs."""
     with contextlib.ExitStack() as held:
-        _opened(held, target, _form(target) + b"text=" + b"[" * (_LARGEST_FORM - 105))
+        _opened(held, target, _form(target) + b"[" * (_LARGEST_FORM - 105))
         time.sleep(_STALLS)
         return _others(target, *_large_requests())
 
 
 def _greedy_upload(target: Target) -> list[Answer]:
-    """Do so with many forms of which a little more comes all the time."""
+    """Send a part of many forms; then others send theirs."""
     with contextlib.ExitStack() as held:
         for _ in range(20):
-            _opened(held, target, _form(target) + b"text=" + b"[" * 1_040_000)
+            _opened(held, target, _form(target) + b"[" * 1_040_000)
         time.sleep(_SETTLE)
         return _others(target, *_large_requests())
 
@@ -86,25 +97,21 @@ def _large_requests() -> Iterator[Ask]:
 
 
 def _answers_not_read(target: Target) -> list[Answer]:
-    """Ask for as many large answers as there is room for, then see whether others get one."""
+    """Request as many large responses as the server has capacity for; then others request one."""
 
-    def body() -> bytes:
+    def large() -> Ask:
         fields = " ".join(f"{fresh()}: variants" for _ in range(15))
-        text = f"{{ revision {{ specs(first: 1000) {{ nodes {{ {fields} }} }} }} }}"
-        return orjson.dumps({"query": text})
+        return about_revision(target, f"specs(first: 1000) {{ nodes {{ {fields} }} }}")
 
-    head = f"POST /graphql HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
     with contextlib.ExitStack() as held:
         for _ in range(60):
-            content = body()
-            lines = f"{head}Content-Length: {len(content)}\r\n\r\n"
-            _opened(held, target, lines.encode() + content)
+            _opened(held, target, raw_post(target, large()))
         time.sleep(1.0)
-        return _others(target, Ask(body()))
+        return _others(target, large())
 
 
 def _lists_of_numbers(_target: Target) -> Iterator[Ask]:
-    """Send 7.6 MB that are millions of values; and what is nested, and what are objects."""
+    """Send 7.6 MB of millions of numbers, objects or keys."""
     size = 7_600_000
     for text in (b"[" + b"1," * (size // 2) + b"1]", b"[" + b"{}," * (size // 3) + b"1]"):
         yield Ask(b"text=" + text, path="/check", headers=_FORM)
