@@ -38,9 +38,12 @@ def run(plan: Plan) -> Iterator[Measurement]:
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
     queries |= {name: f"{{ {text} }}" for name, text in OF_CATALOG.items()} | DOCUMENTS
     turns = {
-        name: partial(_microseconds_per_unit, api, sources, text) for name, text in queries.items()
+        name if name.startswith("unit: ") else f"cachelog: {name}": partial(
+            _microseconds_per_unit, api, sources, text
+        )
+        for name, text in queries.items()
     }
-    targets = dict.fromkeys(queries, TARGET)
+    targets = dict.fromkeys(turns, TARGET)
     set_aside()
     yield from measure(
         "cost",

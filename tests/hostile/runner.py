@@ -48,7 +48,6 @@ class Result(NamedTuple):
     slowest: float
     victim: Latencies
     peak_bytes: int
-    busy_after: float
     hurts: tuple[str, ...]
 
 
@@ -87,7 +86,7 @@ def run_one(
     peak = server.peak_bytes()
     hurts = tuple(_hurts(server, answers, latencies, peak, busy, bounds))
     slowest = max((answer.seconds for answer in answers), default=0.0)
-    return Result(attack, _statuses(answers), slowest, latencies, peak, busy, hurts)
+    return Result(attack, _statuses(answers), slowest, latencies, peak, hurts)
 
 
 def _calm(victim: Victim) -> float:

@@ -119,7 +119,7 @@ def _makers() -> Iterator[tuple[str, Make]]:
         (about_catalog, OF_CATALOG),
     ):
         for name, selected in queries.items():
-            yield name.partition(": ")[2], _repeated(about, selected)
+            yield name.removeprefix("unit: "), _repeated(about, selected)
     for about, rows, fields in _FIELDS:
         for field in fields:
             yield f"{rows.partition('(')[0]}: {field}", _of_each_row(about, rows, field)
