@@ -97,6 +97,17 @@ def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> Non
     assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
 
 
+def test_digest_of_a_confirmed_revision(tmp_path: Path) -> None:
+    """It names the row that was imported first, also if an older one is the revision by now."""
+    catalog = Catalog(str(tmp_path))
+    for specs, number in (([ZLIB], 3), ([ZLIB, CMAKE], 5), ([ZLIB], 1)):
+        catalog.publish([a_snapshot(specs, "develop", day(number))])
+    digest = catalog.require_history().revisions[1].digest
+    assert cachelog("show", digest, "--json", catalog=tmp_path).json["same"] == []
+    error = cachelog("show", digest, "cmake", catalog=tmp_path)
+    assert "does not have 'cmake'; it was added in develop of 2025-01-10 (" in error.err
+
+
 def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))

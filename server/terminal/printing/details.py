@@ -205,7 +205,7 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> RevisionDe
         history=history,
         before=neighbour(history.previous(revision), is_before=True),
         after=neighbour(history.next(revision), is_before=False),
-        same=[other for other in alike if other.key != revision.key],
+        same=[other for other in alike if other not in history.seen(revision)],
         stacks=listings.stack_listing(frame),
         facets=_facets(frame, slice(None)),
     )
@@ -285,11 +285,10 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
         timeline = opened.package_timeline(name, series_of(revision.tag))
     except InvalidArgument:
         return None
-    places = {other.key: n for n, other in enumerate(opened.history.of_series(timeline.series))}
-    own = places[revision.key]
-    # Revisions and entries are newest first.
-    earlier = [entry.head for entry in timeline.entries if places[entry.head.key] >= own]
-    later = [entry.head for entry in timeline.entries if places[entry.head.key] < own]
+    until = {*opened.history.earlier(revision), *opened.history.seen(revision)}
+    heads = [entry.head for entry in timeline.entries]  # newest first
+    earlier = [head for head in heads if head in until]
+    later = [head for head in heads if head not in until]
     seen = [f"it was removed in {title(earlier[0])}"] if earlier else []
     if later:
         seen.append(f"it {'is back' if earlier else 'was added'} in {title(later[-1])}")
