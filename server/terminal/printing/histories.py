@@ -50,8 +50,8 @@ _NARROWEST_BAR = 10
 MAX_CHANGED = 10
 """Maximum number of packages listed in an entry of a series."""
 
-_AT_FIRST, _AT_ONCE = 24, 64
-"""Numbers of entries read at once. The first batch is small, so that it is printed soon."""
+_AT_FIRST = 24
+"""Number of entries that are read first, so that they are printed soon; then all others."""
 
 Item = TypeVar("Item")
 AnySpan = TypeVar("AnySpan", Span, CellSpan)
@@ -202,16 +202,13 @@ def _entries(
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read. Raises CatalogError if stored data is damaged."""
     past = opened.library.past
-    # To count returned specs, all removed hashes are read: once for the first batch, once for the
-    # rest.
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
-        returned = past.count_returned(opened.history, series, map(_pair, batch))
-        for start in range(0, len(batch), _AT_ONCE):
-            read_at_once = batch[start : start + _AT_ONCE]
-            packages = past.package_counts(map(_pair, read_at_once))
-            for point in read_at_once:
-                reasons = with_returned(point.counts, returned.get(point.revision, {}))
-                yield _series_entry(point, reasons, packages.get(_pair(point), ()))
+        pairs = list(map(_pair, batch))
+        returned = past.count_returned(opened.history, series, pairs)
+        packages = past.package_counts(pairs)
+        for pair, point in zip(pairs, batch, strict=True):
+            reasons = with_returned(point.counts, returned.get(point.revision, {}))
+            yield _series_entry(point, reasons, packages.get(pair, ()))
 
 
 def _pair(point: GrowthPoint) -> Pair:
