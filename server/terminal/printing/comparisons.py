@@ -30,7 +30,7 @@ from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
-from snapshots.errors import InvalidArgument, UnknownPackage
+from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, Spec
 from snapshots.notes import changelog
@@ -38,7 +38,7 @@ from snapshots.notes.changelog import NotesFilter
 from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
-from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, single_value
+from snapshots.texts import counted, in_words, short_hash, single_value
 
 # -- changes with their reasons
 
@@ -83,22 +83,17 @@ def _reported_once(comparison: CatalogComparison, changes: SpecChanges) -> list[
 def changes_of_hash(comparison: CatalogComparison, text: str) -> SpecChanges:
     """Return the change of the hash that begins with a prefix, with or without its slash.
 
-    Raises InvalidArgument if no changed hash begins with it, or several do.
+    Raises InvalidArgument if no changed hash begins with it, and AmbiguousHash if several do.
     """
     prefix, specs = text.removeprefix("/").lower(), comparison.changes.specs
-    matches = {
-        change.hash: place for place, change in enumerate(specs) if change.hash.startswith(prefix)
-    }
-    if not matches:
+    places = [place for place, change in enumerate(specs) if change.hash.startswith(prefix)]
+    if not places:
         reason = f"no changed spec has a hash that begins with {prefix!r}"
         raise InvalidArgument("HASH", reason)
-    if len(matches) > 1:
-        hashes = distinct_prefixes([*matches][:_MAX_MATCHES])
-        more = ", ..." if len(matches) > _MAX_MATCHES else ""
-        named = ", ".join(f"/{text}" for text in hashes) + more
-        reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
-        raise InvalidArgument("HASH", reason)
-    return specs.take(np.array([*matches.values()], np.int32))
+    if len(places) > 1:
+        named = {specs[place].hash: specs[place].name for place in places[:_MAX_MATCHES]}
+        raise AmbiguousHash(prefix, named, len(places))
+    return specs.take(np.array(places, np.int32))
 
 
 def _own(comparison: CatalogComparison, reported: ReportedChange) -> Spec:

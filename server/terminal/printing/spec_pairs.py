@@ -30,7 +30,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.models import FileInfo, SideInfo, Spec
 from snapshots.refs import title
-from snapshots.texts import counted, short_hash, versioned
+from snapshots.texts import counted, few, short_hash, versioned
 
 FORMAT = 1
 """The version of the document."""
@@ -156,9 +156,7 @@ def _some(frame: Frame, rows: Sequence[int]) -> str:
     """Return the number of matching specs, and the first of them."""
     if not rows:
         return "no such spec"
-    hashes = [frame.hashes.at(row) for row in rows[:_MAX_NAMED]]
-    more = ", ..." if len(rows) > _MAX_NAMED else ""
-    named = ", ".join(f"/{short_hash(text)}" for text in hashes) + more
+    named = few([f"/{short_hash(frame.hashes.at(row))}" for row in rows], _MAX_NAMED)
     return f"{len(rows):,} such specs: {named}"
 
 
