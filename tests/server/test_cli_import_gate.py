@@ -1,14 +1,13 @@
 """``cachelog import --gate``: revisions that break rules are not published."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from server.terminal.printing.verdicts import gatekeeper
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import judge_planned
-from snapshots.catalog.publication import Planned
-from snapshots.changes.rules.rule_files import parse_rules
 from snapshots.errors import RefusedByRules
 from snapshots.models import Spec
 from tests.server.cache_pages import detail, history_of, page, write_page
@@ -106,63 +105,40 @@ def test_invalid_rules_prevent_the_import(tmp_path: Path, rules: Path) -> None:
 SPECS = [a_spec("a", name="zlib"), a_spec("b", name="hdf5"), a_spec("c", name="zstd")]
 
 
-def publish(
-    catalog: Catalog, *revisions: tuple[int, Sequence[Spec]], text: str = RULES
-) -> list[str]:
-    """Publish revisions by their days; return the broken rules with the days of base and head."""
-    broken: list[str] = []
-
-    def approve(planned: Planned) -> None:
-        for judgement in judge_planned(parse_rules(text, "f"), planned, lambda: ()):
-            verdict = judgement.verdict
-            sides = (judgement.base, judgement.head)
-            days = [side.taken_at.day if side else 0 for side in sides]
-            broken.extend(
-                f"{days} {result.rule.name}" for result in verdict.results if not result.passed
-            )
-            if not verdict.passed:
-                raise RefusedByRules("f")
-
+def publish(catalog: Catalog, rules: Path, *revisions: tuple[int, Sequence[Spec]]) -> None:
+    """Publish revisions by their days; raises RefusedByRules."""
     snapshots = [a_snapshot(specs, taken_at=day(number)) for number, specs in revisions]
-    catalog.publish(snapshots, approve=approve)
-    return broken
+    catalog.publish(snapshots, approve=gatekeeper(str(rules), lambda: ()))
 
 
-def test_base_is_the_preceding_revision(tmp_path: Path) -> None:
+def test_base_is_the_preceding_revision(
+    tmp_path: Path, rules: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also within one import, and if a revision is inserted between others."""
-    catalog = Catalog(str(tmp_path))
-    assert publish(catalog, (0, SPECS), (9, [*SPECS, a_spec("d", name="new")])) == []
-    assert publish(catalog, (4, [*SPECS, a_spec("e", name="zlib", version="2")])) == []
-    assert publish(catalog, (5, [*SPECS[1:], a_spec("f", name="zlib")])) == [
-        f"[{day(4).day}, {day(5).day}] Only a warning"
-    ]
+    catalog = Catalog(str(tmp_path / "catalog"))
+    publish(catalog, rules, (0, SPECS), (9, [*SPECS, a_spec("d", name="new")]))
+    publish(catalog, rules, (4, [*SPECS, a_spec("e", name="zlib", version="2")]))
+    assert capsys.readouterr().err == ""
+    publish(catalog, rules, (5, [*SPECS[1:], a_spec("f", name="zlib")]))
+    sides, *_ = capsys.readouterr().err.splitlines()
+    assert re.sub(r" \(\w+\)", "", sides) == "develop of 2025-01-09 -> develop of 2025-01-10"
     with pytest.raises(RefusedByRules):
-        publish(catalog, (20, SPECS), (21, SPECS[:2]))
-    assert [revision.taken_at for revision in catalog.history.revisions] == [
-        day(9),
-        day(5),
-        day(4),
-        day(0),
-    ]
+        publish(catalog, rules, (20, SPECS), (21, SPECS[:2]))
+    assert [revision.taken_at.day for revision in catalog.history.revisions] == [14, 10, 9, 5]
 
 
-def test_unchanged_revision_is_not_judged(tmp_path: Path) -> None:
+def test_unchanged_revision_is_not_judged(tmp_path: Path, rules: Path) -> None:
     """No revision would be published."""
-    catalog = Catalog(str(tmp_path))
-    publish(
-        catalog,
-        (0, SPECS),
-        (1, SPECS[:2]),
-        text=RULES.replace('"package-removed"', '"stack-removed"'),
-    )
-    assert publish(catalog, (2, SPECS[:2])) == []
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.publish([a_snapshot(SPECS[1:], taken_at=day(0))])
+    publish(catalog, rules, (1, SPECS[1:]))
 
 
-def test_rebuilt_specs_are_counted_before_publication(tmp_path: Path) -> None:
+def test_rebuilt_specs_are_counted_before_publication(tmp_path: Path, rules: Path) -> None:
     """Their reasons need the graphs of contents that no revision names yet."""
-    text = '[[rule]]\nname = "rebuilt"\nlimit = "specs-rebuilt"\nat-most = 1'
-    catalog = Catalog(str(tmp_path))
+    rules.write_text('[[rule]]\nname = "rebuilt"\nlimit = "specs-rebuilt"\nat-most = 1')
+    catalog = Catalog(str(tmp_path / "catalog"))
     rebuilt = [a_spec(f"again {spec.name}", name=spec.name) for spec in SPECS]
-    assert publish(catalog, (0, SPECS), (1, [*rebuilt[:1], *SPECS[1:]]), text=text) == []
+    publish(catalog, rules, (0, SPECS), (1, [*rebuilt[:1], *SPECS[1:]]))
     with pytest.raises(RefusedByRules):
-        publish(catalog, (2, rebuilt), text=text)
+        publish(catalog, rules, (2, rebuilt))
