@@ -105,16 +105,9 @@ def test_interrupt_during_startup_has_no_traceback(tmp_path: Path) -> None:
         f"runpy.run_path({str(ROOT / 'server/__main__.py')!r}, run_name='__main__')"
     )
     for before, code, out in (("", -signal.SIGINT, ""), ("trap '' INT; ", 0, "\n")):
+        shell = ("/bin/sh", "-c", f'{before}exec "$0" "$@"')
         result = subprocess.run(
-            [
-                "/bin/sh",
-                "-c",
-                f'{before}exec "$0" "$@"',
-                sys.executable,
-                "-c",
-                program,
-                loading.parent,
-            ],
+            [*shell, sys.executable, "-c", program, loading.parent],
             env=environ(),
             cwd=ROOT,
             capture_output=True,

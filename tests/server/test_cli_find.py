@@ -54,12 +54,10 @@ def test_json_has_all_facts(demo_catalog: Path) -> None:
     """The query, the revision, the number of specs, and all facts of each."""
     spec = specs_in(demo_catalog, "develop")[0]
     document = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
-    assert document["query"] == f"{spec.name} /{spec.hash[:9]}"
+    assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
     assert document["revision"]["tag"] == "develop"
-    assert document["total"] == 1
     facts = {name: getattr(spec, name) for name in SPEC_FACTS if name != "dependencies"}
-    expected = orjson.loads(orjson.dumps(facts))
-    assert document["specs"] == [expected | {"short": spec.short}]
+    assert document["specs"] == [orjson.loads(orjson.dumps(facts)) | {"short": spec.short}]
     result = find(demo_catalog, f"{spec.name}@999:")
     assert (result.code, result.out) == (0, "")
     assert re.fullmatch(rf"No spec in develop of .* matches {spec.name}@999:\.\n", result.err)
