@@ -2,16 +2,14 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.spack.names import natural_key
 from tests.server.commands import CommandResult, cachelog, succeed
 from tests.server.servers import CACHELOG, environ
+from tests.snapshots.factories import a_snapshot, a_spec
 
 
 def complete(words: str, catalog: Path) -> CommandResult:
@@ -52,67 +50,55 @@ def test_commands_options_and_choices_are_completed(
     ] == expected
 
 
-class Names(NamedTuple):
-    """The names in a catalog; ``old_packages`` are those of its first revision."""
-
-    tags: list[str]
-    series: list[str]
-    packages: list[str]
-    old_packages: list[str]
-
-    def starting_with(self, prefix: str) -> list[str]:
-        """Return the packages that start with a prefix."""
-        return [package for package in self.packages if package.startswith(prefix)]
+TAGS = ["develop", "v1.0", "develop-2025-02-02", "develop-2025-01-05"]
+PACKAGES = ["lib2", "lib10", "python"]
 
 
 @pytest.fixture(scope="module")
-def names(demo_catalog: Path) -> Names:
-    """Return the names in the demo catalog."""
-    catalog = Catalog(str(demo_catalog))
-    history = catalog.require_history()
-    frames = [catalog.load(history.resolve(ref).digest) for ref in ("develop", history.tags[-1])]
-    packages, old_packages = (sorted(frame.packages, key=natural_key) for frame in frames)
-    return Names(history.tags, history.series_names, packages, old_packages)
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of the packages with each tag, except that v1.0 has only zlib."""
+    folder = tmp_path_factory.mktemp("catalog")
+    specs = [a_spec(name, name=name) for name in PACKAGES]
+    old = [a_spec("zlib", name="zlib")]
+    Catalog(str(folder)).publish(a_snapshot(old if tag == "v1.0" else specs, tag) for tag in TAGS)
+    return folder
 
 
-COMPLETIONS: dict[str, Callable[[Names], list[str]]] = {
-    "diff develop ": lambda names: names.tags,
-    "diff develop..": lambda names: [f"develop..{tag}" for tag in names.tags],
-    "diff develop-2025-01": lambda names: [tag for tag in names.tags if "2025-01" in tag],
-    "diff develop~1..develop --package ": lambda names: names.packages,
-    "find --in ": lambda names: names.tags,
-    "find p": lambda names: names.starting_with("p"),
-    "find ^p": lambda names: [f"^{package}" for package in names.starting_with("p")],
-    "log ": lambda names: names.packages,
-    "log --series ": lambda names: names.series,
-    "log --series develop-": lambda _: ["develop-DATE"],
-    "packages dev": lambda names: [tag for tag in names.tags if "dev" in tag],
-    "revisions --tag ": lambda names: names.tags,
-    "show ": lambda names: [*names.tags, *names.packages],
-    "show {old} ": lambda names: names.old_packages,
-    "why develop~1..develop ": lambda names: names.packages,
-    "why develop~1 develop ": lambda names: names.packages,
-    "log /": lambda _: [],
-    "show /a": lambda _: [],
-    "show develop /a": lambda _: [],
-}
-
-
-@pytest.mark.parametrize("words", COMPLETIONS)
-def test_names_in_the_catalog_are_completed(words: str, names: Names, demo_catalog: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("diff develop ", TAGS),
+        ("diff develop..", [f"develop..{tag}" for tag in TAGS]),
+        ("diff develop-2025-01", ["develop-2025-01-05"]),
+        ("diff develop~1..develop --package ", PACKAGES),
+        ("find --in ", TAGS),
+        ("find l", ["lib2", "lib10"]),
+        ("find ^l", ["^lib2", "^lib10"]),
+        ("find --in v1.0 --stack ", ["e4s", "root"]),
+        ("log ", PACKAGES),
+        ("log --series ", ["develop", "vX.Y.Z", "develop-DATE"]),
+        ("log --series develop-", ["develop-DATE"]),
+        ("packages v", ["v1.0"]),
+        ("revisions --tag ", TAGS),
+        ("show ", [*TAGS, *PACKAGES]),
+        ("show v1.0 ", ["zlib"]),
+        ("why develop~1..develop ", PACKAGES),
+        ("why develop~1 develop ", PACKAGES),
+        ("log /", []),
+        ("show /a", []),
+        ("show develop /a", []),
+    ],
+)
+def test_names_in_the_catalog_are_completed(words: str, expected: list[str], catalog: Path) -> None:
     """In natural order; packages are those of the preceding revision, or of the newest."""
-    offered = completions(words.format(old=names.tags[-1]), demo_catalog)
-    assert offered == COMPLETIONS[words](names)
+    assert completions(words, catalog) == expected
 
 
-def test_digests_and_stacks_are_completed(demo_catalog: Path, tmp_path: Path) -> None:
+def test_digests_are_completed(catalog: Path, tmp_path: Path) -> None:
     """Also of the catalog of ``--catalog``, which takes precedence over the environment."""
-    catalog = Catalog(str(demo_catalog))
-    digest = catalog.require_history().digests[0]
-    assert completions(f"find --in {digest[:5]}", demo_catalog) == [digest[:12]]
-    stacks = set(completions(f"find --in {digest} --stack ", demo_catalog))
-    assert stacks == set(catalog.load(digest).stacks.items)
-    assert "develop" in completions(f"diff --catalog {demo_catalog} dev", tmp_path / "none")
+    digest = Catalog(str(catalog)).require_history().digests[0]
+    assert completions(f"find --in {digest[:5]}", catalog) == [digest[:12]]
+    assert completions(f"diff --catalog {catalog} v", tmp_path / "none") == ["v1.0"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +116,7 @@ def test_unreadable_catalog_has_no_completions(words: str, tmp_path: Path) -> No
     assert completions(words, tmp_path / "broken") == []
 
 
-def test_bash_completes_with_the_script(demo_catalog: Path) -> None:
+def test_bash_completes_with_the_script(catalog: Path) -> None:
     """Bash completes a ref with the script."""
     bash = shutil.which("bash")
     assert bash
@@ -140,7 +126,7 @@ def test_bash_completes_with_the_script(demo_catalog: Path) -> None:
         printf '%s\\n' "${COMPREPLY[@]}"
     """
     script = succeed("completion", "bash").out + completion
-    variables = environ(catalog=demo_catalog)
+    variables = environ(catalog=catalog)
     variables["PATH"] = f"{CACHELOG.parent}:{variables['PATH']}"
     result = subprocess.run(
         [bash, "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True
