@@ -37,9 +37,7 @@ class SingleFlight(Generic[Result]):
 
         Raises the errors of the computation, and BadRequest with status 503 on timeout.
         """
-        if key not in self._flights:
-            self._begin(key, compute(), outlasts=self._outlasts)
-        flight = self._flights[key]
+        flight = self._flights.get(key) or self._begin(key, compute(), outlasts=self._outlasts)
 
         def refusal() -> BadRequest:
             flight.outlasts = True
