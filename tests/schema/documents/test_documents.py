@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 from graphql import (
     DocumentNode,
-    ScalarLeafsRule,
-    ValidationContext,
     parse,
     print_ast,
-    specified_rules,
 )
 
 from schema import api
-from schema.documents.documents import Documents, validated, without_tokens
+from schema.documents.documents import Documents, without_tokens
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 
@@ -66,21 +63,3 @@ def test_equal_names_are_shared() -> None:
     fields: Any = operation.selection_set.selections  # type: ignore[attr-defined]
     first, second = (field.selection_set.selections[0].name for field in fields)
     assert first is second
-
-
-def test_validation_rules_are_emptied() -> None:
-    """Errors are returned, and the rules refer to nothing any more."""
-    created: list[Any] = []
-
-    def recording(context: ValidationContext) -> ScalarLeafsRule:
-        created.append(ScalarLeafsRule(context))
-        return created[-1]  # type: ignore[no-any-return]
-
-    rules: list[Any] = [*specified_rules, recording]
-    node = parse("{ tags }")
-    errors = validated(SCHEMA, node, rules, max_errors=9, hide_suggestions=False)
-    assert [error.message for error in errors] == [
-        "Field 'tags' of type '[Tag!]!' must have a selection of subfields. "
-        "Did you mean 'tags { ... }'?"
-    ] * 2
-    assert [vars(rule) for rule in created] == [{}]

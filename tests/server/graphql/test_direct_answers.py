@@ -4,24 +4,16 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock, create_autospec
+from unittest.mock import AsyncMock
 
 import httpx
 import orjson
 import pytest
 from msgspec.structs import replace
-from starlette.types import Message
 
-from server.app import create_app
-from server.asgi.allowances import Allowances
+from server.app import Application, create_app
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import RequestIds, SecurityHeaders
-from server.asgi.lanes import Lanes
 from server.asgi.responses import Response
-from server.asgi.room import Incoming, Outgoing
-from server.graphql.answers import Answer, Answers
-from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, proxy_reader
-from server.graphql.event_streams import EventStreams
 from server.http.cycles import ReadyAnswer
 from server.settings import Settings
 from tests.server.metrics.test_page import numbers_of
@@ -131,25 +123,29 @@ def scope(**headers: str) -> dict[str, Any]:
     }
 
 
+async def status_by_asgi(app: Application, request: dict[str, Any], body: bytes) -> int:
+    """Return the status of the response to a request by ASGI."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop() if messages else await asyncio.get_running_loop().create_future()
+
+    send = AsyncMock()
+    await app(request, receive, send)
+    status: int = send.call_args_list[0].args[0]["status"]
+    return status
+
+
 def direct_response(settings: Settings, **changes: Any) -> ReadyAnswer | None:
     """Return the direct response to a request that was answered by ASGI before, if there is one.
 
     `changes` are the differences between the scopes of the two requests.
     """
-    app = create_app(settings)
-    body = orjson.dumps({"query": SMALL})
-    parts: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        parts.append(message)
+    app, body = create_app(settings), orjson.dumps({"query": SMALL})
 
     async def run() -> ReadyAnswer | None:
         async with app.router.lifespan_context(app):
-            await app(scope(), receive, send)
-            assert parts[0]["status"] == 200
+            assert await status_by_asgi(app, scope(), body) == 200
             ready = app.at_once(scope() | changes, body) if app.at_once else None
             return ready if isinstance(ready, ReadyAnswer) else None
 
@@ -216,44 +212,22 @@ def test_quick_query_is_executed_directly(demo_catalog: Path) -> None:
     assert direct_response(replace(settings, cost_per_minute=1_000_000)) is None
 
 
-def test_refused_response_counts_as_one_request() -> None:
+@pytest.mark.anyio
+async def test_refused_response_counts_as_one_request(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cached response that is too large to write directly is refused by ASGI."""
-    large = Response(200, bytes(1 << 20), b"text/plain", b"no-store")
-    allowances = Allowances(requests=2, cost=0)
-    outgoing = Outgoing(1 << 20)
-    outgoing.begin(large, scope() | {"client": ("10.0.0.2", 1)})
-    large.encoded("identity")
-    answers = create_autospec(Answers, instance=True, responses=Mock(num_hits=0))
-    answers.known.return_value = Answer(large, None)
-    direct = DirectAnswers(
-        answers,
-        "/graphql",
-        allowances=allowances,
-        outgoing=outgoing,
-        ids=RequestIds(None),
-        headers=SecurityHeaders(needs_cdn=False),
-        observers=(),
-        behind_proxies=proxy_reader(()),
-        has_cors=False,
-    )
-    endpoint = GraphQLEndpoint(
-        answers,
-        create_autospec(Lanes, instance=True),
-        page=None,
-        incoming=Incoming(1_000, 1_000),
-        outgoing=outgoing,
-        allowances=allowances,
-        streams=create_autospec(EventStreams, instance=True),
-    )
-    request = scope() | {"method": "GET", "query_string": b"query={a}"}
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    assert direct(request, b"") is None
-    asyncio.run(endpoint(request, AsyncMock(), send))
-    assert sent[0]["status"] == 503
-    allowances.count_request(request)
-    with pytest.raises(BadRequest, match="requests"):
-        allowances.count_request(request)
+    monkeypatch.setattr("server.asgi.room._LARGE_ANSWER", 1)
+    settings = Settings(catalog=str(demo_catalog), access_log=False, requests_per_minute=3)
+    app = create_app(replace(settings, sending_bytes=200_000))
+    request, body = scope(), orjson.dumps({"query": LARGE})
+    direct: Any = app.at_once
+    async with app.router.lifespan_context(app):
+        assert await status_by_asgi(app, scope(), body) == 200
+        response = Response(200, bytes(70_000), b"text/plain", b"no-store")
+        direct.outgoing.begin(response, scope() | {"client": ("10.0.0.2", 1)})
+        assert direct(request, body) is None
+        assert await status_by_asgi(app, request, body) == 503
+        direct.allowances.count_request(request)
+        with pytest.raises(BadRequest, match="requests"):
+            direct.allowances.count_request(request)
