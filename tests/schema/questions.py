@@ -210,7 +210,7 @@ COMMITS = f"""query($base: String!, $head: String!) {{
     commits(first: 9) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ level }} }} nodes {{ ...E }}
     }}
-    causes(first: 9) {{ nodes {{ title commits {{ ...E }} }} }}
+    causes(first: 9) {{ nodes {{ title numSpecs numInvolved commits {{ ...E }} }} }}
   }}
 }} {EFFECT}"""
 COMMIT = f"""query($oid: String!) {{

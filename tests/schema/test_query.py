@@ -156,18 +156,13 @@ def test_times_are_in_rfc_3339(world: World, moment: object) -> None:
 
 
 def test_refs(world: World) -> None:
-    """A tag, a tag at a time, steps back from either, or a digest or prefix in any case."""
+    """Steps back from a tag or a time, a prefix of a digest in any case; by default, the newest."""
     prefix = world.states[3].info.digest[:6]
-    refs = {"develop~1": 4, "develop@2025-01-20~1": 4, prefix: 3, prefix.upper(): 3}
+    refs = {"develop~1": 4, "develop@2025-01-20~1": 4, prefix: 3, prefix.upper(): 3, None: 5}
     for ref, number in refs.items():
         data = world.data("query($ref: String) { revision(ref: $ref) { digest } }", ref=ref)
         assert data["revision"]["digest"] == world.states[number].info.digest
-
-
-def test_default_ref_is_the_newest_of_develop(world: World) -> None:
-    """If it is absent or null."""
-    for question in ("{ revision { digest } }", "{ revision(ref: null) { digest } }"):
-        assert world.data(question)["revision"]["digest"] == world.newest.info.digest
+    assert world.data("{ revision { digest } }")["revision"]["digest"] == world.newest.info.digest
 
 
 # -- packages and stacks

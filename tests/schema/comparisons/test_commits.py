@@ -15,8 +15,6 @@ from tests.snapshots.recipes.repositories import RecipesRepository, recipe
 
 URL = "https://github.com/a/b"
 
-EFFECT = "level takenBack numSpecs numInvolved commit { oid subject } causes { title }"
-
 
 class Repository(RecipesRepository):
     """A repository in which the recipe of gettext changed between base and head."""
@@ -58,21 +56,6 @@ def of_comparison(world: World, fields: str, **variables: Any) -> Any:
     return world.data(document, **variables)["compare"]
 
 
-def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
-    """Those that explain a cause, the closest and largest first, with the numbers of the cause."""
-    commits = of_comparison(world, f"commits {{ nodes {{ {EFFECT} }} }}")["commits"]["nodes"]
-    subjects = [node["commit"]["subject"] for node in commits]
-    assert subjects == ["gettext: fix (#7)", "zlib: add v1.3.2"]
-    first = commits[0]
-    assert first["commit"]["oid"] == repository.oids[1]
-    assert (first["level"], first["takenBack"]) == ("OWN_RECIPE", False)
-    (title,) = (cause["title"] for cause in first["causes"])
-    assert title == "recipe of gettext changed"
-    causes = of_comparison(world, "causes { nodes { title numSpecs numInvolved } }")["causes"]
-    (cause,) = (node for node in causes["nodes"] if node["title"] == title)
-    assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
-
-
 def test_notes_and_rules(world: World) -> None:
     """Release notes name the pull request, and a rule limits the rebuilds caused by one commit."""
     rule = '{name: "a", limit: "specs-rebuilt-by-commit", atMost: "0"}'
@@ -109,18 +92,6 @@ def test_commit_is_found_by_hash(world: World, repository: Repository) -> None:
     assert world.data('{ commit(oid: "abcdef0123") { oid } }') == {"commit": None}
 
 
-def test_recipes_of_a_revision(world: World, repository: Repository) -> None:
-    """The repository, the commit, and how the commit was determined."""
-    fields = "repository commit foundBy url"
-    recipes = world.data(f'{{ revision(ref: "develop") {{ recipes {{ {fields} }} }} }}')
-    assert recipes["revision"]["recipes"] == {
-        "repository": "recipes",  # of a local path the last part alone
-        "commit": repository.oids[-1],
-        "foundBy": "GIVEN",
-        "url": f"{URL}/commit/{repository.oids[-1]}",
-    }
-
-
 def test_without_recipes(tmp_path: Path) -> None:
     """All fields are null."""
     world = published(tmp_path, BASE, HEAD)
@@ -132,20 +103,33 @@ def test_without_recipes(tmp_path: Path) -> None:
     assert {cause["commits"] for cause in answer["causes"]["nodes"]} == {None}
 
 
-def test_every_field_of_commits(world: World, repository: Repository) -> None:
-    """A commit is the same from a comparison, from its cause and by its hash."""
+def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
+    """Those that explain a cause, the closest and largest first, with the numbers of the cause.
+
+    A commit is the same from a comparison, from its cause and by its hash.
+    """
     compared = world.data(questions.COMMITS, base="develop~1", head="develop")["compare"]
-    commit = world.data(questions.COMMIT, oid=repository.oids[1])["commit"]
-    effects = commit.pop("effects")
+    assert compared["head"]["recipes"] == {
+        "repository": "recipes",  # of a local path the last part alone
+        "commit": repository.oids[-1],
+        "foundBy": "GIVEN",
+        "url": f"{URL}/commit/{repository.oids[-1]}",
+    }
     commits = compared["commits"]
-    nodes = commits["nodes"]
-    assert commits["totalCount"] == len(nodes) == len(commits["edges"]) == 2
-    assert (effects["totalCount"], effects["nodes"]) == (1, nodes[:1])
-    assert nodes[0]["commit"] == commit
-    causes = {cause["title"]: cause["commits"] for cause in compared["causes"]["nodes"]}
-    assert causes["recipe of gettext changed"] == nodes[:1]
+    first, second = commits["nodes"]
+    assert commits["totalCount"] == len(commits["edges"]) == 2
+    assert second["commit"]["subject"] == "zlib: add v1.3.2"
+    title = "recipe of gettext changed"
+    assert (first["level"], first["takenBack"]) == ("OWN_RECIPE", False)
+    assert first["causes"] == [{"title": title}]
+    (cause,) = (node for node in compared["causes"]["nodes"] if node["title"] == title)
+    assert cause["commits"] == [first]
+    assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
+    commit = world.data(questions.COMMIT, oid=repository.oids[1])["commit"]
+    assert commit.pop("effects") == {"totalCount": 1, "nodes": [first]}
+    assert first["commit"] == commit
     assert commit["pullRequest"] == {"number": 7, "url": f"{URL}/pull/7"}
-    assert commit["url"].startswith(f"{URL}/commit/")
+    assert commit["url"] == f"{URL}/commit/{commit['oid']}"
     assert (commit["oid"], commit["subject"]) == (repository.oids[1], "gettext: fix (#7)")
     assert (commit["packages"], commit["stacks"], commit["spack"]) == (["gettext"], [], None)
 

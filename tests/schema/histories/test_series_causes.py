@@ -29,11 +29,13 @@ def state(version: str, recipe: str) -> Any:
     )
 
 
+STATES = [state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2")]
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of three states, from March 1 on."""
-    states = [state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2")]
-    return published(tmp_path_factory.mktemp("catalog"), *states)
+    """Return a catalog of the states, from March 1 on."""
+    return published(tmp_path_factory.mktemp("catalog"), *STATES)
 
 
 def test_all_fields(world: World) -> None:
@@ -57,14 +59,12 @@ def test_all_fields(world: World) -> None:
 
 def test_costs(tmp_path: Path) -> None:
     """Each spec has the median of its package; the others are unknown."""
-    world = published(tmp_path, state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2"))
-    fields = "package numSpecs seconds cost costBasis { unit numEstimated numUnknown }"
-    query = f'{{ series(name: "develop") {{ causes {{ nodes {{ {fields} }} }} }} }}'
-    before = world.data(query)["series"]["causes"]["nodes"]
-    assert {cause["costBasis"] for cause in before} == {None}
+    world = published(tmp_path, *STATES)
     costs = rows(*((None, name, 60.0, 0.5) for name in ("zlib", "tiff")), unit="eur")
     world.catalog.costs.replace(costs)
     world.catalog.refresh()
+    fields = "seconds cost costBasis { unit numEstimated numUnknown }"
+    query = f'{{ series(name: "develop") {{ causes {{ nodes {{ {fields} }} }} }} }}'
     zlib, tiff = world.data(query)["series"]["causes"]["nodes"]
     # Two rebuilds of zlib and one of tiff have costs; those of png have none.
     assert (zlib["seconds"], zlib["cost"], tiff["seconds"]) == (180.0, 1.5, 60.0)
