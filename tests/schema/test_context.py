@@ -1,8 +1,8 @@
 """Data loaded by a request: each revision once, up to a limit."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, create_autospec
 
 import pytest
 
@@ -14,19 +14,11 @@ from tests.schema.usual import api
 from tests.schema.worlds import World, opened, plain
 
 
-@pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the library's load methods, in the order of calls."""
-    calls: list[str] = []
-    for name in ("_make_comparison", "_load_dependencies"):
-        method: Callable[..., Any] = getattr(Library, name)
-
-        def counted(*args: Any, method: Any = method, name: str = name) -> Any:
-            calls.append(name)
-            return method(*args)
-
-        monkeypatch.setattr(Library, name, counted)
-    return calls
+def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> Mock:
+    """Return a mock that counts the calls of a method of the library."""
+    counting = create_autospec(getattr(Library, name), side_effect=getattr(Library, name))
+    monkeypatch.setattr(Library, name, counting)
+    return counting  # type: ignore[no-any-return]
 
 
 def without_cache(world: World, **limits: int) -> Context:
@@ -40,20 +32,26 @@ def answered(world: World, text: str, **limits: int) -> Any:
     return plain(api.execute(text, context=without_cache(world, **limits)))
 
 
-def test_comparison_is_computed_once_for_all_fields(world: World, loads: list[str]) -> None:
+def test_comparison_is_computed_once_for_all_fields(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also if it is too large to be cached for other requests."""
+    computing = counted(monkeypatch, "_make_comparison")
     base, head = (revision.digest for revision in world.catalog.history.revisions[:2])
     fields = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
     response = answered(world, f'{{ compare(base: "{base}", head: "{head}") {{ {fields} }} }}')
     assert "errors" not in response
-    assert loads.count("_make_comparison") == 1
+    assert computing.call_count == 1
 
 
-def test_dependencies_are_loaded_once_for_all_specs(world: World, loads: list[str]) -> None:
+def test_dependencies_are_loaded_once_for_all_specs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a request."""
+    loading = counted(monkeypatch, "_load_dependencies")
     text = "{ revision { specs(first: 20) { nodes { dependencies { totalCount } } } } }"
     assert "errors" not in answered(world, text)
-    assert loads.count("_load_dependencies") == 1
+    assert loading.call_count == 1
 
 
 def numbers_of(digests: list[str]) -> str:
