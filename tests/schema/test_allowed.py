@@ -5,7 +5,7 @@ from graphql import get_introspection_query
 
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
-from tests.schema.selections import COMPARE, PAGE, REVISION, SPEC
+from tests.schema.selections import COMPARE, PAGE, REVISION
 from tests.schema.usual import api
 
 FULL = (
@@ -26,16 +26,8 @@ ALLOWED = {
         "platforms { ...C } targets { ...C } stacks { ...C } } }"
     )
     + " fragment C on FacetCount { value numSpecs }",
-    "all that depends on a spec": REVISION
-    % (SPEC % "dependents(transitive: true, first: 1000) { edges { types node { hash name } } }"),
-    "1,000 changed specs and packages": COMPARE
-    % (
-        "specs(first: 1000) { nodes { hash kind name before { short } after { short } "
-        "fields { path before after } } } packages(first: 1000) { nodes { name kind "
-        "versionsAdded versionsRemoved before { versions } after { versions } } }"
-    ),
-    "1,000 revisions and their neighbours": "{ revisions(first: 1000) { nodes { id tag digest "
-    "numSpecs previous { digest } next { digest } } } }",
+    "1,000 changed specs": COMPARE
+    % "specs(first: 1000) { nodes { hash kind before { short } fields { path before after } } }",
 }
 VALUES = {
     "ref": "develop",
