@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from graphql import GraphQLError
@@ -146,11 +147,8 @@ def test_unexpected_error_is_masked(
     batch: bool,
 ) -> None:
     """The response contains an id; the log has the details and traceback under that id."""
-
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("the secret of the house")
-
-    monkeypatch.setattr(Frame, "spec", fail)
+    failing = Mock(side_effect=ZeroDivisionError("the secret of the house"))
+    monkeypatch.setattr(Frame, "spec", failing)
     question = "{ revision { specs(first: 1) { nodes { short } } } }"
     if not batch:
         hash_ = world.newest.specs[0].hash

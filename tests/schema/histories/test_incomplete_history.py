@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -120,11 +121,8 @@ def test_other_fields_are_not_affected(without_changes: World) -> None:
 
 def test_read_only_catalog(without_changes: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error neither suggests another request nor contains the location of the catalog."""
-
-    def refused(catalog: Catalog, _made: Any) -> None:
-        raise CatalogError(catalog.location, "may not be written")
-
-    monkeypatch.setattr(Catalog, "keep", refused)
+    refusal = CatalogError(without_changes.catalog.location, "may not be written")
+    monkeypatch.setattr(Catalog, "keep", Mock(side_effect=refusal))
     (error,) = answered_within(without_changes, GROWTH % "develop", 20)["errors"]
     assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
     assert "may not write to the catalog" in error["message"]

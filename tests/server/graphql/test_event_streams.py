@@ -435,10 +435,7 @@ async def test_failing_event_is_an_error(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The stream continues with the next event; the log has the reason."""
-
-    def failing(*_: Any, **__: Any) -> OperationResult:
-        raise ZeroDivisionError("inner detail")
-
+    failing = Mock(side_effect=ZeroDivisionError("inner detail"))
     stream = await world.follow()
     with monkeypatch.context() as patched:
         patched.setattr(API, "execute", failing)
@@ -457,15 +454,12 @@ async def test_failing_event_is_an_error(
 async def test_error_is_not_cached(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The event is executed again for a client that resumes after an earlier one."""
     query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
-
-    def failing(*_: Any, **__: Any) -> OperationResult:
-        return OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
-
+    result = OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
     revision, two = world.publish(*DEMO[1:3])
     await world.announced(two)
     name = shown(revision).name or ""
     with monkeypatch.context() as patched:
-        patched.setattr(API, "execute", failing)
+        patched.setattr(API, "execute", Mock(return_value=result))
         stream = await world.follow(query, last_event_id=name)
         await stream.until(lambda stream: stream.events)
         assert stream.events[0].data["errors"] == [{"message": "no"}]

@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -22,7 +23,6 @@ from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.errors import CatalogError
-from snapshots.frames.frame import Frame
 
 pytestmark = pytest.mark.anyio
 
@@ -221,31 +221,18 @@ async def test_comparison_is_computed_once_without_a_cache(
         assert len(making.arguments) <= 4, "once here, and once for each that is made from it"
 
 
-@pytest.mark.parametrize(
-    ("queries", "are_in_event_loop"),
-    [
-        ([WALK, WALK], [False, False]),
-        ([SMALL, SMALL, LARGE, LARGE], [False, True, False, False]),
-    ],
-    ids=["a walk", "many objects"],
-)
-async def test_long_work_is_executed_in_a_thread(
-    execution: Execution, threads: list[bool], queries: list[str], are_in_event_loop: list[bool]
-) -> None:
-    """Even if everything is in memory."""
-    await executed(execution, *queries)
-    assert threads == are_in_event_loop
+async def test_long_work_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:
+    """A walk, or many objects, even if everything is in memory."""
+    await executed(execution, WALK, WALK, LARGE, LARGE, SMALL)
+    assert threads == [False, False, False, False, True]
 
 
 async def test_unreadable_revision_is_an_error_of_its_field(
     execution: Execution, demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although it is loaded before the request is executed."""
-
-    def damaged(_reader: ContentReader, digest: str) -> Frame:
-        raise CatalogError(str(demo_catalog), f"{digest} is damaged")
-
-    monkeypatch.setattr(ContentReader, "frame", damaged)
+    damaged = CatalogError(str(demo_catalog), "it is damaged")
+    monkeypatch.setattr(ContentReader, "frame", Mock(side_effect=damaged))
     (answer,) = await executed(execution, SMALL)
     assert codes(answer) == {"CATALOG_UNAVAILABLE"}
     assert str(demo_catalog).encode() not in answer.body
