@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from snapshots.contents import Snapshot
+from snapshots.models import Spec
 from snapshots.sources import imports
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
@@ -32,18 +33,32 @@ def read_pages(
     return folders.read_parts(list(map(str, paths)), ReadRequest(tags, is_whole=True), reader)
 
 
-def read_cache(
-    location: str,
-    *,
-    tags: Sequence[str] = (),
-    sizes: bool = False,
-    settings: ReadSettings,
-    report: Report,
-) -> Iterator[Snapshot]:
-    """Read an index, a build cache or a list of tags."""
-    request = ReadRequest(tags, sizes=sizes)
-    return build_caches.read_parts([location], request, _here(settings, report))
-
-
 def _here(settings: ReadSettings, report: Report) -> PartReader[Snapshot]:
     return PartReader(settings, report, lambda snapshot: snapshot)
+
+
+QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5, proof=False)
+"""Made-up indexes have made-up hashes."""
+
+
+def snapshots(
+    location: str | Path,
+    *tags: str,
+    sizes: bool = False,
+    settings: ReadSettings = QUICK,
+    report: Report | None = None,
+) -> list[Snapshot]:
+    """Read an index, a build cache or a list of tags."""
+    request = ReadRequest(tags, sizes=sizes)
+    reader = _here(settings, report or Report())
+    return list(build_caches.read_parts([str(location)], request, reader))
+
+
+def by_hash(snapshot: Snapshot) -> dict[str, Spec]:
+    """Return the specs of a snapshot by their hashes."""
+    return {spec.hash: spec for spec in snapshot.content.specs()}
+
+
+def stacks_of(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """Return the stacks of each spec."""
+    return {digest: spec.stacks for digest, spec in by_hash(snapshot).items()}

@@ -27,8 +27,8 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
 from tests.snapshots.sources.certificates import contexts
+from tests.snapshots.sources.readings import QUICK, snapshots
 
 
 @pytest.fixture(params=["http", "https"])

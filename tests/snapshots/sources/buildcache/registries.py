@@ -1,25 +1,15 @@
-"""Images of a build cache in an OCI registry: of the scripted server, or of a real one.
-
-The real one is that of the CNCF's distribution project, as packaged by Debian.
-"""
+"""Images of a build cache in an OCI registry, and the tokens of the scripted server."""
 
 import base64
 import gzip
 import hashlib
 import json
-import os
-import re
-import shutil
-import subprocess
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import httpx
 import msgspec
 
 from snapshots.sources.buildcache.oci import tag_of
@@ -32,15 +22,9 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     send,
     status,
 )
-from tests.snapshots.sources.buildcache.readings import QUICK
-
-DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
-"""The registry of the distribution project, if it is installed."""
+from tests.snapshots.sources.readings import QUICK
 
 USER, PASSWORD = "reader", "swordfish"
-_HTPASSWD = f"{USER}:$2a$04$uArZ/ZEsTabEBLy/CBT0AeOy6iu.BRyJqxKhUvHr6W9O0OIi8NcaC"
-_LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
-
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 IMAGE_INDEX = "application/vnd.oci.image.index.v1+json"
 
@@ -128,22 +112,15 @@ class Tokens:
         self.queries: list[dict[str, list[str]]] = []
         self._server = server
         self._login = login
-        self._uses = uses
-        self._left: dict[str, int] = {}
+        self._left: defaultdict[str, int] = defaultdict(lambda: uses)
 
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         """Respond to a request for a token."""
         if self._login is not None and request.headers.get("Authorization") != self._login:
             return send(request, 401, b"{}", {"Content-Length": "2"})
         self.queries.append(parse_qs(urlsplit(request.path).query))
-        token = f"token-{len(self.queries)}"
-        self._left[token] = self._uses
-        body = json.dumps({"token": token, "expires_in": 300}).encode()
+        body = json.dumps({"token": f"token-{len(self.queries)}", "expires_in": 300}).encode()
         return send(request, 200, body, {"Content-Length": str(len(body))})
-
-    def grant(self, token: str) -> None:
-        """Accept a token that another realm issued."""
-        self._left[token] = self._uses
 
     def guard(self, name: str, realm: str = "") -> None:
         """Require a token for all paths below a name."""
@@ -161,7 +138,7 @@ class Tokens:
 
         def answer(request: BaseHTTPRequestHandler) -> None:
             scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-            if scheme != "Bearer" or self._left.get(token, 0) <= 0:
+            if scheme != "Bearer" or self._left[token] <= 0:
                 return refusal(request)
             self._left[token] -= 1
             return reply(request)
@@ -172,54 +149,3 @@ class Tokens:
 INDEX = small_database()
 IMAGES = [spec_image(document) for document in documents_of(INDEX).values()]
 WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
-
-
-@contextmanager
-def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
-    """Run the registry of the distribution project within the context; yield HOST:PORT.
-
-    Its data is below ``folder``; ``auth`` is a section of its configuration.
-    """
-    assert DISTRIBUTION is not None, "docker-registry is not installed"
-    folder.mkdir(exist_ok=True)
-    file, log = folder / "config.yml", folder / "log"
-    storage = f"storage: {{filesystem: {{rootdirectory: {folder / 'data'}}}}}"
-    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '127.0.0.1:0'}}\n{auth}\n")
-    with log.open("wb") as written:
-        process = subprocess.Popen([DISTRIBUTION, "serve", file], stdout=written, stderr=written)
-    try:
-        patience = time.monotonic() + 20
-        while (listening := _LISTENING.search(log.read_text("utf-8"))) is None:
-            assert process.poll() is None, log.read_text("utf-8")
-            assert time.monotonic() < patience, log.read_text("utf-8")
-            time.sleep(0.01)
-        yield listening[1]
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def with_password(folder: Path) -> str:
-    """Return the section ``auth`` of a registry that requires USER and PASSWORD."""
-    file = folder / "htpasswd"
-    file.write_text(f"{_HTPASSWD}\n")
-    return f"auth: {{htpasswd: {{realm: tests, path: {file}}}}}"
-
-
-def with_tokens(realm: str) -> str:
-    """Return the section ``auth`` of a registry that accepts any token of the realm."""
-    return f"auth: {{silly: {{realm: '{realm}', service: tests}}}}"
-
-
-def push(host: str, name: str, images: Iterable[Image]) -> str:
-    """Push images to a registry without authentication; return the repository's location."""
-    with httpx.Client(base_url=f"http://{host}", timeout=20) as client:
-        for tag, manifest, blobs in images:
-            for digest, data in blobs.items():
-                begun = client.post(f"/v2/{name}/blobs/uploads/").raise_for_status()
-                url = httpx.URL(begun.headers["Location"]).copy_merge_params({"digest": digest})
-                client.put(url, content=data).raise_for_status()
-            headers = {"Content-Type": json.loads(manifest)["mediaType"]}
-            url = httpx.URL(f"/v2/{name}/manifests/{tag}")
-            client.put(url, content=manifest, headers=headers).raise_for_status()
-    return f"oci+http://{host}/{name}"

@@ -41,7 +41,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import Reply, Server, document, send
-from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
+from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
 KEY: dict[str, Any] = {"key_id": "AKIAIOSFODNN7EXAMPLE", "secret": "wJalrXUtnFEMI"}
 HIDDEN = "hidden"

@@ -63,7 +63,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     late,
     status,
 )
-from tests.snapshots.sources.buildcache.readings import by_hash, snapshots
+from tests.snapshots.sources.readings import by_hash, snapshots
 
 QUICK = ReadSettings(attempts=1, timeout=5, max_index_bytes=1000)
 
@@ -72,13 +72,6 @@ def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
     """Return the text and the version of the index at a location."""
     with Transport(QUICK, report or Report(), [location]) as transport:
         return fetch(locate(location, transport), transport).load(transport)
-
-
-def test_layout_3_comes_first(tmp_path: Path) -> None:
-    """If a cache has both layouts, the index of layout 3 is read."""
-    put_layout_2(tmp_path, b"old")
-    put_layout_3(tmp_path)
-    assert load(str(tmp_path))[0] == EMPTY_INDEX
 
 
 @pytest.mark.parametrize(
@@ -174,7 +167,8 @@ def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
 
 
 def test_signed_index(tmp_path: Path) -> None:
-    """A signed manifest is read, with one warning that it is not verified."""
+    """A signed manifest is read, not an index of layout 2; one warning says it is not verified."""
+    put_layout_2(tmp_path, b"old")
     file = put_layout_3(tmp_path)
     file.write_bytes(signed(file.read_text()))
     report = Report()
@@ -340,26 +334,13 @@ OTHER, BOMB = (
     ("data", "name", "reason"),
     [
         (manifest(blob(), spec_blob(OTHER)), NAME, f"is '{GCC}', but .* as that of '{LIBELF}'"),
-        (
-            manifest(blob(), blob(SPEC, checksum="d" * 64)),
-            NAME,
-            r"blobs/sha256/.*: its sha256 is [0-9a-f]{64}, but .*json says",
-        ),
-        (
-            manifest(blob(), blob(SPEC)),
-            NAME,
-            r"spec.manifest.json: names the blob .*: does not exist",
-        ),
+        (manifest(blob(), blob(SPEC, checksum="d" * 64)), NAME, r"blobs/.*: its sha256 is .* says"),
+        (manifest(blob(), blob(SPEC)), NAME, r"manifest.json: names the blob .*: does not exist"),
         (manifest(blob(), spec_blob(BOMB)), NAME, "holds more than 99,999 bytes"),
         (manifest(blob()), NAME, "names no spec: no application/vnd.spack.spec blob"),
         (manifest(spec_blob(OTHER)), NAME, "names no package"),
-        ([], NAME, "expected `object`"),
         (manifest(), "libelf-abc.spec.manifest.json", "has no hash in its name"),
-        (
-            manifest(),
-            f"z-1-{WRAPPER}.spec.manifest.json",
-            r"libelf/z-1-.*: is of the spec that .*compiler-wrapper-.* is of, too",
-        ),
+        (manifest(), f"z-1-{WRAPPER}.spec.manifest.json", r"is of the spec that .* is of, too"),
     ],
 )
 def test_bad_specs(

@@ -32,7 +32,6 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     status,
     unmeasured,
 )
-from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
 from tests.snapshots.sources.buildcache.registries import (
     IMAGES,
     INDEX,
@@ -48,6 +47,7 @@ from tests.snapshots.sources.buildcache.registries import (
     serve,
     spec_image,
 )
+from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
 TAGS = "/v2/site/cache/tags/list?n=1000"
 
@@ -423,9 +423,7 @@ def test_responses_of_realms(
     server: Server, location: str, reply: Reply, reason: str | None
 ) -> None:
     """A token is in one of two keys; other responses are errors of the realm."""
-    tokens = Tokens(server)
-    tokens.guard("site/cache")
-    tokens.grant("token-x")
+    Tokens(server).guard("site/cache")
     for path in [path for path in server.replies if path.startswith("/token")]:
         server[path] = reply
     if reason is None:

@@ -18,7 +18,7 @@ from snapshots.sources.settings import ReadSettings
 from tests import real_data
 from tests.snapshots.sources.buildcache import rehashing
 from tests.snapshots.sources.buildcache.indexes import entry, node
-from tests.snapshots.sources.buildcache.readings import snapshots
+from tests.snapshots.sources.readings import snapshots
 
 REAL = sorted((real_data.folder() / "spack-history").glob("*/*/index.json"))
 PROVING = ReadSettings(cache_dir=None)

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
-from snapshots.program import importer_name
 from snapshots.sources.buildcache.layouts import UNVERIFIED, BuildCache
 from snapshots.sources.buildcache.reader import StackIndex, labelled, recognise
 from snapshots.sources.locations import mirror_of
@@ -45,28 +44,15 @@ from tests.snapshots.sources.buildcache.indexes import (
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, document, status
-from tests.snapshots.sources.buildcache.readings import (
+from tests.snapshots.sources.readings import (
     QUICK,
     by_hash,
-    serve_tags,
+    read_locations,
     snapshots,
     stacks_of,
 )
-from tests.snapshots.sources.readings import read_locations
 
 # -- one index, one build cache
-
-
-def test_one_index(tmp_path: Path) -> None:
-    """An index is a snapshot with the given tag; its specs have no stacks and no packages."""
-    file = put(tmp_path / "index.json", text(small_database()))
-    (snapshot,) = snapshots(file, "mine")
-    assert snapshot.tag == "mine"
-    assert stacks_of(snapshot) == {LIBELF: (), RUNTIME: (), WRAPPER: ()}
-    assert all(spec.tarball is None for spec in snapshot.content.specs())
-    source = snapshot.source
-    assert (source.kind, source.location, source.importer) == ("index", str(file), importer_name())
-    assert (source.version or "").startswith("sha256:")
 
 
 def test_layout_2_at_a_url(server: Server, tmp_path: Path) -> None:
@@ -173,9 +159,7 @@ def test_recognise(tmp_path: Path) -> None:
         (tmp_path / "index.json").as_uri(): True,
         str(put(tmp_path / "any.name", signed("{}"))): True,
         str(put(tmp_path / "blob", gzip.compress(b"{}"))): False,
-        str(put(tmp_path / "specs.md", b"---\n")): False,
         str(tmp_path / "two"): True,
-        str(tmp_path / "two" / "build_cache"): True,
         str(tmp_path / "three"): True,
         str(tmp_path / "pages"): False,
         str(tmp_path / "none"): False,
@@ -183,11 +167,9 @@ def test_recognise(tmp_path: Path) -> None:
         "/" + "a" * 5000: False,
         "a\0b": False,
         "https://host/cache": True,
-        "https://me:secret@host/cache": True,
         "s3://bucket/cache": True,
         "https://host/pages.git/": False,
         "oci://host/image": True,
-        "file://host/index.json": False,
         "git@host:pages.git": False,
     }
     assert {location: recognise(location, QUICK) for location in expected} == expected
@@ -314,6 +296,18 @@ def test_bad_stacks_of_a_revision(
 
 
 # -- lists of tags
+
+
+def serve_tags(server: Server, tags: dict[str, dict[str, Any]]) -> str:
+    """Serve an index of layout 2 for each stack of each tag; return the URL of their list."""
+    listed: dict[str, list[dict[str, str]]] = {}
+    for tag, stacks in tags.items():
+        for label, index in stacks.items():
+            path = f"/{tag}/{label}/build_cache/index.json"
+            server[path] = document(index)
+            listed.setdefault(tag, []).append({"label": label, "url": server.at(path)})
+    server["/tags.json"] = document(listed)
+    return server.at("/tags.json")
 
 
 def test_tag_with_several_stacks(server: Server) -> None:

@@ -25,10 +25,9 @@ from tests.snapshots.sources.buildcache.folders import (
 )
 from tests.snapshots.sources.buildcache.indexes import documents_of
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server
-from tests.snapshots.sources.buildcache.readings import by_hash
 from tests.snapshots.sources.buildcache.registries import index_image, serve, spec_image
 from tests.snapshots.sources.buildcache.rehashing import rehashed
-from tests.snapshots.sources.readings import read_locations
+from tests.snapshots.sources.readings import by_hash, read_locations
 
 READ = (
     ("index/database-v7.json", 7),

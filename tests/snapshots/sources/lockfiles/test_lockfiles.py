@@ -162,7 +162,6 @@ def test_missing_compiler() -> None:
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        (small_lock_file() | {"_meta": {"lockfile-version": 3}}, r"_meta.lockfile-version: .*'3'"),
         (small_lock_file() | {"_meta": {"lockfile-version": 1}}, "concretize the environment anew"),
         (small_lock_file() | {"_meta": {"lockfile-version": "6"}}, "_meta.lockfile-version"),
         (small_lock_file() | {"_meta": {"lockfile-version": 99}}, "read: 4, 5, 6, 7, 8; a newer"),
@@ -170,30 +169,12 @@ def test_missing_compiler() -> None:
             small_lock_file(8) | {"_meta": {"lockfile-version": 8, "specfile-version": 7}},
             "_meta.specfile-version: '7' is not .*: 3, 4, 5, 6; a newer cachelog may read it",
         ),
-        (small_lock_file() | {"spack": {"version": 1}}, "spack.version: expected"),
-        (small_lock_file() | {"roots": [{"hash": HDF5, "group": 1}]}, "roots.*group: expected"),
-        (
-            [node("zlib", ZLIB, annotations={"original_specfile_version": 7})],
-            r"\[0\].annotations.original_specfile_version: 7 is not a format of specs",
-        ),
         (printed(node("zlib", ZLIB), version=7), "spec._meta.version: '7' .*; a newer cachelog"),
-        (small_lock_file() | {"_meta": {}}, "_meta.lockfile-version: is missing"),
-        ({"_meta": {"lockfile-version": 6}}, "roots: is missing"),
         ({"concrete_specs": {}}, "_meta: is missing"),
         ({"database": {}}, "'cachelog import' reads it"),
         ({}, "neither a lock file nor"),
-        (1, "expected"),
-        ("spack.lock", "expected"),
-        ({"spec": [{"hdf5": {}}]}, "spec: expected"),
-        (printed(node("zlib", ZLIB), version=2), "spec._meta.version: '2'"),
         (printed(node("zlib", ZLIB, hash=None) | {}), r"spec.nodes\[0\].hash: is missing"),
         ([node("zlib", "UPPER")], r"\[0\].hash: 'UPPER' is not a hash"),
-        ([node("zlib", ZLIB) | {"arch": {}}], r"\[0\].arch.platform: is missing"),
-        ([[]], r"\[0\]: expected"),
-        (
-            [node("zlib", ZLIB, parameters={f"v{number}": None for number in range(1_001)})],
-            r"\[0\].parameters: there are 1,001 of them, more than 1,000",
-        ),
         (lock_file([node("zlib", ZLIB)], [HDF5]), r"roots\[0\].hash: .* is not among"),
         (
             lock_file([node("zlib", ZLIB, version="")], [ZLIB]),
@@ -218,7 +199,6 @@ def test_invalid_values(value: Any, error: str) -> None:
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (b"", "is empty"),
         (b" \n", "is empty"),
         (b"[]\n\n{", "line 3: is not valid JSON"),
         (b'{"a": 1}\n\xff', "line 2: is not UTF-8"),
@@ -227,7 +207,6 @@ def test_invalid_values(value: Any, error: str) -> None:
         (as_bytes([node("zlib", ZLIB)]) + b'{"spec": {}}', "document 2.spec._meta: is missing"),
         (b"[]" * (MAX_DOCUMENTS + 1), "more than 10,000 documents"),
         (b"[%s1]" % (b"1," * 20_000), "more values than a lock file of 40,003 bytes"),
-        (b'{"_meta": [%s1]}' % (b"{}," * 20_000), "more values than"),
         (
             b'{"_meta": {"lockfile-version": 6}, "roots": [], "concrete_specs": {"1": 1, "2": 1}}',
             "concrete_specs: expected `str` of length >= 32",
