@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from snapshots.contents import Snapshot
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -87,6 +89,15 @@ def read_at(location: str, cache_dir: Path | None = None) -> Iterator[Snapshot]:
     """Read all snapshots of a repository, whose clone is stored in a folder."""
     settings = ReadSettings(cache_dir=cache_dir)
     return read(location, history=History(), settings=settings, report=Report())
+
+
+def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: int = 0o755) -> None:
+    """Replace git by a script."""
+    script = folder / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    script.chmod(mode)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
 
 
 def history_of(snapshots: Iterable[Snapshot]) -> History:

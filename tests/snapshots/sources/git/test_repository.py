@@ -31,6 +31,7 @@ from tests.snapshots.sources.git.repositories import (
     Repository,
     labels,
     page,
+    program,
     read_at,
     specs,
 )
@@ -373,15 +374,6 @@ def own(tmp_path: Path) -> commands.Repository:
     folder = tmp_path / "own"
     folder.mkdir()
     return commands.Repository(folder, "pages")
-
-
-def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: int = 0o755) -> None:
-    """Replace git by a script."""
-    script = folder / "bin" / "git"
-    script.parent.mkdir()
-    script.write_text("\n".join(("#!/bin/sh", *lines, "")))
-    script.chmod(mode)
-    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
 
 
 def test_slow_git(
