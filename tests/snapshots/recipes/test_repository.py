@@ -58,43 +58,39 @@ def graph_of(
 # -- the commit of a revision
 
 
-def test_commit_of_a_revision(repository: RecipesRepository) -> None:
-    """A given commit takes precedence, then the refs of the tag in their order, then the date."""
+@pytest.mark.parametrize(
+    ("tag", "hours", "name", "number", "way"),
+    [
+        ("develop-2026-06-27", 1.5, None, 0, RecipesOrigin.REF),
+        ("develop-2026-06-27", 1.5, "develop", 2, RecipesOrigin.GIVEN),
+        ("v1.0", 1.5, None, 1, RecipesOrigin.REF),
+        ("nightly", 1.5, None, 1, RecipesOrigin.DATE),
+        ("develop", 3, None, 2, RecipesOrigin.REF),
+        ("develop", 1.5, None, 1, RecipesOrigin.DATE),
+    ],
+)
+def test_commit_of_a_revision(
+    repository: RecipesRepository,
+    tag: str,
+    hours: float,
+    name: str | None,
+    number: int,
+    way: RecipesOrigin,
+) -> None:
+    """A given commit takes precedence, then the refs of the tag in their order, then the date.
+
+    The branch of a mutable tag counts only if it is older than the revision.
+    """
     first, second, third = repository.oids
     repository.git("update-ref", "refs/snapshots/develop-2026-06-27", first)
     repository.git("tag", "develop-2026-06-27", second)
     repository.git("tag", "-a", "-m", "release", "v1.0", second)
     with open_recipes(str(repository.folder), ReadSettings()) as opened:
-        ways = {
-            (tag, name): opened.recipes_of(tag, at(1.5), name)
-            for tag, name in [
-                ("develop-2026-06-27", None),
-                ("develop-2026-06-27", "develop"),
-                ("develop-2026-06-27", third[:9]),
-                ("v1.0", None),
-                ("nightly", None),
-            ]
-        }
+        recipes = opened.recipes_of(tag, at(hours), name)
         assert opened.recipes_of("nightly", at(-1)) is None
-    commits = {key: (of.commit, of.found_by) for key, of in ways.items() if of}
-    assert commits == {
-        ("develop-2026-06-27", None): (first, RecipesOrigin.REF),
-        ("develop-2026-06-27", "develop"): (third, RecipesOrigin.GIVEN),
-        ("develop-2026-06-27", third[:9]): (third, RecipesOrigin.GIVEN),
-        ("v1.0", None): (second, RecipesOrigin.REF),
-        ("nightly", None): (second, RecipesOrigin.DATE),
-    }
-
-
-@pytest.mark.parametrize(("hours", "number", "way"), [(3, 2, "ref"), (1.5, 1, "date")])
-def test_branch_that_moved(
-    repository: RecipesRepository, hours: float, number: int, way: str
-) -> None:
-    """The branch of a mutable tag determines the commit only if it is older than the revision."""
-    with open_recipes(str(repository.folder), ReadSettings()) as opened:
-        recipes = opened.recipes_of("develop", at(hours))
+        assert opened.commit(third[:9]) == third
     assert recipes
-    assert (recipes.commit, recipes.found_by.value) == (repository.oids[number], way)
+    assert (recipes.commit, recipes.found_by) == (repository.oids[number], way)
 
 
 @pytest.mark.parametrize("name", ["abcdef0", "-x", "HEAD~1", "", "HEAD^{tree}"])

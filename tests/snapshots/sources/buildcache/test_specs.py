@@ -36,8 +36,9 @@ def read(value: Any, report: Report | None = None) -> dict[str, Spec]:
 
 
 def only(spec: dict[str, Any], version: str = "8", report: Report | None = None) -> Spec:
-    """Return the only spec of an index with the compiler."""
-    value = database(node("gcc", GCC, "10.2.1"), spec, version=version)
+    """Return a spec of an index with two compilers."""
+    compilers = node("gcc", GCC, "10.2.1"), node("llvm", RUNTIME, "19.1")
+    value = database(*compilers, spec, version=version)
     return read(value, report)[spec["hash"]]
 
 
@@ -151,6 +152,9 @@ def test_skipped_bad_entries() -> None:
     }
 
 
+LLVM = edge("llvm", RUNTIME, ["build"], ["cxx"])
+
+
 @pytest.mark.parametrize(
     ("more", "compiler"),
     [
@@ -161,26 +165,16 @@ def test_skipped_bad_entries() -> None:
         ({"dependencies": [edge("gcc", GCC, ["build", "link"], ["fortran"])]}, "gcc@10.2.1"),
         ({"dependencies": [edge("gcc", GCC, ["link"], ["c"])]}, None),
         ({"dependencies": [edge("gcc", GCC, ["build"], ["mpi"])]}, None),
+        ({"dependencies": [LLVM, edge("gcc", GCC, ["build"], ["c"])]}, "gcc@10.2.1"),
+        ({"dependencies": [LLVM, edge("gcc", GCC, ["build"], ["fortran"])]}, "llvm@19.1"),
     ],
 )
 def test_compilers(more: dict[str, Any], compiler: str | None) -> None:
-    """The compiler is stated (up to version 7), annotated, or provides a language for the build."""
+    """The compiler is stated (up to version 7), annotated, or provides a language for the build.
+
+    That for c comes before that for cxx, and that for fortran comes last.
+    """
     assert only(node("libelf", LIBELF, **more)).compiler == compiler
-
-
-@pytest.mark.parametrize("languages", [("c", "cxx"), ("c", "fortran"), ("cxx", "fortran")])
-def test_several_compilers(languages: tuple[str, str]) -> None:
-    """The compiler for c comes before that for cxx, and fortran comes last."""
-    first, second = (
-        edge(name, digest, ["build"], [language])
-        for name, digest, language in zip(("gcc", "llvm"), (GCC, RUNTIME), languages, strict=True)
-    )
-    value = database(
-        node("gcc", GCC, "10.2.1"),
-        node("llvm", RUNTIME, "19.1"),
-        node("libelf", LIBELF, dependencies=[second, first]),
-    )
-    assert read(value)[LIBELF].compiler == "gcc@10.2.1"
 
 
 def test_missing_compiler() -> None:
