@@ -17,10 +17,6 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
-    database,
-    documents_of,
-    edge,
-    node,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
@@ -45,7 +41,6 @@ from tests.snapshots.sources.buildcache.registries import (
     digest_of,
     index_image,
     serve,
-    spec_image,
 )
 from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
@@ -146,24 +141,28 @@ def test_tags_on_many_pages(server: Server) -> None:
     assert len(snapshot.content) == len(IMAGES)
 
 
-def page(tags: list[str], following: str | None) -> Any:
+def page(tags: list[str] | None, following: str | None) -> Any:
     """Reply with a page of tags, and a link to the next page."""
     body = json.dumps({"name": "site/cache", "tags": tags}).encode()
     return unmeasured(body, **({"Link": f'<{following}>; rel="next"'} if following else {}))
 
 
 @pytest.mark.parametrize(
-    ("link", "reason"),
+    ("tags", "link", "reason"),
     [
-        (TAGS, "does not stop paging: 0 tags on 21 pages; the registry is at fault"),
-        ("http://127.0.0.1:9/v2/site/cache/tags/list", "leads to another host for more tags"),
-        ("http://[", "next page that is not a URL"),
+        ([], TAGS, "does not stop paging: 0 tags on 21 pages; the registry is at fault"),
+        ([], "http://127.0.0.1:9/v2/site/cache/tags/list", "leads to another host for more tags"),
+        ([], "http://[", "next page that is not a URL"),
+        (["latest"], None, r"holds no build cache: neither index\.spack nor a tag of a spec"),
+        (None, None, r"holds no build cache: neither index\.spack nor a tag of a spec"),
     ],
 )
-def test_invalid_links_between_pages(server: Server, link: str, reason: str) -> None:
-    """Cyclic links end, and links to other hosts are not followed."""
+def test_invalid_tags(
+    server: Server, tags: list[str] | None, link: str | None, reason: str
+) -> None:
+    """Cyclic links end, links to other hosts are not followed, and other images are no cache."""
     location = serve(server, "site/cache", IMAGES)
-    server[TAGS] = page([], link)
+    server[TAGS] = page(tags, link)
     with pytest.raises(SourceError, match=reason):
         snapshots(location, "mysite")
 
@@ -176,15 +175,6 @@ def test_missing_repository(server: Server) -> None:
     server["/v2/site/denied/manifests/index.spack"] = status(403)
     with pytest.raises(SourceError, match=r"no such repository, .* CACHELOG_OCI_USER"):
         snapshots(f"oci+http://{host}/site/denied", "mysite")
-
-
-@pytest.mark.parametrize("tags", [[], ["latest"], None])
-def test_repository_without_a_build_cache(server: Server, tags: list[str] | None) -> None:
-    """A repository with other images, or with null as its tags, has no build cache."""
-    location = serve(server, "site/cache", [])
-    server[TAGS] = document({"name": "site/cache", "tags": tags})
-    with pytest.raises(SourceError, match=r"holds no build cache: neither index\.spack nor a tag"):
-        snapshots(location, "mysite")
 
 
 @pytest.mark.parametrize(
@@ -261,26 +251,6 @@ def test_invalid_images(server: Server, manifest: dict[str, Any], reason: str) -
     server[f"/v2/site/cache/manifests/{tag}"] = document(manifest)
     with pytest.raises(SourceError, match=rf"/v2/site/cache/(manifests/{tag}|blobs).*{reason}"):
         snapshots(location, "mysite")
-
-
-def test_cycle_of_dependencies(server: Server) -> None:
-    """A cycle is an error that names its specs, or they are skipped."""
-    one, two, three = ("a" * 32, "b" * 32, "c" * 32)
-    edges = {digest: [edge("next", end, ["link"], [])] for digest, end in ((one, two), (two, one))}
-    index = database(
-        node("one", one, dependencies=edges[one]),
-        node("two", two, dependencies=edges[two]),
-        node("three", three, dependencies=edges[one]),
-    )
-    location = serve(
-        server, "site/cache", [spec_image(value) for value in documents_of(index).values()]
-    )
-    with pytest.raises(SourceError, match=r"depends on itself, .*: (one|two)/\w{7} -> .* -> "):
-        snapshots(location, "mysite")
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(location, "mysite", report=report)
-    assert by_hash(snapshot).keys() == {three}
-    assert len(report.skipped) == 1
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,21 @@ def test_compilers(more: dict[str, Any], compiler: str | None) -> None:
     assert only(node("libelf", LIBELF, **more)).compiler == compiler
 
 
+def test_cycle_of_dependencies() -> None:
+    """A cycle is an error that names its specs, or they are skipped."""
+    one, two, three = ("a" * 32, "b" * 32, "c" * 32)
+    value = database(
+        node("one", one, dependencies=[edge("two", two, ["link"], [])]),
+        node("two", two, dependencies=[edge("one", one, ["link"], [])]),
+        node("three", three, dependencies=[edge("two", two, ["link"], [])]),
+    )
+    with pytest.raises(SourceError, match=r"depends on itself, .*: (one|two)/\w{7} -> .* -> "):
+        read(value)
+    report = Report(skip_bad=True)
+    assert read(value, report).keys() == {three}
+    assert len(report.skipped) == 1
+
+
 def test_missing_compiler() -> None:
     """Specs have no compiler then; one warning names it and counts them."""
     report = Report()

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.contents import Snapshot
 from snapshots.history import History
-from snapshots.models import RevisionInfo
 from snapshots.sources.git.page_history import read
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.factories import hash_of
+from tests.snapshots.factories import a_revision, hash_of
 from tests.snapshots.sources import page_trees
 
 ZLIB = "_cache/develop/zlib/specs.md"
@@ -105,19 +105,10 @@ def history_of(snapshots: Iterable[Snapshot]) -> History:
     lines = []
     for number, snapshot in enumerate(snapshots):
         assert snapshot.taken_at is not None
-        lines.append(
-            RevisionInfo(
-                tag=snapshot.tag,
-                digest=snapshot.content.digest,
-                taken_at=snapshot.taken_at,
-                published_at=FIRST + timedelta(days=1000, seconds=number),
-                num_packages=len(snapshot.content.packages),
-                num_specs=len(snapshot.content),
-                num_stacks=0,
-                total_size=None,
-                source=snapshot.source,
-            )
-        )
+        line = a_revision(snapshot.tag, 0, published=number)
+        digest = snapshot.content.digest
+        facts = {"digest": digest, "taken_at": snapshot.taken_at, "source": snapshot.source}
+        lines.append(replace(line, **facts))
     return History(lines)
 
 
