@@ -10,6 +10,7 @@ from hashlib import sha1
 from os import mkfifo
 from pathlib import Path
 from shutil import copytree, rmtree
+from types import MappingProxyType
 
 import pytest
 
@@ -44,6 +45,14 @@ PROMISOR = {
 }
 """Settings by which git fetches objects that are missing."""
 
+HTTPS = "https://127.0.0.1:9/pages"
+
+
+def missing(url: str, settings: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return settings by which git fetches missing objects from a URL, and others."""
+    return {**PROMISOR, "remote.origin.url": url, **settings}
+
+
 ATTRIBUTES = b"* filter=evil diff=evil merge=evil\n*.md filter=evil diff=evil\n"
 
 SETTINGS: dict[str, Mapping[str, str]] = {
@@ -63,40 +72,17 @@ SETTINGS: dict[str, Mapping[str, str]] = {
     "credentials": {"credential.helper": "!{command}", "core.askPass": "{command}"},
     "references of alternates": {"core.alternateRefsCommand": "{command}"},
     "packing of objects": {"uploadpack.packObjectsHook": "{command}"},
-    "a remote's upload-pack": {
-        **PROMISOR,
-        "remote.origin.url": "{other}",
-        "remote.origin.uploadpack": "{command}",
-    },
-    "ssh": {
-        **PROMISOR,
-        "remote.origin.url": "ssh://127.0.0.1/pages",
-        "core.sshCommand": "{command}",
-        "ssh.variant": "simple",
-    },
-    "proxy of git": {
-        **PROMISOR,
-        "remote.origin.url": "git://127.0.0.1:9/pages",
-        "core.gitProxy": "{command}",
-    },
-    "ext": {
-        **PROMISOR,
-        "remote.origin.url": "ext::{command}",
-        "protocol.ext.allow": "always",
-        "protocol.allow": "always",
-    },
-    "another name of a URL": {
-        **PROMISOR,
-        "remote.origin.url": "https://127.0.0.1:9/pages",
-        "url.ext::{command}.insteadOf": "https://127.0.0.1:9/pages",
-        "protocol.ext.allow": "always",
-    },
-    "a remote like an option": {**PROMISOR, "remote.origin.url": "--upload-pack={command}"},
-    "a helper of a remote": {
-        **PROMISOR,
-        "remote.origin.url": "127.0.0.1",
-        "remote.origin.vcs": "ext",
-    },
+    "a remote's upload-pack": missing("{other}", {"remote.origin.uploadpack": "{command}"}),
+    "ssh": missing(
+        "ssh://127.0.0.1/pages", {"core.sshCommand": "{command}", "ssh.variant": "simple"}
+    ),
+    "proxy of git": missing("git://127.0.0.1:9/pages", {"core.gitProxy": "{command}"}),
+    "ext": missing("ext::{command}", {"protocol.ext.allow": "always", "protocol.allow": "always"}),
+    "another name of a URL": missing(
+        HTTPS, {"url.ext::{command}.insteadOf": HTTPS, "protocol.ext.allow": "always"}
+    ),
+    "a remote like an option": missing("--upload-pack={command}"),
+    "a helper of a remote": missing("127.0.0.1", {"remote.origin.vcs": "ext"}),
     "trace": {"trace2.eventTarget": "{marker}", "trace2.normalTarget": "{marker}"},
 }
 
@@ -107,27 +93,20 @@ class Trap:
     def __init__(self, folder: Path, template: Path) -> None:
         self.folder = folder / "trap"
         copytree(template, self.folder)
-        self.marker = folder / "marker"
-        self.command = folder / "command"
+        self.marker, self.command = folder / "marker", folder / "command"
         self.command.write_text(f"#!/bin/sh\ntouch {self.marker}\n")
         self.command.chmod(0o755)
-        self.hooks = folder / "hooks"
-        self.hooks.mkdir()
+        hooks, included = folder / "hooks", folder / "included"
+        hooks.mkdir()
         for hook in ("fsmonitor-watchman", "post-index-change", "reference-transaction"):
-            (self.hooks / hook).symlink_to(self.command)
-        self.included = folder / "included"
-        self.included.write_text(f"[core]\n\tfsmonitor = {self.command}\n")
-        (self.folder / ".git/config.worktree").write_text(self.included.read_text())
+            (hooks / hook).symlink_to(self.command)
+        included.write_text(f"[core]\n\tfsmonitor = {self.command}\n")
+        (self.folder / ".git/config.worktree").write_text(included.read_text())
+        self._paths = {"hooks": hooks, "included": included, "other": self.folder}
 
     def set(self, settings: Mapping[str, str]) -> None:
         """Write settings into the configuration of the repository."""
-        paths = {
-            "command": self.command,
-            "hooks": self.hooks,
-            "included": self.included,
-            "marker": self.marker,
-            "other": self.folder,
-        }
+        paths = {"command": self.command, "marker": self.marker, **self._paths}
         for name, value in settings.items():
             git(self.folder, "config", name.format(**paths), value.format(**paths))
 
