@@ -37,6 +37,7 @@ def test_resolve(location: str, expected: str) -> None:
         ("s3://-/a", "cannot name an S3 bucket"),
         ("s3://disk/a", "prefix, /srv, is not an http"),
         ("https://me:secret@host/index.json", "^https://host/index.json: the URL holds a login"),
+        ("https:///index.json", "names no host"),
         ("https://[host/index.json", "is not a valid URL: Invalid IPv6 URL"),
         ("https://host:port/index.json", "is not a valid URL: Port could not be cast"),
         ("https://host/\udcff", "is not a valid URL: 'utf-8' codec can't encode"),
@@ -127,6 +128,7 @@ BLOB = "https://ghcr.example/v2/a/b/blobs/sha256:0"
         ("index", "e4s=/caches/e4s ml=/caches/ml", None, None),
         ("index", LIST, None, None),
         ("index", "caches/e4s", None, None),
+        ("pages", "https://site.example/_cache", None, None),
         ("index", OCI, None, OCI),
         ("index", OCI, BLOB, OCI),
         (
