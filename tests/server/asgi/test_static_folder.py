@@ -2,6 +2,7 @@
 
 import asyncio
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -29,34 +30,31 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Client:
-    """A client of an application that has only these routes."""
+Send = Callable[..., httpx.Response]
 
-    def __init__(self, *routes: Route) -> None:
-        self._transport = httpx.ASGITransport(Starlette(routes=routes))
 
-    def request(self, method: str, path: str, **headers: str) -> httpx.Response:
-        """Return the response to one request."""
+def client_of(*routes: Route) -> Send:
+    """Return a function that sends a request to an application with only these routes."""
+    transport = httpx.ASGITransport(Starlette(routes=routes))
 
+    def send(path: str, method: str = "GET", **headers: str) -> httpx.Response:
         async def respond() -> httpx.Response:
-            async with httpx.AsyncClient(transport=self._transport, base_url="http://x") as client:
+            async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
                 named = {name.replace("_", "-"): value for name, value in headers.items()}
                 return await client.request(method, path, headers=named)
 
         return asyncio.run(respond())
 
-    def get(self, path: str, **headers: str) -> httpx.Response:
-        """Return the response to a GET request."""
-        return self.request("GET", path, **headers)
+    return send
 
 
 @pytest.fixture
-def client(folder: Path, lanes: Lanes) -> Client:
+def client(folder: Path, lanes: Lanes) -> Send:
     """Return a client of the folder."""
-    return Client(files_below("/static", folder, UNLIMITED, lanes.compressing))
+    return client_of(files_below("/static", folder, UNLIMITED, lanes.compressing))
 
 
-def test_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_compressed_once(client: Send, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once per coding, for any number of requests; the content is complete."""
     compressed: list[str] = []
     compress = responses.compress
@@ -67,26 +65,26 @@ def test_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(responses, "compress", counting)
     for coding in ("gzip", "br", "zstd", "identity") * 3:
-        answer = client.get(f"/static/vendor/page.js?v={VERSION}", accept_encoding=coding)
+        answer = client(f"/static/vendor/page.js?v={VERSION}", accept_encoding=coding)
         assert answer.headers.get("content-encoding", "identity") == coding
         assert answer.content == CONTENT
     assert sorted(compressed) == ["br", "gzip", "zstd"]
 
 
-def test_file_is_served_from_memory(client: Client, folder: Path) -> None:
+def test_file_is_served_from_memory(client: Send, folder: Path) -> None:
     """An installation that is replaced meanwhile changes nothing."""
     (folder / "vendor/page.js").unlink()
-    answer = client.get("/static/vendor/page.js")
+    answer = client("/static/vendor/page.js")
     assert answer.content == CONTENT
     assert answer.headers["content-type"].endswith("javascript; charset=utf-8")
-    assert client.get("/static/LICENSE").headers["content-type"] == "text/plain; charset=utf-8"
+    assert client("/static/LICENSE").headers["content-type"] == "text/plain; charset=utf-8"
 
 
 def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
     """Requests beyond the allowance get 429 with Retry-After."""
     allowances = Allowances(requests=2, cost=0)
-    client = Client(files_below("/static", folder, allowances, lanes.compressing))
-    answers = [client.get("/static/vendor/page.js") for _ in range(3)]
+    client = client_of(files_below("/static", folder, allowances, lanes.compressing))
+    answers = [client("/static/vendor/page.js") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert int(answers[-1].headers["retry-after"]) > 0
     assert "requests a minute are allowed" in answers[-1].text
@@ -104,9 +102,9 @@ def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
         ("GET", "%00", 404),
     ],
 )
-def test_only_files_are_found(client: Client, method: str, path: str, status: int) -> None:
+def test_only_files_are_found(client: Send, method: str, path: str, status: int) -> None:
     """By GET and HEAD; folders and missing files are not found."""
-    answer = client.request(method, f"/static/{path}")
+    answer = client(f"/static/{path}", method)
     assert answer.status_code == status
     assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
 
@@ -116,7 +114,7 @@ HASHED = "assets/bundle.79ae519e.min.js"
 
 
 @pytest.fixture
-def docs(tmp_path: Path, lanes: Lanes) -> Client:
+def docs(tmp_path: Path, lanes: Lanes) -> Send:
     """Return a client of a documentation site."""
     (tmp_path / "assets").mkdir()
     (tmp_path / HASHED).write_bytes(CONTENT)
@@ -125,22 +123,22 @@ def docs(tmp_path: Path, lanes: Lanes) -> Client:
         b'<script id="__config" type="application/json">{}</script>' % SCRIPT
     )
     (tmp_path / "404.html").write_text('<a href="/index.html"></a> {"base": "/"} <br class="x"/>')
-    return Client(*documentation_at("/docs", tmp_path, UNLIMITED, lanes.compressing))
+    return client_of(*documentation_at("/docs", tmp_path, UNLIMITED, lanes.compressing))
 
 
-def test_documentation_pages_run_their_inline_scripts(docs: Client) -> None:
+def test_documentation_pages_run_their_inline_scripts(docs: Send) -> None:
     """Allowed by their checksums; no other inline script."""
-    policy = docs.get("/docs/index.html").headers["content-security-policy"]
+    policy = docs("/docs/index.html").headers["content-security-policy"]
     checksum = b64encode(sha256(SCRIPT).digest()).decode()
     assert f"script-src 'self' 'sha256-{checksum}';" in policy
     assert policy.count("sha256-") == 1
     assert "unsafe" not in policy
-    assert docs.get("/docs/").content == docs.get("/docs/index.html").content
+    assert docs("/docs/").content == docs("/docs/index.html").content
 
 
-def test_documentation_without_a_slash_redirects(docs: Client) -> None:
+def test_documentation_without_a_slash_redirects(docs: Send) -> None:
     """With a relative location, which works below the prefix of a proxy."""
-    answer = docs.get("/docs")
+    answer = docs("/docs")
     assert (answer.status_code, answer.headers["location"]) == (308, "docs/")
 
 
@@ -148,11 +146,11 @@ def test_documentation_without_a_slash_redirects(docs: Client) -> None:
     ("path", "cache_control"),
     [(HASHED, "public, max-age=31536000, immutable"), ("index.html", "no-cache")],
 )
-def test_documentation_lifetimes(docs: Client, path: str, cache_control: str) -> None:
+def test_documentation_lifetimes(docs: Send, path: str, cache_control: str) -> None:
     """A year if the name contains a digest of the content; otherwise revalidated by ETag."""
-    answer = docs.get(f"/docs/{path}")
+    answer = docs(f"/docs/{path}")
     assert answer.headers["cache-control"] == cache_control
-    again = docs.get(f"/docs/{path}", if_none_match=answer.headers["etag"])
+    again = docs(f"/docs/{path}", if_none_match=answer.headers["etag"])
     assert again.status_code == 304
 
 
@@ -164,9 +162,9 @@ def test_documentation_lifetimes(docs: Client, path: str, cache_control: str) ->
         ("a/b/c/d/nothing", None),
     ],
 )
-def test_missing_documentation_page(docs: Client, path: str, links: str | None) -> None:
+def test_missing_documentation_page(docs: Send, path: str, links: str | None) -> None:
     """The site's own error page, with relative links; not for paths of unlimited depth."""
-    answer = docs.get(f"/docs/{path}")
+    answer = docs(f"/docs/{path}")
     assert answer.status_code == 404
     assert answer.text == (links or "Not Found")
     assert ("content-security-policy" in answer.headers) is (links is not None)
