@@ -20,7 +20,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from snapshots.models import RevisionInfo
 from tests.server import npm
-from tests.server.http.test_stopping import wait_for_workers, workers_of
+from tests.server.http.test_servers import wait_for_workers, workers_of
 from tests.server.servers import PATIENCE, Server, serving, until
 
 MADE_UP = list(history(revisions=6, packages=12, specs=60))

@@ -1,11 +1,17 @@
-"""Comparisons: the sides, the totals and the causes."""
+"""Comparisons: the sides, the totals, the causes, the tabs, and what they are narrowed to."""
 
 import re
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
 
+from server.pages import routes
+from server.pages.renderer import MINUS
+from snapshots.spack.names import ROOT_STACK
+from tests.server.pages.api_answers import data_of
+from tests.server.pages.catalogs import served
 from tests.server.pages.demo_comparison import (
     BASE,
     HEAD,
@@ -13,11 +19,13 @@ from tests.server.pages.demo_comparison import (
     TABS,
     comparison_data,
     figures_of,
+    in_words,
     links,
     numbers,
     rows,
 )
 from tests.server.pages.page_reader import shown
+from tests.snapshots.factories import a_spec
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -137,3 +145,246 @@ def test_equal_sides(client: httpx.Client) -> None:
         assert page.status == 200
         assert "nothing changed" in page.text(".verdict")
         assert not page.dom.cssselect("tbody tr") or tab == "/notes"
+
+
+def test_packages(client: httpx.Client) -> None:
+    """Each with its changes; filters by kind state the counts of the summary."""
+    page = shown(client, f"{PAIR}/packages")
+    nodes = comparison_data(client, "compare_packages")["packages"]["nodes"]
+    for row, node in zip(rows(page), nodes, strict=True):
+        assert row[:2] == [node["name"], in_words(node["kind"])]
+        counts = ("specsAdded", "specsRemoved", "specsChanged")
+        assert numbers(row[3:6]) == [node[count] for count in counts]
+        assert all(version in row[2] for version in node["versionsAdded"][:5])
+    for text, link in page.links(".choices li a").items():
+        if text != "all":
+            kinds = [httpx.URL(link).params["kinds"]]
+            narrowed = comparison_data(client, "compare_packages", kinds=kinds)
+            assert numbers([text]) == [narrowed["packages"]["totalCount"]]
+            assert len(rows(shown(client, link))) == min(50, numbers([text])[0])
+    name = nodes[0]["name"]
+    assert name in [row[0] for row in rows(shown(client, f"{PAIR}/packages?search={name.upper()}"))]
+    assert "No changed package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
+
+
+def test_specs(client: httpx.Client) -> None:
+    """A pair in one row with its reason, cause and path; filters are in the address."""
+    page, data = shown(client, f"{PAIR}/specs"), comparison_data(client, "compare_specs")
+    for row, node in zip(rows(page), data["specs"]["nodes"], strict=True):
+        hashes = [node[side]["hash"] for side in ("before", "after") if node[side]]
+        if node["counterpart"]:
+            hashes.insert(0 if node["kind"] == "ADDED" else 1, node["counterpart"]["hash"])
+        shown_hashes = re.findall(r"\b[a-z2-7]{7}\b", row[1].partition("compare")[0])
+        assert shown_hashes == [*dict.fromkeys(text[:7] for text in hashes)]
+        assert row[3] == in_words(node["reason"])
+        path = " → ".join(step["name"] for step in node["path"])
+        cause = node["cause"]["title"] if node["cause"] else "none"
+        assert row[5].startswith(f"{cause} {path}" if len(node["path"]) > 1 else cause)
+    reasons = [reason for reason in data["reasons"] if reason["reason"] != "REPLACED"]
+    labels = [f"{in_words(reason['reason'])} {reason['numSpecs']:,}" for reason in reasons]
+    assert [*page.links("#reasons li a")] == ["all", *labels]
+    replaced = shown(client, f"{PAIR}/specs?kinds=REMOVED&reasons=REPLACED")
+    assert {row[0][0] for row in rows(replaced)} == {"→"}
+    assert {row[3] for row in rows(replaced)} == {"replaced"}
+    assert len(replaced.texts(".chosen a")) == 3
+    removed = shown(client, f"{PAIR}/specs?kinds=REMOVED&reasons=PACKAGE_GONE")
+    assert {row[0][0] for row in rows(removed)} == {MINUS}
+    name = data["specs"]["nodes"][0]["name"]
+    of_name = shown(client, f"{PAIR}/specs?packages={name}")
+    assert {row[0].split("@")[0][-len(name) :] for row in rows(of_name)} == {name}
+
+
+def test_pair_is_one_row_and_two_lines_of_a_file(client: httpx.Client) -> None:
+    """The page counts a replaced spec with its replacement; files list each hash."""
+    query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
+      specs {{ totalCount }} reasons {{ reason count }} }} }}"""
+    data = data_of(client, query)["compare"]
+    (replaced,) = [reason["count"] for reason in data["reasons"] if reason["reason"] == "REPLACED"]
+    page = shown(client, f"{PAIR}/specs")
+    assert numbers([page.text(".pager span")]) == [data["specs"]["totalCount"] - replaced]
+    assert page.text(".pager span").endswith(" specs: 1 to 50")
+    header, *lines = client.get(f"{PAIR}/specs?as=csv").text.splitlines()
+    assert len(lines) == data["specs"]["totalCount"]
+    assert "path.name" not in header
+
+
+def test_ambiguous_counterparts(tmp_path: Path) -> None:
+    """Equal specs state how many were rebuilt, and that it is unknown which."""
+    zlib = [[a_spec(label, name="zlib") for label in labels] for labels in ("12", "3")]
+    with served(tmp_path, *zlib) as client:
+        page = shown(client, "/compare/develop~1...develop/specs")
+        assert len(rows(page)) == 2
+        assert all("1 of 2 was rebuilt; it is unknown which" in row[1] for row in rows(page))
+        page = shown(client, "/compare/develop~1...develop/causes/zlib?kind=UNKNOWN")
+        assert "1 of 2 was rebuilt; it is unknown which" in page.text("table")
+
+
+def test_stacks(client: httpx.Client) -> None:
+    """Each with its specs before and after, and those added and removed."""
+    page, data = shown(client, f"{PAIR}/stacks"), comparison_data(client, "compare_stacks")
+    for row, stack in zip(rows(page), data["stacks"], strict=True):
+        counts = ("numSpecsBefore", "numSpecsAfter", "specsAdded", "specsRemoved")
+        assert row[0] == stack["name"]
+        assert numbers(row[2:6]) == [stack[count] for count in counts]
+
+
+@pytest.mark.parametrize("by", [["STACK", "TARGET"], ["VERSION"]])
+def test_coverage(client: httpx.Client, by: list[str]) -> None:
+    """The matrix has each cell in its row and column; the list has all cells."""
+    page = shown(client, str(httpx.URL(f"{PAIR}/coverage", params={"by": by})))
+    data = comparison_data(client, "compare_coverage", by=by)
+    columns = page.texts(".places thead th")[len(by) :]
+    cells = {
+        (row[0], columns[number], *row[1 : len(by)]): text
+        for row in rows(page, ".places table")
+        for number, text in enumerate(row[len(by) :])
+        if text
+    }
+    signs = {"LOST": MINUS, "GAINED": "+"}
+    expected = {
+        (cell["package"], *cell["values"]): signs[cell["kind"]] + f"{cell['numSpecs']:,}"
+        for cell in data["matrix"]["nodes"]
+    }
+    assert cells.items() <= expected.items()
+    if len(cells) < data["matrix"]["totalCount"]:
+        assert f"the first {len(cells)} of them" in page.text(".places caption")
+    for row, cell in zip(rows(page), data["coverage"]["nodes"], strict=True):
+        assert row[: len(by) + 1] == [cell["package"], *cell["values"]]
+        assert signs[cell["kind"]] in row[len(by) + 1]
+        assert not cell["nearest"] or cell["nearest"][0]["hash"][:7] in row[-1]
+
+
+def test_notes(client: httpx.Client) -> None:
+    """As they are published, also as a Markdown file."""
+    page = shown(client, f"{PAIR}/notes")
+    query = f'{{ compare(base: "{BASE}", head: "{HEAD}") {{ releaseNotes }} }}'
+    markdown = data_of(client, query)["compare"]["releaseNotes"]
+    (link,) = links(page, "a[download]")
+    file = client.get(link)
+    assert file.text == markdown
+    assert file.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert file.headers["x-content-type-options"] == "nosniff"
+    headings = re.findall(r"^#+ (.*?)(?: \(\d.*)?$", markdown, re.MULTILINE)
+    headings_shown = page.texts(".notes h2, .notes h3")
+    assert headings[0] == headings_shown[0]
+    assert "What caused the rebuilds" in headings_shown
+
+
+FORM = "form[aria-label='What the comparison is narrowed to']"
+
+
+@pytest.fixture(scope="module")
+def narrowed(client: httpx.Client) -> dict[str, str]:
+    """Return a value for each argument that a rebuilt spec meets."""
+    query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
+      specs(reasons: [REBUILT], first: 1) {{ nodes {{ name after {{ stacks }} }} }} }} }}"""
+    (spec,) = data_of(client, query)["compare"]["specs"]["nodes"]
+    stack = next(stack for stack in spec["after"]["stacks"] if stack != ROOT_STACK)
+    return {"stack": stack, "package": spec["name"], "matching": f"{spec['name']}@:"}
+
+
+@pytest.mark.parametrize("tab", [*TABS, "/commits"])
+def test_every_tab_is_narrowed(client: httpx.Client, narrowed: dict[str, str], tab: str) -> None:
+    """The form and the links to other tabs have all arguments and filters, and each can go."""
+    params = {"kinds": "ADDED", **narrowed} if tab == "/specs" else narrowed
+    page = shown(client, str(httpx.URL(PAIR + tab, params=params)))
+    assert page.status == 200
+    fields = page.dom.cssselect(f"{FORM} input")
+    assert {field.get("name"): field.get("value") for field in fields} == params
+    (title,) = page.dom.cssselect("title")
+    assert f", {', '.join(narrowed.values())} ·" in title.text_content()
+    for link in links(page, ".tabs a"):
+        assert dict(httpx.URL(link).params) == narrowed
+    assert len(page.dom.cssselect(".comparison .chosen a")) >= len(narrowed)
+
+
+def test_numbers_are_narrowed(client: httpx.Client, narrowed: dict[str, str]) -> None:
+    """They are those of the API with the same arguments, which links to causes have, too."""
+    summary = comparison_data(client, "compare", **narrowed)["summary"]
+    page = shown(client, str(httpx.URL(PAIR, params=narrowed)))
+    figures = page.text(".totals div")
+    for count in ("numSpecsBefore", "numSpecsAfter"):
+        assert f"{summary[count]:,}" in figures
+    assert f"{summary['specsRebuilt']:,} rebuilt" in figures
+    link = links(page, ".unfolded a")[0]
+    assert narrowed.items() <= dict(httpx.URL(link).params).items()
+    assert shown(client, link).texts("table.changes tbody tr")
+
+
+@pytest.mark.parametrize(
+    ("tab", "name", "value", "message"),
+    [
+        ("", "stack", "no-such-stack", "Neither revision has"),
+        ("/specs", "package", "hdf6", "Neither revision has"),
+        ("/notes", "matching", "hdf5@@", "Unexpected '@' at character 6"),
+        ("/causes/hdf5", "matching", "hdf6", "No package 'hdf6'"),
+    ],
+)
+def test_error_is_beside_its_field(
+    client: httpx.Client, tab: str, name: str, value: str, message: str
+) -> None:
+    """With the input, and the other fields unchanged."""
+    params = {"kind": "VERSION", "package": "hdf5"} | {name: value}
+    page = shown(client, str(httpx.URL(PAIR + tab, params=params)))
+    assert page.status == 400
+    (field,) = page.dom.cssselect(f"{FORM} input[aria-invalid]")
+    assert (field.get("name"), field.get("value")) == (name, value)
+    (problem,) = page.dom.cssselect(f"#{field.get('aria-describedby')}")
+    assert problem.text_content().startswith(message)
+    assert page.values(f"{FORM} input[name=package]") == [params["package"]]
+
+
+def test_other_errors_are_beside_no_field(client: httpx.Client) -> None:
+    """An unknown revision, an invalid cursor, and an invalid filter."""
+    for address in (
+        "/compare/no-such-tag...develop?stack=e4s",
+        f"{PAIR}/specs?stack=e4s&after=nonsense",
+        f"{PAIR}/specs?matching=hdf5&kinds=NONE",
+    ):
+        page = shown(client, address)
+        assert page.status in (400, 404)
+        assert not page.dom.cssselect("[aria-invalid]")
+        assert page.texts(".problem")
+
+
+_FACTS = """{
+  revision(ref: "develop") { digest stacks { name } }
+}"""
+
+
+@pytest.mark.parametrize("tab", routes.TABS)
+def test_tabs_of_stacks(client: httpx.Client, tab: str) -> None:
+    """They name the stacks, and the permanent address has digests."""
+    revision = data_of(client, _FACTS)["revision"]
+    first, second = (stack["name"] for stack in revision["stacks"][:2])
+    page = shown(client, f"/compare/develop:{first}...develop:{second}{tab}")
+    assert page.status == 200
+    if tab.endswith(".md"):
+        assert page.response.text.startswith(
+            f"# Spack build cache: `develop:{first}` → `develop:{second}`"
+        )
+        return
+    assert page.text("h1") == f"develop:{first} →to develop:{second}"
+    digest = revision["digest"]
+    pinned = f"/compare/{digest}:{first}...{digest}:{second}{tab}"
+    assert pinned in {httpx.URL(link).path for link in links(page, "footer a")}
+    assert shown(client, pinned).status == 200
+    for link in links(page, ".tabs a"):
+        assert httpx.URL(link).path.startswith(f"/compare/develop:{first}...develop:{second}")
+
+
+def test_unknown_stack_is_not_found(client: httpx.Client) -> None:
+    """The page names the nearest."""
+    name = data_of(client, _FACTS)["revision"]["stacks"][0]["name"]
+    page = shown(client, f"/compare/develop:{name}x...develop")
+    assert page.status == 404
+    assert f"has no stack '{name}x'" in page.text()
+    assert f":{name}" in page.text()
+
+
+@pytest.mark.parametrize("path", ["%2Fetc%2Fpasswd", ".%2Fspack.lock", "spack.lock"])
+def test_file_is_no_side(client: httpx.Client, path: str) -> None:
+    """Files of the server cannot be compared; uploads are at /check."""
+    page = shown(client, f"/compare/{path}...develop")
+    assert page.status == 404
+    assert "No revision" in page.text()
