@@ -17,7 +17,7 @@ import pyarrow as pa
 import server.settings
 from docs.rules_schema import json_schema
 from schema import api
-from server.settings import PREFIX, Settings, environ_of
+from server.settings import Settings, variable_of
 from snapshots.changes.rules.rules import SCHEMA_FILE
 from snapshots.tables import CHANGES, COMMITS, COMPARISONS, COSTS, HASHES, RECIPES, REVISIONS, SPECS
 
@@ -43,8 +43,11 @@ def settings_document(text: str) -> str:
 
     A section goes on until the setting that the next one begins with.
     """
-    rows = {f"{PREFIX}{name.upper()}": about for name, about in _documented_settings()}
-    defaults = environ_of(Settings())
+    rows, defaults = {}, {}
+    for name, about in _documented_settings():
+        value = getattr(Settings(), name)
+        rows[variable_of(name)] = about
+        defaults[variable_of(name)] = "" if value == () else str(value)
     heads = re.findall(r"^\|---\|---\|---\|\n\| `(\w+)`", text, re.MULTILINE)
     variables = [*defaults]
     ends = [*(variables.index(it) for it in heads[1:]), len(variables)]

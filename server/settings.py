@@ -391,16 +391,6 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
-def environ_of(settings: Settings) -> dict[str, str]:
-    """Return the variables from which ``settings_from`` reads these settings."""
-    variables = {}
-    for field in msgspec.structs.fields(Settings):
-        value = getattr(settings, field.name)
-        text = ",".join(value) if isinstance(value, tuple) else str(value)
-        variables[variable_of(field.name)] = text
-    return variables
-
-
 def _value(variable: str, text: str, kind: Any) -> Any:
     value: str | list[str] = text
     if kind is Names:

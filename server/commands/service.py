@@ -44,7 +44,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from server.graphql.persisted_documents import read_manifest
     from server.http.servers import listening_socket, serve, url_of
     from server.logs import configure
-    from server.settings import environ_of, settings_from, variable_of
+    from server.settings import settings_from, variable_of
     from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
     from snapshots.recipes.commits import links_of
@@ -74,9 +74,9 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             _fill(opened, demo=demo)
         if workers > 1 and settings.metrics and not settings.metrics_dir:
             folder = held.enter_context(TemporaryDirectory(prefix="cachelog-metrics-"))
-            settings = replace(settings, metrics_dir=folder)
+            os.environ[variable_of("metrics_dir")] = folder
         # Each worker process builds the application from its environment.
-        os.environ.update(environ_of(settings))
+        os.environ[variable_of("catalog")] = catalog
         console.print_text(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
         if workers > 1:
             configure(settings.log_format)  # each worker configures its own log

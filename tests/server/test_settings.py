@@ -19,7 +19,6 @@ from server.settings import (
     Settings,
     Switch,
     Text,
-    environ_of,
     settings_from,
 )
 from snapshots.errors import InvalidArgument
@@ -125,14 +124,6 @@ def test_booleans_ignore_case(text: str) -> None:
     """1, true and yes; 0, false and no; case is ignored."""
     settings = settings_from({"CACHELOG_ACCESS_LOG": text})
     assert settings.access_log == (text.lower() in ("1", "true", "yes"))
-
-
-def test_environ_of_settings_is_parsed_to_them() -> None:
-    """It is parsed to the same settings."""
-    names = [field.name for field in fields(Settings)]
-    settings = settings_from({PREFIX + name.upper(): example(name)[0] for name in names})
-    for setting in (settings, Settings()):
-        assert settings_from(environ_of(setting)) == setting
 
 
 @pytest.mark.parametrize(
