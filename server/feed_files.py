@@ -36,13 +36,6 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 
 
-def package_document(
-    past: "OpenedCatalog", series: str, name: str, addresses: FeedAddresses
-) -> bytes:
-    """Return the feed of a package. Raises InvalidArgument if the series never had it."""
-    return package_feed(past.package_timeline(name, series), addresses).xml
-
-
 def write_all(
     past: "OpenedCatalog",
     series_names: Iterable[str],

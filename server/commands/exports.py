@@ -68,8 +68,9 @@ def feed_command(
       no links.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
-    from server.feed_files import package_document, series_document, write_all
+    from server.feed_files import series_document, write_all
     from server.feeds import FeedAddresses
+    from snapshots.notes.atom import package_feed
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = parameters.open_catalog(catalog)
@@ -84,7 +85,8 @@ def feed_command(
     if package is None:
         document = series_document(opened, series or "", addresses(None))
     else:
-        document = package_document(opened, series or "", package, addresses(package))
+        timeline = opened.package_timeline(package, series or "")
+        document = package_feed(timeline, addresses(package)).xml
     if output is None:
         click.echo(document.decode(), nl=False)
     else:

@@ -101,9 +101,6 @@ class Sentence:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sentence) and plain(self) == plain(other)
 
-    def __hash__(self) -> int:
-        return hash(plain(self))
-
     def __repr__(self) -> str:
         return f"Sentence({plain(self)!r})"
 

@@ -66,7 +66,6 @@ def test_small_numbers_are_words(count: int, text: str) -> None:
 def test_equal_sentences() -> None:
     """Sentences compare by their plain text."""
     assert Sentence("a ", Name("b")) == Sentence("a b")
-    assert len({Sentence("a"), Sentence("a"), Sentence("b")}) == 2
     assert Sentence("a") != "a"
     assert repr(Sentence("a ", Name("b"))) == "Sentence('a b')"
 
