@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from snapshots.models import Spec, revision_facts
 from snapshots.notes.changelog import Changelog, changelog
 from snapshots.notes.formats import NotesFormat
+from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
@@ -54,20 +55,42 @@ def test_markdown_without_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "row"),
+    ("before", "after", "row", "sentence"),
     [
-        (0, None, "| Size | 0 B | unknown | | | |"),
-        (1023, 1024, "| Size | 1023 B | 1.0 KiB | | | +1 B |"),
-        (1_048_575, 1_610_612_736, "| Size | 1.0 MiB | 1.5 GiB | | | +1.5 GiB |"),
-        (1_048_576, 1_024, "| Size | 1.0 MiB | 1.0 KiB | | | -1023.0 KiB |"),
-        (7, 7, "| Size | 7 B | 7 B | | | +0 B |"),
-        (None, 1 << 52, "| Size | unknown | 4,096.0 TiB | | | |"),
+        (0, None, "0 B | unknown | | | |", None),
+        (1023, 1024, "1023 B | 1.0 KiB | | | +1 B |", "grew by 1 B to 1.0 KiB"),
+        (
+            1_048_575,
+            1 << 30,
+            "1.0 MiB | 1.0 GiB | | | +1023.0 MiB |",
+            "grew by 1023.0 MiB to 1.0 GiB",
+        ),
+        (
+            1 << 20,
+            1 << 10,
+            "1.0 MiB | 1.0 KiB | | | -1023.0 KiB |",
+            "shrank by 1023.0 KiB to 1.0 KiB",
+        ),
+        (7, 7, "7 B | 7 B | | | +0 B |", "is 7 B, as before"),
+        (None, 1 << 52, "unknown | 4,096.0 TiB | | | |", None),
     ],
 )
-def test_sizes(before: int | None, after: int | None, row: str) -> None:
+def test_sizes(before: int | None, after: int | None, row: str, sentence: str | None) -> None:
     """Sizes have the largest unit that fits, and are shown if one of them is available."""
     log = log_between([a_spec(size=before)], [a_spec(size=after)])
-    assert row in as_markdown(log).splitlines()
+    assert f"| Size | {row}" in as_markdown(log).splitlines()
+    sizes = [text for text in map(plain, log.highlights) if text.startswith("The size ")]
+    assert sizes == ([] if sentence is None else [f"The size {sentence}."])
+
+
+@pytest.mark.parametrize(
+    ("stack", "remaining"), [("e4s", "package, version and target"), ("old", "package and version")]
+)
+def test_what_remains(stack: str, remaining: str) -> None:
+    """Targets of a removed stack may be unavailable elsewhere, so they are not named."""
+    old = [a_spec("1", stacks=(stack, "root")), a_spec("2", stacks=("e4s", "root"))]
+    last = plain(log_between(old, old[1:]).highlights[-1])
+    assert last == f"1 hash was removed; every {remaining} remains."
 
 
 def test_unknown_causes() -> None:
