@@ -107,7 +107,9 @@ DESCRIPTORS = Instrument(
     "cachelog_open_descriptors", Kind.LARGEST, "Files and connections that one process has open."
 )
 MAX_DESCRIPTORS = Instrument(
-    "cachelog_max_descriptors", Kind.LARGEST, "How many of them a process may have open."
+    "cachelog_max_descriptors",
+    Kind.LARGEST,
+    "Files and connections that one process may have open.",
 )
 BUILD = Instrument(
     "cachelog_build_info", Kind.LARGEST, "Always 1; the label is the version.", ("version",)

@@ -348,7 +348,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return Path(self.cache_dir).expanduser() if self.cache_dir else None
         except RuntimeError:
             reason = f"{self.cache_dir!r} is in a home folder, and the user has none"
-            advice = "name a whole path, or nothing to keep nothing"
+            advice = "set an absolute path, or an empty text for no cache"
             raise InvalidArgument(variable_of("cache_dir"), f"{reason}: {advice}") from None
 
     def _oci_login(self) -> Login | None:

@@ -49,7 +49,7 @@ class CatalogWatch:
         self._arrivals = DiscoveryOrder()
         self._arrived: list[RevisionInfo] = []
         self.publications = Publications(max_subscribers=max_subscribers)
-        self._problem: str | None = "not looked yet"
+        self._problem: str | None = "the catalog has not been read yet"
         self._began: float | None = None
         self._seconds = seconds
         self._spans = spans or Spans()

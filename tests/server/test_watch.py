@@ -24,7 +24,7 @@ def test_new_revisions_are_logged_once(
     watch: CatalogWatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A look without new revisions logs nothing."""
-    assert watch.problem == "not looked yet"
+    assert watch.problem == "the catalog has not been read yet"
     for _ in range(3):
         watch.look()
     assert watch.problem is None
