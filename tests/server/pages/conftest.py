@@ -7,6 +7,8 @@ import httpx
 import pytest
 from selenium import webdriver
 
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
 from tests.server import npm
 from tests.server.pages.browser import complaints
 from tests.server.pages.tour import tour
@@ -24,6 +26,14 @@ def addresses(history_client: httpx.Client) -> dict[str, str]:
 def pages(history_client: httpx.Client, addresses: dict[str, str]) -> dict[str, str]:
     """Return their addresses for a browser, by name."""
     return {name: str(history_client.base_url.join(path)) for name, path in addresses.items()}
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the location of a catalog with a small history, which tests only read."""
+    folder = str(tmp_path_factory.mktemp("small"))
+    Catalog(folder).publish(list(history(revisions=2, packages=6, specs=60)))
+    return folder
 
 
 @pytest.fixture

@@ -100,14 +100,6 @@ def test_request_without_a_path(client: httpx.Client) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"404"
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the location of a catalog with a small history, which tests only read."""
-    folder = str(tmp_path_factory.mktemp("small"))
-    Catalog(folder).publish(list(history(revisions=2, packages=4, specs=12)))
-    return folder
-
-
 def test_unexpected_error_is_a_page(
     small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

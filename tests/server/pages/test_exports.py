@@ -31,8 +31,6 @@ from server.pages.exports import (
 )
 from server.pages.routes import PAGES
 from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history
 from tests.server.cache_pages import history_of
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.page_reader import shown
@@ -196,14 +194,6 @@ def test_failed_export_is_a_page(client: httpx.Client, address: str, status: int
     page = shown(client, address)
     assert page.status == status
     assert page.texts(".problem")
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the location of a catalog with a small history, which tests only read."""
-    folder = str(tmp_path_factory.mktemp("small"))
-    Catalog(folder).publish(list(history(revisions=2, packages=6, specs=60)))
-    return folder
 
 
 @pytest.fixture

@@ -11,12 +11,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import paste, wait_for
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
-from tests.server.servers import application
+from tests.server.pages.catalogs import published
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -51,16 +49,13 @@ for (const name of ["dragenter", "dragover", "drop"]) {
 @pytest.fixture(scope="module")
 def lost_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a server with releases, and a develop without its former Arm builds."""
-    catalog = str(tmp_path_factory.mktemp("journeys"))
-    Catalog(catalog).publish(
-        [
-            a_snapshot([ARM, X86, ZLIB], "develop", day(1)),
-            a_snapshot([NEWER], "develop", day(8)),
-            a_snapshot([X86, ZLIB], "v1.0", day(2)),
-            a_snapshot([NEWER, ZLIB], "v1.1", day(9)),
-        ]
-    )
-    with application(Settings(catalog=catalog)) as client:
+    with published(
+        tmp_path_factory.mktemp("journeys"),
+        a_snapshot([ARM, X86, ZLIB], "develop", day(1)),
+        a_snapshot([NEWER], "develop", day(8)),
+        a_snapshot([X86, ZLIB], "v1.0", day(2)),
+        a_snapshot([NEWER, ZLIB], "v1.1", day(9)),
+    ) as client:
         yield str(client.base_url)
 
 
