@@ -57,8 +57,7 @@ def rows_of(page: Shown) -> list[list[str]]:
 
 def points_of(page: Shown) -> Any:
     """Return the points that a script draws."""
-    (script,) = page.dom.cssselect("#points")
-    return orjson.loads(script.text)
+    return orjson.loads(page.text("#points"))
 
 
 def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
@@ -88,14 +87,12 @@ def test_any_two_revisions_can_be_compared(
     page: Shown, nodes: list[Any], history_client: httpx.Client
 ) -> None:
     """By a form without a script; the newest two are selected by default."""
-    (form,) = page.dom.cssselect("main form")
     digests = [node["digest"][:12] for node in nodes]
     for name, chosen in (("base", digests[1]), ("head", digests[0])):
-        radios = form.cssselect(f"input[name={name}]")
-        assert [radio.get("value") for radio in radios] == digests
-        checked = [radio.get("value") for radio in radios if "checked" in radio.attrib]
-        assert checked == [chosen]
-    target = page.response.url.join(form.get("action"))
+        assert page.values(f"main form input[name={name}]") == digests
+        assert page.values(f"main form input[name={name}][checked]") == [chosen]
+    (action,) = page.values("main form", "action")
+    target = page.response.url.join(action or "")
     refs = {"base": digests[-1], "head": digests[0]}
     assert history_client.get(target, params=refs, follow_redirects=True).status_code == 200
 
@@ -116,12 +113,9 @@ def test_charts_without_a_script(page: Shown, answer: Any) -> None:
     """Each is drawn, and described in words."""
     charts = page.dom.cssselect(".chart")
     assert [chart.get("data-chart") for chart in charts] == ["specs", "packages", "size", "changes"]
-    for chart in charts:
-        assert chart.cssselect("svg path")
-        (plot,) = chart.cssselect(".plot")
-        assert plot.get("role") == "img"
+    assert all(chart.cssselect(".plot[role=img] svg path") for chart in charts)
     numbers = [point["numSpecs"] for point in answer["growing"]["growth"]]
-    assert charts[0].cssselect(".plot")[0].get("aria-label") == (
+    assert page.values(".plot", "aria-label")[0] == (
         f"Specs: {numbers[0]:,} at first, {numbers[-1]:,} at last; "
         f"least {min(numbers):,}, most {max(numbers):,}"
     )
