@@ -142,7 +142,7 @@ def causes_command(
     from server.terminal.printing.histories import series_report
 
     opened = parameters.open_catalog(catalog)
-    series = parameters.series_or_default(series, opened.history)
+    series = opened.series_or_main(series)
     report = series_report(opened, series, by, since, until, limit)
     console.print_result(report.document, report.lines())
 
@@ -287,9 +287,6 @@ def blame_command(subject: str, *, series: str | None, limit: int | None, catalo
 
     parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
-    series = parameters.series_or_default(series, opened.history)
+    series = opened.series_or_main(series)
     entries = blamed(opened, subject, series, limit)
-    if console.prints_json():
-        console.print_json(blame_facts(subject, entries))
-    else:
-        console.print_paged(blame_lines(entries, series))
+    console.print_result(lambda: blame_facts(subject, entries), blame_lines(entries, series))

@@ -12,6 +12,7 @@ import msgspec
 
 from server.settings import settings_from
 from server.terminal.console import note, progress
+from server.terminal.parameters import require_series
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library
@@ -44,13 +45,21 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     def revision(self, ref: str | None) -> RevisionInfo:
         """Return the revision that a ref names, by default the newest of the main series.
 
-        Raises what ``resolve`` raises, and EmptyCatalog.
+        Raises what ``resolve`` and ``series_or_main`` raise.
         """
         if ref is not None:
             return self.history.resolve(ref)
-        if (latest := self.history.latest) is None:
+        return self.history.of_series(self.series_or_main())[0]
+
+    def series_or_main(self, name: str | None = None) -> str:
+        """Return a series, by default the main one.
+
+        Raises what ``require_series`` raises, and EmptyCatalog.
+        """
+        require_series(name, self.history)
+        if (series := name or self.history.main_series) is None:
             raise EmptyCatalog(self.catalog.location)
-        return latest
+        return series
 
     def frame(self, side: SideInfo) -> Frame:
         """Return the frame of a revision or of another side of a comparison."""

@@ -387,19 +387,6 @@ def open_catalog(location: str) -> "OpenedCatalog":
     return opened_catalog(location)
 
 
-def default_series(history: "History") -> str:
-    """Return the main series of a history. Raises ValueError if it has no revisions."""
-    if history.main_series is None:
-        raise ValueError("a history without revisions has no series")
-    return history.main_series
-
-
-def series_or_default(name: str | None, history: "History") -> str:
-    """Return a series, by default the main one. Raises what ``require_series`` raises."""
-    require_series(name, history)
-    return name or default_series(history)
-
-
 def is_written(option: str) -> bool:
     """Return whether an option was entered on the command line, not in a variable."""
     source = click.get_current_context().get_parameter_source(option)

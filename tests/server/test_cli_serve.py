@@ -11,7 +11,6 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
-from server.http.limits import ConnectionLimits
 from server.http.servers import listening_socket, url_of
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
@@ -77,18 +76,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Record servers instead of running them, while clients can connect."""
     started: list[Run] = []
 
-    def serve(
-        factory: str,
-        listening: socket.socket,
-        *,
-        workers: int,
-        limits: ConnectionLimits,
-        hang_seconds: float,
-    ) -> None:
+    def serve(factory: str, listening: socket.socket, *, workers: int, **options: object) -> None:
         with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
             settings = settings_from(os.environ)
-            assert limits == settings.connections()
-            assert hang_seconds == settings.hang_timeout
+            limits = {"limits": settings.connections(), "hang_seconds": settings.hang_timeout}
+            assert options == limits
             started.append(Run(factory, url_of(listening), workers, settings))
 
     monkeypatch.setattr("server.http.servers.serve", serve)

@@ -7,7 +7,7 @@ import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
-from server.terminal.parameters import default_series, unknown_name
+from server.terminal.parameters import unknown_name
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
@@ -298,7 +298,7 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
 def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> PackageDetails:
     """Return a package as it was last seen; ``no_ref`` is the error of its name as a ref."""
     try:
-        timeline = opened.package_timeline(name, default_series(opened.history))
+        timeline = opened.package_timeline(name, opened.series_or_main())
     except InvalidArgument as error:
         nearest = ", ".join(nearest_names(name, opened.history.tags))
         reason = no_ref.reason + (f" (nearest: {nearest})" if nearest else "")

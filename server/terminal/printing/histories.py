@@ -13,12 +13,10 @@ from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
-import numpy as np
 
 from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
-from server.terminal.parameters import default_series
 from server.terminal.printing import styles
 from server.terminal.printing.commits import package_rows, rebuild_facts, rebuild_lines
 from server.terminal.printing.comparisons import SIGNS
@@ -138,11 +136,11 @@ def log_of(
         log = _hash_log(past, opened.history, series, selection)
         rows = partial(_hash_rows, hash_=past.hash)
     elif subject is not None:
-        timeline = opened.package_timeline(subject, series or default_series(opened.history))
+        timeline = opened.package_timeline(subject, opened.series_or_main(series))
         log = _package_log(timeline, opened.history, selection)
         rows = partial(package_rows, name=timeline.name)
     else:
-        series = series or default_series(opened.history)
+        series = opened.series_or_main(series)
         log = _series_log(opened.complete(series), series, selection, oneline=oneline)
     return _with_commits(log, opened, rows) if commits else log
 
@@ -174,8 +172,7 @@ def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Ro
 
 def _hash_rows(frame: Frame, hash_: str) -> Rows:
     """Return the row of a hash; an empty array for a revision that lacks it."""
-    row = frame.hashes.find(hash_)
-    return np.array([] if row is None else [row], np.int32)
+    return frame.hashes.with_prefix(hash_)
 
 
 # -- a series
