@@ -9,12 +9,12 @@ from unittest import mock
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
 from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+from tests.snapshots.templates import catalog_of
 
 TEXT = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
@@ -36,18 +36,14 @@ def a_locked_spec(
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two revisions of develop and two releases; tests only read it."""
-    folder = tmp_path_factory.mktemp("catalog")
-    opened = Catalog(str(folder))
     zlib = a_built_spec("zlib", name="zlib", version="1.3")
-    opened.publish(
-        [
-            a_snapshot([a_built_spec("old"), zlib], "develop", day(1)),
-            a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "develop", day(2)),
-            a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
-            a_snapshot([a_built_spec("old"), zlib, a_built_spec("x")], "v0.9.0", day(0)),
-        ]
+    return catalog_of(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([a_built_spec("old"), zlib], "develop", day(1)),
+        a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "develop", day(2)),
+        a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
+        a_snapshot([a_built_spec("old"), zlib, a_built_spec("x")], "v0.9.0", day(0)),
     )
-    return folder
 
 
 WRITER = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}

@@ -10,6 +10,7 @@ from snapshots.catalog.catalog import Catalog
 from tests.server.commands import CommandResult, cachelog, succeed
 from tests.server.servers import CACHELOG, environ
 from tests.snapshots.factories import a_snapshot, a_spec
+from tests.snapshots.templates import catalog_of
 
 
 def complete(words: str, catalog: Path) -> CommandResult:
@@ -57,11 +58,11 @@ PACKAGES = ["lib2", "lib10", "python"]
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of the packages with each tag, except that v1.0 has only zlib."""
-    folder = tmp_path_factory.mktemp("catalog")
-    specs = [a_spec(name, name=name) for name in PACKAGES]
-    old = [a_spec("zlib", name="zlib")]
-    Catalog(str(folder)).publish(a_snapshot(old if tag == "v1.0" else specs, tag) for tag in TAGS)
-    return folder
+    snapshots = [
+        a_snapshot([a_spec(name, name=name) for name in names], tag)
+        for tag, names in {**dict.fromkeys(TAGS, PACKAGES), "v1.0": ["zlib"]}.items()
+    ]
+    return catalog_of(tmp_path_factory.mktemp("catalog"), *snapshots)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import orjson
 import pytest
 from httpx import AsyncClient, Response
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
 from tests.server.site.sites import export, files_in, index_of
+from tests.snapshots.templates import catalog_of
 
 STATIC_SITE = Path(__file__).parents[2] / "docs" / "static-site.md"
 SERIES = ("--series", "develop-DATE")
@@ -31,9 +31,7 @@ query Seen($ref: String!, $most: Int = 1, $from: String) {
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a few revisions, whose pages take a second; tests only read it."""
-    folder = tmp_path_factory.mktemp("small")
-    Catalog(str(folder)).publish(list(history(revisions=3, packages=2, specs=2)))
-    return folder
+    return catalog_of(tmp_path_factory.mktemp("small"), *history(revisions=3, packages=2, specs=2))
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
-from snapshots.catalog.catalog import Catalog
 from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+from tests.snapshots.templates import catalog_of
 
 TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
 
@@ -17,19 +17,16 @@ TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a release and of three days, with added, removed and unchanged specs."""
-    folder = tmp_path_factory.mktemp("catalog")
     unchanged = a_spec("unchanged", name="unchanged", size=1)
     removed = a_spec("removed", name="removed", size=1 << 20, stacks=("e4s", "root"), target="zen4")
     added = a_spec("added", name="added", stacks=("e4s", "root"))
-    Catalog(str(folder)).publish(
-        [
-            a_snapshot([unchanged, removed], "develop", day(0)),
-            a_snapshot([unchanged], "develop", day(1)),
-            a_snapshot([unchanged, added], "develop", day(2)),
-            a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
-        ]
+    return catalog_of(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([unchanged, removed], "develop", day(0)),
+        a_snapshot([unchanged], "develop", day(1)),
+        a_snapshot([unchanged, added], "develop", day(2)),
+        a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
     )
-    return folder
 
 
 @pytest.fixture

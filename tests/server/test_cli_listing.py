@@ -12,6 +12,7 @@ from snapshots.refs import series
 from tests.schema.worlds import STATES, World
 from tests.server.commands import cachelog, succeed_in
 from tests.snapshots.factories import a_snapshot, a_spec
+from tests.snapshots.templates import catalog_of
 
 BASE = STATES[0][0]
 
@@ -99,14 +100,12 @@ def test_default_revision_is_named(world: World) -> None:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two packages in two stacks."""
-    folder = tmp_path_factory.mktemp("small")
     specs = [
         a_spec("1", name="zlib", version="1.2", size=10, stacks=("e4s", "root")),
         a_spec("2", name="zlib", version="1.10", size=None, stacks=("root",)),
         a_spec("3", name="hdf5", version="1.14", size=None, stacks=("e4s", "hep", "root")),
     ]
-    Catalog(str(folder)).publish([a_snapshot(specs)])
-    return folder
+    return catalog_of(tmp_path_factory.mktemp("small"), a_snapshot(specs))
 
 
 def test_packages_are_listed_by_name(small: Path) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.notes import plan_comments
 from tests import real_data
 from tests.server.commands import CommandResult, cachelog, succeed
@@ -13,6 +12,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, hash_of
 from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
+from tests.snapshots.templates import catalog_of
 
 STACKS = ("e4s", "developer-tools")
 RULES = """
@@ -154,10 +154,8 @@ def test_unknown_stack_has_suggestions(week: Week) -> None:
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """Return a catalog of zlib."""
-    catalog = tmp_path / "catalog"
     spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
-    Catalog(str(catalog)).publish([a_snapshot([spec], "develop")])
-    return catalog
+    return catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop"))
 
 
 def plan_for(catalog: Path, lock: Any, *arguments: object) -> CommandResult:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests import real_data
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
+from tests.snapshots.templates import catalog_of
 
 
 def a_linked_spec(name: str, *needs: str, **facts: Any) -> Spec:
@@ -28,17 +28,14 @@ VTK = a_linked_spec("vtk", "libpng", "mesa", stacks=("hep", "root"), size=None)
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of revisions without mesa, without zlib, and with unknown dependencies."""
-    folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(
-        [
-            a_snapshot([ZLIB, PNG, VTK], "develop", day(0)),
-            a_snapshot([PNG, VTK], "develop", day(1)),
-            a_snapshot([a_spec("old", name="old")], "pages", day(0)),
-            a_snapshot([PNG, a_spec("old", name="old")], "some", day(0)),
-            a_snapshot([ZLIB], "other", day(0)),
-        ]
+    return catalog_of(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([ZLIB, PNG, VTK], "develop", day(0)),
+        a_snapshot([PNG, VTK], "develop", day(1)),
+        a_snapshot([a_spec("old", name="old")], "pages", day(0)),
+        a_snapshot([PNG, a_spec("old", name="old")], "some", day(0)),
+        a_snapshot([ZLIB], "other", day(0)),
     )
-    return folder
 
 
 def test_holes_are_listed_by_dependents(catalog: Path) -> None:

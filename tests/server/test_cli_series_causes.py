@@ -8,7 +8,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.templates import copied
+from tests.snapshots.templates import catalog_of, copied
 
 
 def specs_of_week(version: str) -> list[Spec]:
@@ -25,14 +25,14 @@ def specs_of_week(version: str) -> list[Spec]:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of three consecutive revisions, and one of another series."""
-    folder = tmp_path_factory.mktemp("template")
-    versions = ("1.2", "1.3", "1.4")
-    snapshots = [
-        a_snapshot(specs_of_week(version), "develop", day(number))
-        for number, version in enumerate(versions)
-    ]
-    Catalog(str(folder)).publish([*snapshots, a_snapshot(specs_of_week("1.2"), "other", day(0))])
-    return folder
+    weeks = (
+        ("develop", 0, "1.2"),
+        ("develop", 1, "1.3"),
+        ("develop", 2, "1.4"),
+        ("other", 0, "1.2"),
+    )
+    snapshots = [a_snapshot(specs_of_week(version), tag, day(n)) for tag, n, version in weeks]
+    return catalog_of(tmp_path_factory.mktemp("template"), *snapshots)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
+from tests.snapshots.templates import catalog_of
 
 
 def a_linked_spec(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
@@ -45,11 +45,8 @@ APP, NEW_APP = f"/{hash_of('app1')}", f"/{hash_of('app2')}"
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two consecutive revisions."""
-    folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(
-        [a_snapshot(BEFORE, "develop", day(0)), a_snapshot(AFTER, "develop", day(1))]
-    )
-    return folder
+    snapshots = a_snapshot(BEFORE, "develop", day(0)), a_snapshot(AFTER, "develop", day(1))
+    return catalog_of(tmp_path_factory.mktemp("catalog"), *snapshots)
 
 
 def test_text_lists_differences_and_causes(catalog: Path) -> None:
@@ -154,9 +151,8 @@ def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     Path("spack.lock").write_bytes(as_bytes(small_lock_file()))
     cachelog("demo", "--revisions", 3, "--packages", 60, "--specs", 600, catalog="tour")
     hdf5 = {"name": "hdf5", "version": "1.14.5", "variants": ("+mpi",), "target": "x86_64_v3"}
-    Catalog("other").publish(
-        [a_snapshot([a_spec(seed, **hdf5)], "develop", day(n)) for n, seed in enumerate("12")]
-    )
+    builds = [a_snapshot([a_spec(seed, **hdf5)], "develop", day(n)) for n, seed in enumerate("12")]
+    catalog_of(Path("other"), *builds)
     (block,) = re.findall(r"```console\n(.*?)```", TWO_SPECS.read_text("utf-8"), re.DOTALL)
     for line in block.splitlines():
         result = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")

@@ -4,6 +4,13 @@ import shutil
 from pathlib import Path
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Snapshot
+
+
+def catalog_of(folder: Path, *snapshots: Snapshot) -> Path:
+    """Publish snapshots to a new catalog in a folder; return the folder."""
+    Catalog(str(folder)).publish(snapshots)
+    return folder
 
 
 def copied(template: Path, folder: Path) -> Catalog:
