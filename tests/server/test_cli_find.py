@@ -11,6 +11,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import SPEC_FACTS, Spec
 from tests.server.commands import CommandResult, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec
+from tests.snapshots.templates import catalog_of
 
 LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*?)(?:  \(stacks: [^()]+\))?")
 
@@ -75,7 +76,7 @@ def test_unknown_name_matches_no_spec(
 ) -> None:
     """Nothing matches, as in Spack; a message lists the nearest names."""
     specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
-    Catalog(str(tmp_path)).publish([a_snapshot(specs)])
+    catalog_of(tmp_path, a_snapshot(specs))
     code, out, err = find(tmp_path, query)
     assert (code, out) == (0, "")
     assert err.splitlines()[1:] == [f"In this catalog nothing is named {hint}."]
