@@ -27,6 +27,7 @@ ERRORS = (
     ("log /zzzz222", NO_HASH),
     ("log hdf55 --version 1", "PACKAGE: no revision has ever had 'hdf55'; nearest: hdf5"),
     ("show develpo", "REF or PACKAGE: there is no tag develpo (nearest: develop), and no revision"),
+    ("show develop~9", "no revision 'develop~9': "),
     ("show develop hdf", "PACKAGE: develop of 2025-02-"),
     ("show /zzzz222", NO_HASH),
     ("show hdf5 --series nope", NO_SERIES),
@@ -42,6 +43,7 @@ ERRORS = (
     ("why develop develop hdf", "PACKAGE: neither revision has 'hdf'; nearest: hdf5"),
     ("why develop develop --package hdf", "--package: neither revision has 'hdf'; nearest: hdf5"),
     ("why develop develop /zzz9", "HASH: no changed spec has a hash that begins with 'zzz9'"),
+    ("why develop-2025-01-05..develop /a", "'a' begins "),
     ("find hdf", "no package 'hdf' in this revision or in the newest of any tag; nearest: hdf5"),
     ("twins --package hdf", "--package: the revision does not have 'hdf'"),
     ("impact hdf", "PACKAGE: the revision does not have 'hdf'; nearest: hdf5"),
@@ -51,6 +53,7 @@ ERRORS = (
     ("causes --series nope", NO_SERIES),
     ("remove develop nope", "no revision 'nope'"),
     # Malformed values.
+    ("demo --packages 9 --specs 8", "specs: 8 are too few for 9 packages"),
     ("demo --revisions 0", "revisions: must be at least 1, not 0"),
     ("notes develop develop --matching 'hdf5 ++'", "the name of a variant is missing at character"),
     ("feed develop --base-url example.org", "--base-url: 'example.org' is not one of http://"),
