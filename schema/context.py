@@ -161,7 +161,7 @@ class Context:
         self._num_loads = 0
         self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
         self._answers_by_name: dict[HistoryTopic, dict[str, Any]] = {}
-        self._asked: set[HistoryTopic] = set()
+        self._topics: set[HistoryTopic] = set()
         failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
 
@@ -317,21 +317,21 @@ class Context:
         with self.budget.waiting():
             return best_covering(self.library, revisions, specs)
 
-    def of_history(self, asked_for: HistoryTopic) -> Any:
+    def of_history(self, topic: HistoryTopic) -> Any:
         """Return the result of a history query; None if the history has nothing about its subject.
 
         Raises the errors of the methods of Library. A request that has waited in vain for missing
         changes to be computed does not wait again.
         """
-        self._asked.add(asked_for)
+        self._topics.add(topic)
         most = _HISTORIES_EACH * self.budget.limits.max_revisions
-        if len(self._asked) > most:
+        if len(self._topics) > most:
             raise _too_many(f"the history of more than {most} hashes, packages and series")
-        question = HistoryQuery(self.changing_history(), asked_for)
+        query = HistoryQuery(self.changing_history(), topic)
         if self._has_filled:
-            self._answers.require_complete(question)
+            self._answers.require_complete(query)
         try:
-            answer = self._loaded(self._answers, question)
+            answer = self._loaded(self._answers, query)
             if answer.left_out is not None:
                 self.left_out |= dict.fromkeys(answer.left_out.revisions)
             return answer.value
@@ -346,7 +346,7 @@ class Context:
         others.
         """
         alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
-        others = {topic for topic in self._asked if topic.about is alone.about} - {alone}
+        others = {topic for topic in self._topics if topic.about is alone.about} - {alone}
         package: CatalogPackage | None
         if others or self._answers.peek(HistoryQuery(self.changing_history(), every)):
             package = self.of_history(every).get(name)
@@ -355,16 +355,16 @@ class Context:
         return package
 
     def of_each(
-        self, names: Iterable[str], question_about: Callable[[frozenset[str]], HistoryTopic]
+        self, names: Iterable[str], topic_of: Callable[[frozenset[str]], HistoryTopic]
     ) -> Mapping[str, Any]:
         """Return the history of each name that the history contains.
 
         All names of a call are read at once and cached, so that a list can first be resolved as a
         whole, and then item by item if that fails.
         """
-        answers = self._answers_by_name.setdefault(question_about(frozenset()), {})
+        answers = self._answers_by_name.setdefault(topic_of(frozenset()), {})
         if new := frozenset(names).difference(answers):
-            new_answers: Mapping[str, Any] = self.of_history(question_about(new))
+            new_answers: Mapping[str, Any] = self.of_history(topic_of(new))
             answers.update({name: new_answers.get(name) for name in new})
         return answers
 

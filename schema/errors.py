@@ -79,8 +79,8 @@ def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
     """Return the error that accompanies data that omits revisions of the history."""
     if not left_out:
         return []
-    said = errors.RevisionsLeftOut([*left_out])
-    return [GraphQLError(str(said), original_error=said)]
+    error = errors.RevisionsLeftOut([*left_out])
+    return [GraphQLError(str(error), original_error=error)]
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:

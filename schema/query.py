@@ -250,8 +250,8 @@ class Query:
 
         - hashes: Full DAG hashes.
         """
-        question = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
-        return revision_connection(info.context.of_history(question), page)
+        topic = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
+        return revision_connection(info.context.of_history(topic), page)
 
     @connection_field(Cost(weight=1_000, each=1))
     def revisions(

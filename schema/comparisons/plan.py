@@ -106,26 +106,24 @@ def stack_locks(
             raise InvalidArgument(f"stacks[{number}]", str(error)) from None
     inside: dict[str | None, list[Spec]] = {}
     external: dict[str | None, list[Spec]] = {}
-    for number, given in enumerate(inputs):
+    every: dict[str, Spec] = {}
+    for number, planned in enumerate(inputs):
+        values = {name: value for name, value in input_values(planned).items() if value is not None}
         try:
-            stack = None if given.stack in (None, strawberry.UNSET) else checked_name(given.stack)
-            spec = _spec(given)
+            stack = checked_name(values["stack"]) if "stack" in values else None
+            spec = every[planned.hash] = _spec(values)
         except ValueError as error:
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
-        of_stack = external if given.external is True else inside
+        of_stack = external if values.get("external") else inside
         of_stack.setdefault(stack, []).append(spec)
-    every = {
-        spec.hash: spec for specs in (inside, external) for of in specs.values() for spec in of
-    }
     for circle in circles(every):
         raise InvalidArgument("specs", f"{circle[0].hash} {circle_reason(circle)}")
     stacks = dict.fromkeys((*named, *inside, *external)) or [None]
     return [StackLock(name, inside.get(name, ()), external.get(name, ())) for name in stacks]
 
 
-def _spec(given: PlannedSpecInput) -> Spec:
-    """Return a spec in the form of a content. Raises ValueError."""
-    values = {name: value for name, value in input_values(given).items() if value is not None}
+def _spec(values: Mapping[str, Any]) -> Spec:
+    """Return the spec of the values of an input in the form of a content. Raises ValueError."""
     facts: dict[str, Any] = {"package_hash": None} | dict.fromkeys(_PLACES, _UNKNOWN)
     for name in ("hash", "name", "version", *_PLACES, "package_hash"):
         if name in values:

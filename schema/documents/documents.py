@@ -312,7 +312,7 @@ class Documents:
         self._rules = (
             _RULES if introspection else (*_RULES, graphql.NoSchemaIntrospectionCustomRule)
         )
-        self._kept: LRUCache[str, Document] = LRUCache(
+        self._cache: LRUCache[str, Document] = LRUCache(
             max_bytes, lambda document: document.num_bytes
         )
         self._lock = Lock()
@@ -320,22 +320,22 @@ class Documents:
     @property
     def num_bytes(self) -> int:
         """Approximate size of the cached documents in bytes."""
-        return int(self._kept.currsize)
+        return int(self._cache.currsize)
 
     def is_known(self, text: str) -> bool:
         """Return whether the document of a text is cached."""
         with self._lock:
-            return text in self._kept
+            return text in self._cache
 
     def get(self, text: str) -> Document:
         """Return the document of a text."""
         with self._lock:
-            document = self._kept.get(text)
+            document = self._cache.get(text)
         if document is None:
             document = self._read(text)
-            if document.num_bytes <= self._kept.maxsize:
+            if document.num_bytes <= self._cache.maxsize:
                 with self._lock:
-                    self._kept[text] = document
+                    self._cache[text] = document
         return document
 
     def count(self, text: str, document: Document) -> None:
@@ -343,8 +343,9 @@ class Documents:
         cache.
         """
         with self._lock:
-            if self._kept.pop(text, None) is document and document.num_bytes <= self._kept.maxsize:
-                self._kept[text] = document
+            is_cached = self._cache.pop(text, None) is document
+            if is_cached and document.num_bytes <= self._cache.maxsize:
+                self._cache[text] = document
 
     def _read(self, text: str) -> Document:
         if (refusal := bounds.document_bytes(text, self._limits)) is not None:

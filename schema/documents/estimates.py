@@ -247,9 +247,9 @@ class _Walk:
         page = round(self._items(cost.page, arguments, page)) if cost.page else page
         items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
         if cost.each_loaded:
-            kept = cost.each_loaded * min(place.times * items, _MAX_LOADED)
-            self.cached_units += kept
-            units += kept
+            loading = cost.each_loaded * min(place.times * items, _MAX_LOADED)
+            self.cached_units += loading
+            units += loading
         inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
         made = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
         units += inner.times * (made + cost.each * (page if is_paged(field) else 1))
@@ -291,9 +291,9 @@ class _Walk:
 
     def _cached_units_for(self, place: _Place, units: float) -> float:
         """Return the units of work whose result remains in memory; 0 if already counted."""
-        kept = self._once_for(place, (units,), units)
-        self.cached_units += kept
-        return kept
+        cached_units = self._once_for(place, (units,), units)
+        self.cached_units += cached_units
+        return cached_units
 
     def _of_argument(
         self, name: str, cost: ArgumentCost, value: Any, arguments: Mapping[str, Any], place: _Place

@@ -130,10 +130,10 @@ class CompiledSelection:
         if run.rows is not None and self.fixed and isinstance(objects, LazyList):
             places = objects.places()
             if places is not None:
-                return self._kept(objects, places, run, run.rows)
+                return self._cached(objects, places, run, run.rows)
         return self._rendered(objects, run)
 
-    def _kept(self, objects: Any, places: Places, run: Run, kept: RowCache) -> JsonObjects:
+    def _cached(self, objects: Any, places: Places, run: Run, rows: RowCache) -> JsonObjects:
         """Return the JSON of rows of a frame, of which only those that are not cached are
         rendered.
         """
@@ -145,9 +145,9 @@ class CompiledSelection:
                 some = objects if numbers is None else objects.taken(numbers)
                 return ["," + text for text in self._rendered(some, run).each()]
             finally:
-                run.rows = kept
+                run.rows = rows
 
-        rendered.set_texts(kept.texts(self.fixed, places, render))
+        rendered.set_texts(rows.texts(self.fixed, places, render))
         return rendered
 
     def _rendered(self, objects: Any, run: Run) -> JsonObjects:

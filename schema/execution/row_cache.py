@@ -39,7 +39,7 @@ class RowCache:
     """
 
     def __init__(self, max_bytes: int = ROW_BYTES) -> None:
-        self._kept: LRUCache[Hashable, CachedTexts] = LRUCache(
+        self._texts: LRUCache[Hashable, CachedTexts] = LRUCache(
             max_bytes, lambda selection: selection.num_bytes
         )
         self._lock = Lock()
@@ -47,7 +47,7 @@ class RowCache:
     @property
     def num_bytes(self) -> int:
         """Approximate size of the cached texts in bytes."""
-        return int(self._kept.currsize)
+        return int(self._texts.currsize)
 
     def texts(
         self, selection: Hashable, places: Places, render: Callable[[Rows | None], list[str]]
@@ -77,18 +77,18 @@ class RowCache:
                 of_rows[rows[number]] = text
                 num_bytes += getsizeof(text)
         with self._lock:
-            if self._kept.pop(key, None) is cached:  # otherwise it was dropped meanwhile
+            if self._texts.pop(key, None) is cached:  # otherwise it was dropped meanwhile
                 cached.num_bytes += num_bytes
-                if cached.num_bytes <= self._kept.maxsize:
-                    self._kept[key] = cached  # the cache measures only what is inserted
+                if cached.num_bytes <= self._texts.maxsize:
+                    self._texts[key] = cached  # the cache measures only what is inserted
         return texts  # type: ignore[return-value] # all of them are made
 
     def _selection(self, key: Hashable, size: int) -> CachedTexts | None:
         """Return the texts of a selection; None if they do not fit."""
         with self._lock:
-            selection: CachedTexts | None = self._kept.get(key)
+            selection: CachedTexts | None = self._texts.get(key)
             if selection is None:
-                if _ENTRY_BYTES + _EACH_BYTES * size > self._kept.maxsize // 2:
+                if _ENTRY_BYTES + _EACH_BYTES * size > self._texts.maxsize // 2:
                     return None
-                selection = self._kept[key] = CachedTexts(size)
+                selection = self._texts[key] = CachedTexts(size)
         return selection

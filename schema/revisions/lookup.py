@@ -193,9 +193,9 @@ class _Missing:
             for number in range(len(self.places))
             if (last := self.last_seen(number)) is not None and last.gone_in is not None
         }
-        question = HistoryTopic(About.PACKAGE_CAUSES, items=frozenset(ends))
+        topic = HistoryTopic(About.PACKAGE_CAUSES, items=frozenset(ends))
         try:
-            causes: Mapping[Any, Any] = self.loaded.context.of_history(question) if ends else {}
+            causes: Mapping[Any, Any] = self.loaded.context.of_history(topic) if ends else {}
         except CachelogError:
             return {}
         return causes
@@ -204,11 +204,11 @@ class _Missing:
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
         """The histories of all hashes, or the error of reading them."""
         specs = map(self.spec, range(len(self.places)))
-        question = HistoryTopic(
+        topic = HistoryTopic(
             About.HASHES, items=frozenset((spec.hash, spec.name) for spec in specs)
         )
         try:
-            histories: Mapping[str, HashHistory] = self.loaded.context.of_history(question)
+            histories: Mapping[str, HashHistory] = self.loaded.context.of_history(topic)
         except CachelogError as error:
             return error
         return histories

@@ -88,9 +88,9 @@ class Answers:
         BadRequest for an invalid request.
         """
         parsed = await self.read(received)
-        if (kept := self._kept(parsed)) is not None:
+        if (cached := self._cached(parsed)) is not None:
             self.responses.num_hits += 1
-            return kept
+            return cached
         if parsed.is_subscription:
             raise BadRequest(
                 f"A subscription is answered as {EVENT_STREAM}: Accept must say so", status=406
@@ -107,7 +107,7 @@ class Answers:
         A request that takes long to parse is parsed in a thread.
         """
         before = self._parsed.get(received)
-        if before is not None and (self._is_quickly_parsed(before) or self._kept(before)):
+        if before is not None and (self._is_quickly_parsed(before) or self._cached(before)):
             return before
         parsed: ParsedRequest | None = None
         if len(received.content) <= _SHORT_CONTENT:
@@ -131,13 +131,13 @@ class Answers:
         parsed = self._parsed.get(received)
         if parsed is None:
             return None
-        return self._kept(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
+        return self._cached(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
 
     def small(self, parsed: ParsedRequest) -> Answer | None:
         """Return the answer to a small request; None if data has to be loaded first."""
-        if (kept := self._kept(parsed)) is not None:
+        if (cached := self._cached(parsed)) is not None:
             self.responses.num_hits += 1
-            return kept
+            return cached
         key = self._current_key(parsed)
         executed = self._execution.try_here(parsed.request)
         if isinstance(executed, Executed):
@@ -159,11 +159,11 @@ class Answers:
     def _current_key(self, parsed: ParsedRequest) -> CacheKey:
         return parsed.key_at(self._catalog.generation, self._catalog.state)
 
-    def _kept(self, parsed: ParsedRequest) -> Answer | None:
+    def _cached(self, parsed: ParsedRequest) -> Answer | None:
         keys = (parsed.permanent_key, self._current_key(parsed))
         for key in keys if parsed.is_permanent else reversed(keys):
-            if (kept := self.responses.get(key)) is not None:
-                return Answer(kept, key)
+            if (cached := self.responses.get(key)) is not None:
+                return Answer(cached, key)
         return None
 
     def _request(self, received: RequestBytes) -> tuple[GraphQLRequest, str]:

@@ -155,9 +155,9 @@ class Execution:
             takes_long = _is_large(missing.key) or self._is_incomplete(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
 
-    def _is_incomplete(self, question: HistoryQuery) -> bool:
+    def _is_incomplete(self, query: HistoryQuery) -> bool:
         try:
-            return not self.answers.is_complete(question)
+            return not self.answers.is_complete(query)
         except CatalogError:
             return False  # the query itself fails immediately
 
@@ -211,6 +211,6 @@ class Execution:
         )
 
 
-def _is_large(question: HistoryQuery) -> bool:
+def _is_large(query: HistoryQuery) -> bool:
     """Return whether a history query reads most of the stored changes."""
-    return question.topic.about is About.HASHES and len(question.topic.items) > _FEW_HASHES
+    return query.topic.about is About.HASHES and len(query.topic.items) > _FEW_HASHES
