@@ -57,9 +57,8 @@ def test_objects_are_fetched_by_id(world: World) -> None:
     """Objects of all these types are equal, in the requested order."""
     objects = objects_in(world.data(IDS, **refs_of(world)))
     assert {one["__typename"] for one in objects} == {*Node.types} - {"Cause", "Commit"}
-    ids = [one["id"] for one in objects]
-    assert world.data(FETCH, ids=ids)["nodes"] == objects
-    assert world.data(FETCH, ids=ids[::-1])["nodes"] == objects[::-1]
+    ids = [one["id"] for one in objects[::-1]]
+    assert world.data(FETCH, ids=ids)["nodes"] == objects[::-1]
     for one in objects[:: len(objects) // 9]:
         expected = {"__typename": one["__typename"], "id": one["id"]}
         assert world.data(ONE, id=one["id"])["node"] == expected
@@ -108,20 +107,16 @@ def test_unknown_id_is_null(world: World) -> None:
         node_id("Comparison", digest, digest, key, "0" * 18),
         node_id("PackageChange", digest, digest, key, "0" * 18, "zlib"),
         node_id("PackageChange", digest, digest, key, key, "zlib"),
-        node_id("StackChange", digest, digest, key, "0" * 18, "e4s"),
         node_id("StackChange", digest, digest, key, key, "e4s"),
-        node_id("SpecChange", digest, digest, key, "0" * 18, "a" * 32),
         node_id("SpecChange", digest, digest, key, key, "a" * 32),
         node_id("Tag", "nope"),
         node_id("Tag"),
         node_id("Package", key),
-        node_id("Spec"),
         node_id("Revision", digest, key, "more"),
         node_id("Series", "nope"),
         node_id("Series", "develop", "develop"),
         node_id("PackageHistory", "develop", "nope"),
         node_id("PackageHistory", "nope", "zlib"),
-        node_id("PackageHistory", "develop"),
         node_id("HashHistory", "7" * 32),
         node_id("HashHistory", world.newest.specs[0].hash[:12]),
     ]

@@ -127,17 +127,14 @@ def test_coverage(answer: Any) -> None:
     """Lost and gained cells in order, with the specs nearest to a lost one."""
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])
     nodes = answer["coverage"]["nodes"]
-    assert [
-        (
-            node["kind"] == "LOST",
-            node["package"],
-            tuple(node["values"]),
-            node["numSpecs"],
-            [spec["hash"] for spec in node["nearest"]],
-        )
-        for node in nodes
-    ] == [
-        (cell.is_lost, cell.cell.package, cell.cell.values, cell.num_specs, [*cell.nearest])
+    assert nodes == [
+        {
+            "kind": "LOST" if cell.is_lost else "GAINED",
+            "package": cell.cell.package,
+            "values": [*cell.cell.values],
+            "numSpecs": cell.num_specs,
+            "nearest": [{"hash": key} for key in cell.nearest],
+        }
         for cell in cells
     ]
     assert_counted(answer)

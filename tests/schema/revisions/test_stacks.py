@@ -79,20 +79,15 @@ def test_changed_stacks(world: World, base: str, head: str, added: int | None) -
         base=base,
         head=head,
     )["compare"]
-    assert compared == {
-        "stackChanges": None if added is None else objects(["e4s", "hep"]),
-        "summary": {
-            "numStacksAdded": added,
-            "numStacksRemoved": None if added is None else 0,
-        },
-    }
+    removed, changes = (None, None) if added is None else (0, objects(["e4s", "hep"]))
+    summary = {"numStacksAdded": added, "numStacksRemoved": removed}
+    assert compared == {"stackChanges": changes, "summary": summary}
 
 
 FILTERS: list[tuple[dict[str, Any], int]] = [
     ({"packages": ["hdf5", "zlib"]}, 1),
     ({"names": ["hdf5"]}, 1),
     ({"packages": ["hdf5"], "names": ["zlib"]}, 0),
-    ({"packages": ["hdf5"], "names": None}, 1),
     ({"packages": None, "names": ["zlib"]}, 0),
     ({"packages": []}, 0),
 ]

@@ -80,8 +80,7 @@ class Stream:
     @property
     def status(self) -> int:
         """The status of the response."""
-        status: int = self.messages[0]["status"]
-        return status
+        return int(self.messages[0]["status"])
 
     @property
     def headers(self) -> dict[bytes, bytes]:
