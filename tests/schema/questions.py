@@ -216,37 +216,34 @@ COMMITS = f"""query($base: String!, $head: String!) {{
 COMMIT = f"""query($oid: String!) {{
   commit(oid: $oid) {{ ...C effects(first: 2) {{ totalCount nodes {{ ...E }} }} }}
 }} {EFFECT}"""
-QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
-  revision(ref: $ref) {
-    holes(first: 50) {
-      numWhole numAffected numUnknown totalCount
-      pageInfo { hasNextPage } edges { cursor node { hash } }
-      nodes { hash name version numAffected affected(first: $first) { hash } goneIn { digest } }
+HOLES = """query($ref: String!, $after: String, $first: Int!) {
+  revision(ref: $ref) { holes(first: 2, after: $after) {
+    totalCount numWhole numAffected numUnknown pageInfo { hasNextPage endCursor }
+    edges { cursor node { hash } }
+    nodes {
+      hash name version numAffected affected(first: $first) { hash } goneIn { tag takenAt }
     }
-    twins(first: 20) {
-      totalCount numSaved sizeSaved causes(first: 5) { title numSpecs }
-      pageInfo { hasNextPage } edges { cursor node { version } }
-      nodes {
-        package version numSpecs specs(first: $first) { hash } causes(first: 5) { title }
-        numSaved sizeSaved
-      }
-    }
-    package(name: $name) {
-      impact {
-        numSpecs numPackages size sizeLabel byStack { stack numSpecs }
-        stackCounts { stack numSpecs }
-        byTarget { value numSpecs count }
-        seconds cost costBasis { unit numEstimated numUnknown }
-      }
-    }
-  }
+  } }
 }"""
-OUTCOME = """query($ref: String!, $name: String!) {
-  revision(ref: $ref) {
-    package(name: $name) {
-      impact { outcome { numSpecs causes { title } comparison { head { tag } } } }
+IMPACT = """query($ref: String!, $name: String!) {
+  revision(ref: $ref) { package(name: $name) { impact {
+    numSpecs numPackages size sizeLabel stackCounts { stack numSpecs } byStack { stack numSpecs }
+    byTarget { value numSpecs count } seconds cost costBasis { unit numEstimated numUnknown }
+    outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
+  } } }
+}"""
+TWINS = """query($ref: String!, $after: String) {
+  revision(ref: $ref) { twins(first: 1, after: $after) {
+    totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
+    edges { cursor node { version } }
+    causes(first: 3) {
+      id kind package before after title numSpecs numInvolved commits { level }
+      specs(first: 5) { nodes { id hash kind reason counterpart { hash } path { name } } }
     }
-  }
+    nodes {
+      package version numSpecs specs { hash } causes { id title } numSaved sizeSaved
+    }
+  } }
 }"""
 SERIES_CAUSES = """query($of: String!) {
   series(name: $of) {
@@ -297,8 +294,8 @@ fragment I on PackageInSeries {
   series { name } versions numSpecs numRevisions isCurrent
   firstSeen { tag } lastSeen { tag } goneIn { tag }
 }"""
-SUGGESTIONS = """query($text: String!, $ref: String) {
-  suggest(text: $text, ref: $ref, first: 20) { kind value detail url }
+SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
+  suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
 }"""
 PLAN = """query(
   $base: String!, $planned: [PlannedSpecInput!]!, $planned_stacks: [String!], $stack: String
@@ -329,11 +326,12 @@ DOCUMENTS = (
     PUBLISHED,
     COMMITS,
     COMMIT,
-    QUESTIONS,
+    HOLES,
+    IMPACT,
+    TWINS,
     PLAN,
     TWO_SPECS,
     CATALOG,
-    SUGGESTIONS,
-    OUTCOME,
+    SUGGEST,
     SERIES_CAUSES,
 )

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.schema.questions import SUGGEST
 from tests.schema.worlds import World, opened, published
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
-SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
-  suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
-}"""
 HASH = hash_of("3")
 
 
