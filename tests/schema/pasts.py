@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from schema.node import node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
@@ -70,23 +71,56 @@ HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
 
 REVISION = "{ tag digest }"
 SPAN = (
-    f"series seriesNode {{ name }} first {REVISION} last {REVISION} isCurrent reasonCame "
-    f"reasonGone goneIn {REVISION}"
+    f"series seriesNode {{ name }} seriesInfo {{ name }} first {REVISION} last {REVISION} "
+    f"isCurrent reasonCame reasonGone goneIn {REVISION}"
 )
-HASH = f"hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
+HASH = f"id hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
 ENTRY = (
     f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
     "versionsRemoved specsAdded specsRemoved specsChanged reasons { reason numSpecs }"
 )
 PACKAGE = (
-    f"name series {{ name }} firstSeen {REVISION} lastSeen {REVISION} isCurrent "
+    f"id name series {{ name }} firstSeen {REVISION} lastSeen {REVISION} isCurrent "
     f"entries(first: 1000) {{ totalCount nodes {{ {ENTRY} }} edges {{ cursor node {{ kind }} }} }}"
 )
 POINT = (
     f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
-    "numPackages "
-    "numKnownStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced "
-    "packagesAdded packagesRemoved"
+    "numPackages numStacks numKnownStacks totalSize specsAdded specsRemoved specsChanged "
+    "specsRebuilt specsReplaced packagesAdded packagesRemoved"
+)
+HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
+HISTORY_OF_PACKAGE = (
+    "query($series: String!, $name: String!) { series(name: $series) "
+    f"{{ package(name: $name) {{ {PACKAGE} }} }} }}"
+)
+GROWTH = (
+    "query($series: String!, $since: DateTime, $until: DateTime, $last: Int) "
+    "{ series(name: $series) { growth(since: $since, until: $until, last: $last) "
+    f"{{ {POINT} }} }} }}"
+)
+HOLDING = (
+    "query($hashes: [String!]!, $series: String) { "
+    f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
+)
+IN_SERIES = (
+    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
+    "lastSeen { digest tag } goneIn { digest tag }"
+)
+CATALOG_PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
+SERIES = """{
+  allSeries { id name latest { tag } revisions { totalCount nodes { tag } } }
+  tags {
+    series seriesNode { name } seriesInfo { name }
+    latest { tagInfo { series } seriesNode { name } seriesInfo { name } }
+  }
+}"""
+ALL_PACKAGES = (
+    "query($search: String, $gone: Boolean) "
+    f"{{ packages(search: $search, gone: $gone) {{ nodes {{ {CATALOG_PACKAGE} }} }} }}"
+)
+ONE_PACKAGE = (
+    "query($name: String!, $series: String) { mainSeries { name } package(name: $name) "
+    f"{{ {CATALOG_PACKAGE} history(series: $series) {{ name series {{ name }} }} }} }}"
 )
 
 
@@ -97,11 +131,12 @@ def hash_json(past: HistoryQueries, text: str) -> dict[str, Any] | None:
         return None
     spans = [
         shown(span, "series first last is_current reason_came reason_gone gone_in")
-        | {"seriesNode": {"name": span.series}}
+        | {key: {"name": span.series} for key in ("seriesNode", "seriesInfo")}
         for span in history.spans
     ]
-    own = {"hash": text, "spec": {"hash": text, "version": history.version}, "spans": spans}
-    return shown(history, "name version newest") | own
+    own = {"id": node_id("HashHistory", text), "hash": text, "spans": spans}
+    spec = {"hash": text, "version": history.version}
+    return shown(history, "name version newest") | own | {"spec": spec}
 
 
 def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any] | None:
@@ -126,6 +161,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
         {"cursor": entry.head.key, "node": {"kind": entry.kind.name}} for entry in timeline.entries
     ]
     return shown(timeline, "name first_seen last_seen") | {
+        "id": node_id("PackageHistory", series, name),
         "series": {"name": series},
         "isCurrent": timeline.last_seen == past.history.of_series(series)[0],
         "entries": {"totalCount": len(nodes), "nodes": nodes, "edges": edges},
@@ -135,7 +171,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
 def growth_json(past: HistoryQueries, series: str) -> list[dict[str, Any]]:
     """Return the expected value of POINT for each revision of a series."""
     return [
-        shown(step.head, "tag taken_at num_specs num_packages total_size")
+        shown(step.head, "tag taken_at num_specs num_packages num_stacks total_size")
         | shown(
             past.counts(step.pair),
             "specs_added specs_removed specs_changed packages_added packages_removed",

@@ -3,6 +3,15 @@
 from strawberry.utils.str_converters import to_camel_case
 
 from tests.model.listings import PLAIN_FACTS
+from tests.schema.pasts import (
+    ALL_PACKAGES,
+    GROWTH,
+    HISTORY_OF_HASH,
+    HISTORY_OF_PACKAGE,
+    HOLDING,
+    ONE_PACKAGE,
+    SERIES,
+)
 
 REVISION = """fragment R on Revision {
   id tag tagNode { name } tagInfo { name } digest takenAt confirmedAt publishedAt numPackages
@@ -135,42 +144,14 @@ fragment C on Cause {
 REPLACED_HASH = """query($hash: String!) {
   hash(hash: $hash) { successor { hash } nearest { hash } }
 }"""
-HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
-  allSeries { id name latest { digest } }
-  series(name: $of) {
-    revisions {
-      totalCount nodes { seriesNode { name } seriesInfo { name } growth { tag }
-        tagInfo { seriesInfo { name } seriesNode { name } }
-      }
-    }
-    growth {
-      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks
-      numKnownStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced
-      packagesAdded packagesRemoved
-    }
-    package(name: $name) {
-      id name series { name } firstSeen { digest } lastSeen { digest } isCurrent
-      entries {
-        totalCount pageInfo { hasNextPage } edges { cursor node { kind } }
-        nodes {
-          revision { digest } comparison { id } kind versionsAdded versionsRemoved
-          specsAdded specsRemoved specsChanged reasons { reason numSpecs count }
-          mainCauses { kind package before after title numSpecs }
-        }
-      }
-    }
-  }
-  hash(hash: $hash) { ...H }
-  revisionsHolding(hashes: $hashes, series: $of) { totalCount nodes { digest } }
-  revision { package(name: $name) { history { id } } spec(hash: $hash) { history { ...H } } }
-}
-fragment H on HashHistory {
-  id hash name version newest { digest } spec { hash }
-  spans {
-    series seriesNode { name } seriesInfo { name } first { digest } last { digest } isCurrent
-    reasonCame reasonGone goneIn { digest }
-  }
-}"""
+MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entries {
+  pageInfo { hasNextPage } nodes {
+  comparison { base { digest } head { digest } }
+  mainCauses { title kind package before after numSpecs }
+} } } } }"""
+HISTORIES = """query($ref: String!, $name: String!) { revision(ref: $ref) {
+  growth { tag } package(name: $name) { history { id } } specs { nodes { history { id } } }
+} }"""
 LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
   revision(ref: $ref) { lookup(specs: $specs) {
     ...L withCauses: missing(first: $first) { mainCauses { title numSpecs } }
@@ -270,11 +251,9 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     document differences(first: 100) { path before after }
   }
 }"""
-CATALOG = """query($of: String!, $name: String!) {
-  mainSeries { name }
+CATALOG = """query($name: String!) {
   packageOf(query: $name) { name }
-  package(name: $name) { ...P history(series: $of) { name } }
-  cells: package(name: $name) {
+  package(name: $name) {
     had { versions targets stacks }
     availability(target: "x86_64") {
       series { name } isCurrent
@@ -285,14 +264,7 @@ CATALOG = """query($of: String!, $name: String!) {
     }
     nearest(target: "x86_64", stack: "e4s", version: "1") { hash revision { digest } }
   }
-  packages(search: "a", gone: false, first: 100) {
-    totalCount pageInfo { hasNextPage } nodes { ...P } edges { cursor node { name } }
-  }
-}
-fragment P on CatalogPackage { name isGone best { ...I } inSeries { ...I } }
-fragment I on PackageInSeries {
-  series { name } versions numSpecs numRevisions isCurrent
-  firstSeen { tag } lastSeen { tag } goneIn { tag }
+  packages { totalCount pageInfo { hasNextPage } edges { cursor node { name } } }
 }"""
 SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
   suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
@@ -320,6 +292,14 @@ DOCUMENTS = (
     CAUSES,
     CHECK,
     HISTORIES,
+    MAIN_CAUSES,
+    SERIES,
+    HISTORY_OF_HASH,
+    HISTORY_OF_PACKAGE,
+    GROWTH,
+    HOLDING,
+    ALL_PACKAGES,
+    ONE_PACKAGE,
     REPLACED_HASH,
     LOOKUPS,
     NODES,

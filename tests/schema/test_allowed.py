@@ -39,6 +39,7 @@ VALUES = {
     "ids": ["a"] * 100,
     "by": ["STACK"],
     "of": "develop",
+    "series": "develop",
     "hashes": ["a" * 32] * 100,
     "oid": "a" * 40,
     "planned": [{"hash": "a" * 32, "name": "a", "version": "1"}] * 500,

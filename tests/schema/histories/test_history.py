@@ -9,12 +9,18 @@ from msgspec.structs import replace
 from schema.node import node_id
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from tests.schema.pasts import (
+    ALL_PACKAGES,
+    GROWTH,
     HASH,
     HASHES,
+    HISTORY_OF_HASH,
+    HISTORY_OF_PACKAGE,
+    HOLDING,
     LINES,
+    ONE_PACKAGE,
     PACKAGE,
     POINT,
-    REVISION,
+    SERIES,
     History,
     growth_json,
     hash_json,
@@ -22,21 +28,6 @@ from tests.schema.pasts import (
     published_history,
 )
 from tests.schema.worlds import shown
-
-HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
-HISTORY_OF_PACKAGE = (
-    "query($series: String!, $name: String!) { series(name: $series) "
-    f"{{ package(name: $name) {{ {PACKAGE} }} }} }}"
-)
-GROWTH = (
-    "query($series: String!, $since: DateTime, $until: DateTime, $last: Int) "
-    "{ series(name: $series) { growth(since: $since, until: $until, last: $last) "
-    f"{{ {POINT} }} }} }}"
-)
-HOLDING = (
-    "query($hashes: [String!]!, $series: String) { "
-    f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
-)
 
 
 def assert_holding(history: History, hashes: list[str], series: str | None = None) -> None:
@@ -72,10 +63,10 @@ def test_histories_of_series(history: History) -> None:
 
 def test_order_of_series(history: History) -> None:
     """Develop, releases, dated ones, others; each with its latest revision and all of them."""
-    text = "{ allSeries { name latest { tag } revisions { totalCount nodes { tag } } } }"
     tags = {}
-    for series in history.world.data(text)["allSeries"]:
+    for series in history.world.data(SERIES)["allSeries"]:
         tags[series["name"]] = [node["tag"] for node in series["revisions"]["nodes"]]
+        assert series["id"] == node_id("Series", series["name"])
         assert series["latest"] == series["revisions"]["nodes"][0]
         assert series["revisions"]["totalCount"] == len(tags[series["name"]])
     assert [*tags.items()] == [
@@ -89,13 +80,11 @@ def test_order_of_series(history: History) -> None:
 
 
 def test_series_of_tags_and_revisions(history: History) -> None:
-    """By name, with all fields."""
-    latest = "latest { tagInfo { series } seriesInfo { name } }"
-    text = f"{{ tags {{ series seriesInfo {{ name {latest} }} }} }}"
-    for tag in history.world.data(text)["tags"]:
-        name = {"name": tag["series"]}
-        revision = {"tagInfo": {"series": tag["series"]}, "seriesInfo": name}
-        assert tag["seriesInfo"] == {**name, "latest": revision}
+    """The same for a tag and its revisions."""
+    for tag in history.world.data(SERIES)["tags"]:
+        nodes = {key: {"name": tag["series"]} for key in ("seriesNode", "seriesInfo")}
+        latest = {"tagInfo": {"series": tag["series"]}, **nodes}
+        assert tag == {"series": tag["series"], "latest": latest, **nodes}
 
 
 @pytest.mark.parametrize(
@@ -200,20 +189,6 @@ def test_invalid_id_is_a_separate_error(history: History) -> None:
 
 
 # -- packages of the catalog
-
-IN_SERIES = (
-    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
-    "lastSeen { digest tag } goneIn { digest tag }"
-)
-CATALOG_PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
-ALL_PACKAGES = (
-    "query($search: String, $gone: Boolean) "
-    f"{{ packages(search: $search, gone: $gone) {{ nodes {{ {CATALOG_PACKAGE} }} }} }}"
-)
-ONE_PACKAGE = (
-    "query($name: String!, $series: String) { mainSeries { name } package(name: $name) "
-    f"{{ {CATALOG_PACKAGE} history(series: $series) {{ name series {{ name }} }} }} }}"
-)
 
 
 def series_json(one: PackageInSeries) -> dict[str, Any]:

@@ -99,10 +99,6 @@ def test_intervals_and_pages(world: World) -> None:
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entries { nodes {
-  comparison { base { digest } head { digest } }
-  mainCauses { title kind package before after numSpecs }
-} } } } }"""
 CAUSES = """query($base: String!, $head: String!, $name: String!) {
   compare(base: $base, head: $head) {
     specs(filter: {packages: [$name]}, kinds: [ADDED]) { nodes { cause { title } } }
@@ -113,7 +109,7 @@ CAUSES = """query($base: String!, $head: String!, $name: String!) {
 @pytest.mark.parametrize("name", ["zlib", "png", "tiff"])
 def test_main_causes_of_a_package(world: World, name: str) -> None:
     """Those of the comparison's specs; the first revision of the series has none."""
-    package = world.data(MAIN_CAUSES, name=name)["package"]
+    package = world.data(questions.MAIN_CAUSES, name=name)["package"]
     *entries, first = package["history"]["entries"]["nodes"]
     assert (first["comparison"], first["mainCauses"]) == (None, None)
     assert entries
