@@ -87,7 +87,6 @@ def test_any_marks_parse_or_are_refused(one: str, other: str) -> None:
         b"---\r\ntitle: x\r\n---\r\n",
         b"--- \ntitle: x\n---\t\n\n \n",
         b"\xef\xbb\xbf---\ntitle: x\n---\n",
-        b"---\n\ntitle: x\n\n---\n",
         b"---\n# a comment\ntitle: x # another\n---\n",
         b"---\ntitle:\n  x\n---\n",
     ],

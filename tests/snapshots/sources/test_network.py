@@ -2,15 +2,23 @@
 
 import json
 import socket
+import ssl
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpcore
 import httpx
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from snapshots.errors import SourceError
 from snapshots.sources import boundary
@@ -27,18 +35,43 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.certificates import contexts
 from tests.snapshots.sources.readings import QUICK, snapshots
+
+pytestmark = pytest.mark.usefixtures("no_proxies")
+
+Connected = tuple[Server, httpx.Client, BoundedBackend]
+
+
+def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Create a certificate of 127.0.0.1; return the contexts of a server and of a client."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "certificate.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(certificate.public_bytes(Encoding.PEM) + private)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(file)
+    return server, ssl.create_default_context(cafile=file)
 
 
 @pytest.fixture(params=["http", "https"])
-def connected(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Server, httpx.Client, BoundedBackend]]:
+def connected(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connected]:
     """Return a server, a client that trusts it, and the client's network backend."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
     of_server, of_client = contexts(tmp_path)
     backend = BoundedBackend(Boundary(["127.0.0.1"]))
     with (
@@ -47,9 +80,6 @@ def connected(
     ):
         keep_within(client, backend)
         yield server, client, backend
-
-
-Connected = tuple[Server, httpx.Client, BoundedBackend]
 
 
 def test_responses(connected: Connected) -> None:

@@ -69,15 +69,7 @@ def index_image(index: dict[str, Any]) -> Image:
 def spec_image(document: dict[str, Any]) -> Image:
     """Return the image of a spec from its document; a base image is its first layer."""
     spec = document["spec"]["nodes"][0]
-    config = {
-        "architecture": "amd64",
-        "os": "linux",
-        "rootfs": {"type": "layers", "diff_ids": []},
-        "config": {"Env": ["PATH=/bin"]},
-        **document,
-        "buildcache_layout_version": 2,
-        "binary_cache_checksum": {"hash_algorithm": "sha256", "hash": "0" * 64},
-    }
+    config = {"architecture": "amd64", "os": "linux", **document, "buildcache_layout_version": 2}
     binary = gzip.compress(f"the binary of {spec['hash']}".encode() * len(spec["name"]), mtime=0)
     tag = tag_of(spec["name"], spec["version"], spec["hash"])
     return image(tag, json.dumps(config).encode(), b"a base image", binary)

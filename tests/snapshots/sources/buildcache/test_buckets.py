@@ -45,7 +45,6 @@ from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
 KEY: dict[str, Any] = {"key_id": "AKIAIOSFODNN7EXAMPLE", "secret": "wJalrXUtnFEMI"}
 HIDDEN = "hidden"
-NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
@@ -111,14 +110,9 @@ def test_access_from_the_environment() -> None:
         "AWS_DEFAULT_REGION": "eu-west-1",
     }
     access = S3Access.of(environ)
-    assert access == S3Access(
-        endpoint="http://minio",
-        region="eu-west-1",
-        key_id="id",
-        secret=HIDDEN,
-        token=HIDDEN,
-        allows_http=True,
-    )
+    assert (access.endpoint, access.allows_http) == ("http://minio", True)
+    assert (access.region, access.key_id) == ("eu-west-1", "id")
+    assert access.secret == access.token == HIDDEN
     assert HIDDEN not in repr(ReadSettings(s3=access))
     assert S3Access.of(environ | {"AWS_REGION": "us-west-2"}).region == "us-west-2"
     assert S3Access.of({}) == S3Access()
@@ -249,7 +243,8 @@ def listing(*keys: str, following: str | None = None) -> bytes:
     more = f"<NextContinuationToken>{following}</NextContinuationToken>" if following else ""
     truncated = "true" if following is not None else "false"
     return (
-        f'<ListBucketResult xmlns="{NAMESPACE}"><IsTruncated>{truncated}</IsTruncated>'
+        '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+        f"<IsTruncated>{truncated}</IsTruncated>"
         f"{contents}{more}</ListBucketResult>"
     ).encode()
 

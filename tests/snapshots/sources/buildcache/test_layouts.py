@@ -76,13 +76,11 @@ def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
     ("location", "cache"),
     [
         ("https://h/a/build_cache/index.json", BuildCache(2, "https://h/a/")),
-        ("https://h/a/build_cache/index.json?key=1", BuildCache(2, "https://h/a/?key=1")),
         ("https://h/build_cache/a/index.json", None),
         ("https://h/a/index.json", None),
         ("https://h/a/v3/manifests/index/index.manifest.json", BuildCache(3, "https://h/a")),
         ("https://h/a/v3/manifests/index/view/index.manifest.json", BuildCache(3, "https://h/a")),
         ("https://h/v3/manifests/index/index.manifest.json", BuildCache(3, "https://h/")),
-        ("/srv/a/build_cache/index.json", BuildCache(2, "/srv/a/")),
         ("/srv/a/v3/manifests/index/index.manifest.json", BuildCache(3, "/srv/a")),
     ],
 )
@@ -98,8 +96,6 @@ def test_plain_index(tmp_path: Path) -> None:
         assert locate(str(tmp_path), transport) == IndexPlace(str(file), None)
         other = put(tmp_path / "database", EMPTY_INDEX)
         assert locate(str(other), transport) == IndexPlace(str(other), None)
-        url = "https://host/tags.json?now"
-        assert locate(url, transport) == IndexPlace(url, None)
 
 
 def test_version_of_a_plain_index(server: Server) -> None:

@@ -50,12 +50,6 @@ def index_of(name: str, version: int) -> Index:
     return rehashed(index)[0] if version == 9 else index
 
 
-def all_specs(snapshot: Snapshot) -> dict[str, Spec]:
-    """Return the specs of a snapshot and those outside the cache, by their hashes."""
-    outside = snapshot.content.outside.specs
-    return by_hash(snapshot) | {spec.hash: spec for spec in outside}
-
-
 def as_layout_2(index: Index, folder: Path, _: Server) -> str:
     """Write a build cache of layout 2."""
     put_layout_2(folder, text(index))
@@ -144,7 +138,7 @@ def read_one(location: str) -> Snapshot:
 def common_facts(snapshot: Snapshot) -> dict[str, Spec]:
     """Return all specs with the facts of every kind of location, by their hashes."""
     optional = {"tarball": None, "size": None, "explicit": None, "installed_at": None}
-    specs = all_specs(snapshot)
+    specs = by_hash(snapshot) | {spec.hash: spec for spec in snapshot.content.outside.specs}
     return {digest: replace(spec, stacks=(), **optional) for digest, spec in specs.items()}
 
 

@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -309,19 +310,6 @@ def test_git_connects_to_the_checked_address(
     assert labels(state) == specs(zlib="a")
 
 
-def redirect_requests(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    """Redirect every request to a URL, without network access."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        is_there = str(request.url) == end
-        return httpx.Response(200) if is_there else httpx.Response(302, headers={"Location": end})
-
-    client = httpx.Client
-    monkeypatch.setattr(
-        httpx, "Client", lambda **options: client(transport=httpx.MockTransport(answer), **options)
-    )
-
-
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
@@ -340,7 +328,13 @@ def test_login_is_sent_to_its_host_only(
     addresses = [("93.184.216.34", 443), ("2606:2800:220::1", 443)]
     infos = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: infos)
-    redirect_requests(monkeypatch, f"{end}{REFS}")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        url = f"{end}{REFS}"
+        return httpx.Response(200 if str(request.url) == url else 302, headers={"Location": url})
+
+    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(httpx, "Client", client)
     given = "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
     if expected is None:
         with pytest.raises(SourceError, match="which everybody on the way can change"):

@@ -247,7 +247,9 @@ def test_bomb_of_trees(repository: Repository, monkeypatch: pytest.MonkeyPatch) 
             f"{mode} {number}.md\0".encode() + bytes.fromhex(inner) for number in range(10)
         )
         inner, mode = _written_tree(repository.folder, entries), "40000"
-    _written_commit(repository, b"40000 _cache\0" + bytes.fromhex(inner))
+    tree = _written_tree(repository.folder, b"40000 _cache\0" + bytes.fromhex(inner))
+    commit = repository.git("commit-tree", tree, "-p", "HEAD", "-m", "Change pages")
+    repository.git("update-ref", "HEAD", commit)
     with pytest.raises(SourceError, match="it needs more than 64 MiB of memory: too many paths"):
         repository.read()
 
@@ -271,12 +273,6 @@ def _written_tree(folder: Path, entries: bytes) -> str:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(zlib.compress(data))
     return name
-
-
-def _written_commit(repository: Repository, entries: bytes) -> None:
-    tree = _written_tree(repository.folder, entries)
-    commit = repository.git("commit-tree", tree, "-p", "HEAD", "-m", "Change pages")
-    repository.git("update-ref", "HEAD", commit)
 
 
 def lend(repository: Repository, *folders: Path | str) -> None:
@@ -382,25 +378,22 @@ def test_git_cannot_be_started(
 
 
 @pytest.mark.parametrize(
-    ("lines", "reason"),
+    ("script", "reason"),
     [
-        (("exit 3",), r"git says: \(nothing, status 3\)"),
-        (("echo 'hint: x' >&2", "echo 'fatal: no more' >&2", "exit 1"), "git says: no more$"),
-        (
-            ("echo 'error: Out of memory, malloc failed' >&2", "exit 1"),
-            "more than 1,024 MiB of mem",
-        ),
+        ("exit 3", r"git says: \(nothing, status 3\)"),
+        ("echo 'hint: x' >&2; echo 'fatal: no more' >&2; exit 1", "git says: no more$"),
+        ("echo 'error: Out of memory, malloc failed' >&2; exit 1", "more than 1,024 MiB of mem"),
     ],
 )
 def test_git_fails(
     own: commands.Repository,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    lines: tuple[str, ...],
+    script: str,
     reason: str,
 ) -> None:
     """The most severe message of git is the reason."""
-    program(tmp_path, monkeypatch, *lines)
+    program(tmp_path, monkeypatch, script)
     with pytest.raises(SourceError, match=reason):
         run(own, "rev-list")
     with Stream(own, "diff-tree", data=b"") as stream:
