@@ -11,6 +11,7 @@ from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_revision
 
 OLD = a_revision("develop", 5, "a", 0)
+AGAIN = a_revision("develop", 10, "a", 4)
 EARLIER = a_revision("develop", 1, "b", 2)
 LATER = a_revision("develop", 9, "c", 1)
 RELEASE = a_revision("v0.22.0", 3, "d", 3)
@@ -19,12 +20,6 @@ RELEASE = a_revision("v0.22.0", 3, "d", 3)
 def all_revisions(_revision: RevisionInfo) -> bool:
     """Select all revisions."""
     return True
-
-
-def arrivals_of(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
-    """Return the new revisions of consecutive histories."""
-    arrivals = DiscoveryOrder()
-    return [arrivals.take(History(rows)) for rows in histories]
 
 
 @pytest.mark.parametrize(
@@ -44,20 +39,16 @@ def arrivals_of(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]
         ([(OLD,), (), (OLD, LATER)], [[], [], [LATER]]),
         # A row that only confirms a revision is not new.
         ([(OLD,), (OLD, a_revision("develop", 6, "a", 4))], [[], []]),
+        # It becomes a revision by a different one before it, but not a new one.
+        ([(OLD, AGAIN), (OLD, LATER, AGAIN)], [[], [LATER]]),
     ],
 )
 def test_arrivals_are_new_revisions(
     histories: list[tuple[RevisionInfo, ...]], expected: list[list[RevisionInfo]]
 ) -> None:
     """Revisions whose rows are new; none of the first history."""
-    assert arrivals_of(*histories) == expected
-
-
-def test_old_row_that_becomes_a_revision_is_not_new() -> None:
-    """A different revision between two equal ones makes the second a revision, not a new one."""
-    first, again = a_revision("develop", 1, "a", 1), a_revision("develop", 9, "a", 2)
-    between = a_revision("develop", 5, "b", 3)
-    assert arrivals_of((first, again), (first, again, between)) == [[], [between]]
+    order = DiscoveryOrder()
+    assert [order.take(History(rows)) for rows in histories] == expected
 
 
 @pytest.fixture

@@ -3,24 +3,14 @@
 from hypothesis import given
 from msgspec.structs import asdict
 
-from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.sections import FEW, ChangedPackage
+from snapshots.notes.sections import FEW, ChangedPackage, Section
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import explained, log_between
-
-
-def section_of(change: PackageChange) -> str:
-    """Return the section of a changed package."""
-    if change.kind is not PackageChangeKind.REBUILT or (
-        change.specs_added and change.specs_removed
-    ):
-        return change.kind.value
-    return "more_builds" if change.specs_added else "fewer_builds"
 
 
 @FEWER_EXAMPLES
@@ -34,7 +24,7 @@ def test_every_change_is_in_one_section(base: list[Spec], head: list[Spec]) -> N
     assert all(log.packages.values())
     for section, of_section in log.packages.items():
         names = [entry.name for entry in of_section]
-        assert {section_of(changes[name]) for name in names} == {section}
+        assert {Section.of(changes[name]).value for name in names} == {section}
         assert names == sorted(names, key=natural_key)
     for entry in entries:
         change = changes[entry.name]
