@@ -133,8 +133,8 @@ def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
 
 def too_large(location: str, limit: int) -> SourceError:
     """Return the error for exceeding a size limit."""
-    reason = f"holds more than {limit:,} bytes; if that is right, raise max_index_bytes"
-    return SourceError(location, reason)
+    advice = "if an index is that large, raise CACHELOG_MAX_INDEX_BYTES"
+    return SourceError(location, f"holds more than {limit:,} bytes; {advice}")
 
 
 def _compression_of(chunks: Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
