@@ -493,7 +493,7 @@ class SpecReader:
     def __init__(self, nodes: Mapping[str, NodeRecord]) -> None:
         self.absent_compilers: Counter[tuple[str, str]] = Counter()
         self._nodes = nodes
-        self._location = ""  # of the last node, for errors
+        self._position = NodePlace("", "", "")  # of the last node, for errors
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
@@ -504,46 +504,44 @@ class SpecReader:
 
     def spec(self, digest: str, position: NodePlace) -> Spec:
         """Return the record of the node at a position, without stacks. Raises SourceError."""
-        node, place = self._nodes[digest], position.node
-        self._location = position.location
-        self._checked(position.entry, checked_hash, digest)
+        node, self._position = self._nodes[digest], position
+        try:
+            checked_hash(digest)
+        except ValueError as error:
+            raise SourceError(position.location, str(error), key=position.entry) from None
         if node.hash not in (None, digest):
-            raise self._wrong(
-                f"{place}.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
-            )
-        self._checked(f"{place}.name", checked_name, node.name)
-        version = self._checked(f"{place}.version", checked_version, node.version)
-        platform, operating_system, target = self._arch(node.arch, place)
-        dependencies = self._dependencies(node.dependencies, place)
-        spec_format = self._format(node, place)
-        external_path, external_modules = self._external(node.external, f"{place}.external")
+            raise self._wrong(".hash", f"{quoted(node.hash or '')} is not the entry's own hash")
+        self._checked(".name", checked_name, node.name)
+        version = self._checked(".version", checked_version, node.version)
+        platform, operating_system, target = self._arch(node.arch)
+        dependencies = self._dependencies(node.dependencies)
+        spec_format = self._format(node)
+        external_path, external_modules = self._external(node.external)
         built_as = None if node.build_spec is None else str(node.build_spec)
         return Spec(
             hash=digest,
             name=sys.intern(node.name),
             version=version,
             compiler=self._optional(
-                f"{place}.compiler", checked_compiler, self._compiler(node, dependencies)
+                ".compiler", checked_compiler, self._compiler(node, dependencies)
             ),
             operating_system=operating_system,
             platform=platform,
             target=target,
-            variants=self._parameters(node.parameters, place),
+            variants=self._parameters(node.parameters),
             stacks=(),
-            namespace=self._optional(f"{place}.namespace", checked_word, node.namespace),
-            package_hash=self._optional(
-                f"{place}.package_hash", checked_checksum, node.package_hash
-            ),
+            namespace=self._optional(".namespace", checked_word, node.namespace),
+            package_hash=self._optional(".package_hash", checked_checksum, node.package_hash),
             dependencies=dependencies,
-            patches=self._items(f"{place}.patches", checked_checksum, node.patches),
-            provided_virtuals=self._provided(node, spec_format, place),
+            patches=self._items(".patches", checked_checksum, node.patches),
+            provided_virtuals=self._provided(node, spec_format),
             external_path=external_path,
             external_modules=external_modules,
-            build_spec=self._optional(f"{place}.build_spec", checked_build_spec, built_as),
+            build_spec=self._optional(".build_spec", checked_build_spec, built_as),
             spec_format=spec_format,
         )
 
-    def _format(self, node: NodeRecord, place: str) -> int | None:
+    def _format(self, node: NodeRecord) -> int | None:
         """Return the format in which a node was first written, None if it is not recorded."""
         if node.annotations is None or node.annotations.original_specfile_version is None:
             return None
@@ -553,47 +551,42 @@ class SpecReader:
                 f"{spec_format} is not a format of specs that can be read: 1 to "
                 f"{NEWEST_FORMAT}; a newer cachelog may read it"
             )
-            raise self._wrong(f"{place}.annotations.original_specfile_version", reason)
+            raise self._wrong(".annotations.original_specfile_version", reason)
         return spec_format
 
-    def _external(
-        self, external: External | None, place: str
-    ) -> tuple[str | None, tuple[str, ...] | None]:
+    def _external(self, external: External | None) -> tuple[str | None, tuple[str, ...] | None]:
         """Return the path and the modules of an external node; None for any other."""
         if external is None:
             return None, None
-        path = external.path and self._checked(f"{place}.path", checked_line, external.path)
-        return path, self._items(f"{place}.module", checked_line, external.modules)
+        path = external.path and self._checked(".external.path", checked_line, external.path)
+        return path, self._items(".external.module", checked_line, external.modules)
 
-    def _provided(
-        self, node: NodeRecord, spec_format: int | None, place: str
-    ) -> tuple[str, ...] | None:
+    def _provided(self, node: NodeRecord, spec_format: int | None) -> tuple[str, ...] | None:
         """Return the virtuals that a node provides; None if its format does not record them."""
         virtuals = node.provided_virtuals
         if virtuals is None and (spec_format or 0) < FORMAT_OF_VIRTUALS:
             return None
-        key = f"{place}.provided_virtuals"
-        return self._items(key, checked_virtual, sorted(set(virtuals or ())))
+        return self._items(".provided_virtuals", checked_virtual, sorted(set(virtuals or ())))
 
-    def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
+    def _arch(self, raw: Raw) -> tuple[str, str, str]:
         text = bytes(raw)
         facts = self._arches.get(text)
         if facts is None:
-            arch = decode_json(text, Arch, self._location, f"{place}.arch")
+            arch = self._decoded(".arch", Arch, text)
             target = arch.target if isinstance(arch.target, str) else arch.target.name
             facts = self._arches[text] = (
-                self._checked(f"{place}.arch.platform", checked_word, arch.platform),
-                self._checked(f"{place}.arch.platform_os", checked_word, arch.platform_os),
-                self._checked(f"{place}.arch.target", checked_word, target),
+                self._checked(".arch.platform", checked_word, arch.platform),
+                self._checked(".arch.platform_os", checked_word, arch.platform_os),
+                self._checked(".arch.target", checked_word, target),
             )
         return facts
 
-    def _parameters(self, raw: Raw, place: str) -> tuple[str, ...]:
+    def _parameters(self, raw: Raw) -> tuple[str, ...]:
         text = bytes(raw)
         variants = self._variants.get(text)
         if variants is None:
-            key = f"{place}.parameters"
-            values = decode_json(text, Parameters, self._location, key)
+            key = ".parameters"
+            values = self._decoded(key, Parameters, text)
             self._checked(key, check_number, len(values))
             spelled = [
                 self._checked(f"{key}.{name}", partial(variant_of, name), value)
@@ -603,20 +596,20 @@ class SpecReader:
             variants = self._variants[text] = self._checked(key, checked_variants, stated)
         return variants
 
-    def _dependencies(self, raws: Sequence[Raw], place: str) -> tuple[Dependency, ...]:
-        self._checked(f"{place}.dependencies", check_number, len(raws))
+    def _dependencies(self, raws: Sequence[Raw]) -> tuple[Dependency, ...]:
+        self._checked(".dependencies", check_number, len(raws))
         edges = self._edges
         dependencies: list[Dependency] = []
         for index, raw in enumerate(raws):
             text = bytes(raw)
             edge = edges.get(text)
             if edge is None:
-                edge = edges[text] = self._edge(text, f"{place}.dependencies[{index}]")
+                edge = edges[text] = self._edge(text, f".dependencies[{index}]")
             dependencies.append(edge)
         return tuple(sorted(dependencies))
 
     def _edge(self, text: bytes, key: str) -> Dependency:
-        edge = decode_json(text, EdgeRecord, self._location, key)
+        edge = self._decoded(key, EdgeRecord, text)
         self._checked(f"{key}.name", checked_name, edge.name)
         self._checked(f"{key}.hash", checked_hash, edge.hash)
         types = edge.parameters.deptypes if edge.parameters else edge.type
@@ -652,8 +645,11 @@ class SpecReader:
         except ValueError:  # the error is reported for the compiler's own entry
             return None
 
+    def _decoded(self, key: str, shape: type[Value], text: bytes) -> Value:
+        return decode_json(text, shape, self._position.location, f"{self._position.node}{key}")
+
     def _checked(self, key: str, check: Callable[[Value], Result], value: Value) -> Result:
-        """Return the result of a check. Raises SourceError with the key if it fails."""
+        """Return the result of a check. Raises SourceError with the key, below the node."""
         try:
             return check(value)
         except ValueError as error:
@@ -666,7 +662,7 @@ class SpecReader:
         return self._checked(key, lambda texts: checked_items(texts, check), texts)
 
     def _wrong(self, key: str, reason: str) -> SourceError:
-        return SourceError(self._location, reason, key=key)
+        return SourceError(self._position.location, reason, key=f"{self._position.node}{key}")
 
 
 # -- documents of single specs
