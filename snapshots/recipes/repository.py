@@ -68,12 +68,10 @@ class TagRefs:
 
     def __init__(self, patterns: Sequence[str] = REFS) -> None:
         for pattern in patterns:
-            name = pattern.replace("{tag}", "x", 1)
-            if not name.startswith("refs/") or not _REF_NAME.fullmatch(name) or ".." in name:
-                reason = f"{quoted(pattern)} is not a ref such as refs/snapshots/{{tag}}"
-                raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
-            if pattern.count("{tag}") != 1:
-                reason = f"{quoted(pattern)} has no {{tag}}, or several"
+            before, tag, after = pattern.partition("{tag}")
+            name = f"{before}x{after}"
+            if not (tag and name.startswith("refs/") and _REF_NAME.fullmatch(name)) or ".." in name:
+                reason = f"{quoted(pattern)} is not a ref with {{tag}} once, such as {REFS[0]}"
                 raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
         self.patterns = tuple(patterns)
 
