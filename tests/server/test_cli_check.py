@@ -157,11 +157,8 @@ def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
     assert result.json == check(catalog, lock, "--json").json
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))):
         result = check(catalog, "-")
-    assert (result.code, result.err) == (
-        1,
-        "cachelog: standard input, line 1: is not valid JSON: Expecting property name enclosed in "
-        "double quotes\n",
-    )
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("cachelog: standard input, line 1: is not valid JSON: ")
 
 
 def test_lock_file_of_a_folder_is_read(catalog: Path, lock: Path) -> None:

@@ -179,15 +179,6 @@ def test_failing_page_is_omitted(
     assert list(folder.rglob("coverage/index.html"))
 
 
-def test_invalid_manifest_is_an_error(catalog: Path, tmp_path: Path) -> None:
-    """The error names the option, and no file is written."""
-    (tmp_path / "manifest.json").write_text("[]")
-    result = export(catalog, tmp_path / "site", "--documents", tmp_path / "manifest.json")
-    assert result.code == 1
-    assert result.err.startswith("cachelog: --documents: ")
-    assert not (tmp_path / "site").exists()
-
-
 def test_other_files_are_preserved(catalog: Path, tmp_path: Path) -> None:
     """They are not overwritten, nor removed because of an index that is not of a site."""
     (tmp_path / "index.html").write_text("mine")

@@ -77,7 +77,10 @@ def test_time_of_several_folders_is_not_overridden(tmp_path: Path) -> None:
 
 
 def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
-    """Invalid pages and specs are omitted; each is listed, in text and JSON."""
+    """Invalid pages and specs are omitted; each is listed, in text and JSON.
+
+    If nothing is valid, nothing is published, which is an error.
+    """
     good = write_page(tmp_path / "pages", page())
     specs = [detail("c" * 32), detail("no hash")]
     bad_spec = write_page(
@@ -95,6 +98,11 @@ def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
         assert omission["reason"] in result.err
         assert f"skipped: {location}" in result.err
     assert str(good) not in result.err
+    nothing = cachelog("import", bad_page, "--skip-bad", catalog=tmp_path / "other")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert nothing.err.startswith(f"skipped: {bad_page}: ")
+    assert nothing.err.endswith("cachelog: nothing could be read, so nothing was published\n")
+    assert history_of(tmp_path / "other").revisions == []
 
 
 def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
@@ -200,16 +208,6 @@ def test_errors_publish_nothing(
     assert (result.code, result.out) == (1, "")
     assert re.fullmatch("cachelog: .*\n", result.err)
     assert all(part in result.err for part in texts)
-    assert history_of(tmp_path / "c").revisions == []
-
-
-def test_skip_bad_needs_a_valid_page(tmp_path: Path) -> None:
-    """They are listed, and the exit code is 1."""
-    file = write_page(tmp_path / "pages", b"")
-    result = cachelog("import", tmp_path / "pages", "--skip-bad", catalog=tmp_path / "c")
-    assert (result.code, result.out) == (1, "")
-    assert f"skipped: {file}: is empty" in result.err
-    assert result.err.endswith("cachelog: nothing could be read, so nothing was published\n")
     assert history_of(tmp_path / "c").revisions == []
 
 
