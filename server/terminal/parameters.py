@@ -405,9 +405,5 @@ def require_series(name: str | None, history: "History", argument: str = "--seri
 
 def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: str) -> None:
     if name is not None and name not in names:
-        raise unknown_name(option, f"there is no {kind} {name!r}", nearest_or_first(name, names))
-
-
-def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
-    """Return the error for an unknown name, with the nearest names."""
-    return InvalidArgument(option, reason + nearest_hint(nearest))
+        hint = nearest_hint(nearest_or_first(name, names))
+        raise InvalidArgument(option, f"there is no {kind} {name!r}{hint}")

@@ -7,7 +7,6 @@ import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
-from server.terminal.parameters import unknown_name
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
@@ -27,6 +26,7 @@ from snapshots.texts import (
     few,
     in_words,
     minute,
+    nearest_hint,
     nearest_names,
     single_value,
     size,
@@ -272,10 +272,9 @@ class PackageDetails(msgspec.Struct, frozen=True):
 def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> PackageDetails:
     frame = opened.frame(revision)
     if frame.rows_of(name) is None:
-        reason = f"{title(revision)} does not have {name!r}"
-        if seen := _seen(opened, revision, name):
-            raise InvalidArgument("PACKAGE", f"{reason}; {seen}")
-        raise unknown_name("PACKAGE", reason, nearest_names(name, frame.packages))
+        seen = _seen(opened, revision, name)
+        end = f"; {seen}" if seen else nearest_hint(nearest_names(name, frame.packages))
+        raise InvalidArgument("PACKAGE", f"{title(revision)} does not have {name!r}{end}")
     return _shown_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
 
 
