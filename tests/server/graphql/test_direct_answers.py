@@ -10,12 +10,14 @@ import httpx
 import orjson
 import pytest
 from msgspec.structs import replace
+from starlette.types import Scope
 
 from server.app import Application, create_app
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
 from server.http.cycles import ReadyAnswer
 from server.settings import Settings
+from tests.server.exchanges import scope
 from tests.server.metrics.test_page import numbers_of
 from tests.server.servers import Server, application, serving, until
 
@@ -110,20 +112,12 @@ def test_direct_responses_are_counted_and_logged(demo_server: Server) -> None:
     assert {tuple(line[2:5]) for line in lines} == {("POST", "/graphql", "200")}
 
 
-def scope(**headers: str) -> dict[str, Any]:
-    """Return the scope of a request, as a server creates it."""
-    named = {"content-type": "application/json", **headers}
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": "/graphql",
-        "query_string": b"",
-        "client": ("192.0.2.1", 5),
-        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
-    }
+TYPE = (b"content-type", b"application/json")
+POST: dict[str, Any] = {"method": "POST", "query_string": b"", "headers": [TYPE]}
+"""The facts of the scope of a request."""
 
 
-async def status_by_asgi(app: Application, request: dict[str, Any], body: bytes) -> int:
+async def status_by_asgi(app: Application, request: Scope, body: bytes) -> int:
     """Return the status of the response to a request by ASGI."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -145,8 +139,8 @@ def direct_response(settings: Settings, **changes: Any) -> ReadyAnswer | None:
 
     async def run() -> ReadyAnswer | None:
         async with app.router.lifespan_context(app):
-            assert await status_by_asgi(app, scope(), body) == 200
-            ready = app.at_once(scope() | changes, body) if app.at_once else None
+            assert await status_by_asgi(app, scope(**POST), body) == 200
+            ready = app.at_once(scope(**POST | changes), body) if app.at_once else None
             return ready if isinstance(ready, ReadyAnswer) else None
 
     return asyncio.run(run())
@@ -165,8 +159,8 @@ def test_cross_origin_requests_use_asgi(demo_catalog: Path) -> None:
     """Which adds the CORS headers; all other requests are answered directly."""
     settings = Settings(catalog=str(demo_catalog), cors_origins=("https://a.example",))
     assert direct_response(settings) is not None
-    other = scope(origin="https://a.example")["headers"]
-    assert direct_response(settings, headers=other) is None
+    headers = [TYPE, (b"origin", b"https://a.example")]
+    assert direct_response(settings, headers=headers) is None
 
 
 def test_direct_responses_count_as_requests(behind_proxy: Server) -> None:
@@ -220,12 +214,12 @@ async def test_refused_response_counts_as_one_request(
     monkeypatch.setattr("server.asgi.room._LARGE_ANSWER", 1)
     settings = Settings(catalog=str(demo_catalog), access_log=False, requests_per_minute=3)
     app = create_app(replace(settings, sending_bytes=200_000))
-    request, body = scope(), orjson.dumps({"query": LARGE})
+    request, body = scope(**POST), orjson.dumps({"query": LARGE})
     direct: Any = app.at_once
     async with app.router.lifespan_context(app):
-        assert await status_by_asgi(app, scope(), body) == 200
+        assert await status_by_asgi(app, scope(**POST), body) == 200
         response = Response(200, bytes(70_000), b"text/plain", b"no-store")
-        direct.outgoing.begin(response, scope() | {"client": ("10.0.0.2", 1)})
+        direct.outgoing.begin(response, scope(client=("10.0.0.2", 1)))
         assert direct(request, body) is None
         assert await status_by_asgi(app, request, body) == 503
         direct.allowances.count_request(request)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import AsyncMock, Mock
+from urllib.parse import urlencode
 
 import orjson
 import pytest
@@ -24,6 +25,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history
 from snapshots.models import RevisionInfo
+from tests.server.exchanges import scope
 from tests.snapshots.factories import a_revision
 
 pytestmark = pytest.mark.anyio
@@ -146,19 +148,13 @@ class World:
     ) -> Stream:
         """Begin a request."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        named_headers = {"accept": accept, "content-type": "application/json", **named}
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": "/graphql",
-            "query_string": b"",
-            "client": ("127.0.0.1", 9),
-            "headers": [(name.encode(), value.encode()) for name, value in named_headers.items()],
-        }
-        if method != "POST":
-            quoted = "".join(f"%{byte:02x}" for byte in query.encode())
-            scope["query_string"] = b"query=" + quoted.encode()
-        return Stream(self.app, scope, orjson.dumps({"query": query}))
+        named |= {"accept": accept, "content-type": "application/json"}
+        request = scope(
+            method=method,
+            query_string=b"" if method == "POST" else urlencode({"query": query}).encode(),
+            headers=[(name.encode(), value.encode()) for name, value in named.items()],
+        )
+        return Stream(self.app, request, orjson.dumps({"query": query}))
 
     async def follow(self, *arguments: str, **headers: str) -> Stream:
         """Begin a subscription, and wait until the server has registered it."""
@@ -418,7 +414,7 @@ async def test_large_event_counts_as_a_large_response(
     world.publish(DEMO[1])
     await stream.until(lambda stream: stream.is_sending)
     (place,) = world.outgoing._places
-    assert place.client == "127.0.0.1"
+    assert place.client == "10.0.0.1"
 
 
 async def test_subscriptions_end_when_the_server_stops(world: World) -> None:
