@@ -248,9 +248,6 @@ class ListPage(Generic[Item]):
         self.counts = [len(items)]
         self.totals = [part.total]
 
-    def __len__(self) -> int:
-        return 1
-
     def merged(self) -> "ListPage[Item]":
         """Return the page."""
         return self

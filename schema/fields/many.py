@@ -193,8 +193,6 @@ class ColumnSlice(Sequence[Any]):
         return len(self.rows)
 
     def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return ColumnSlice(self.frame, self.column, self.rows[place])
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
     def texts(self) -> list[str]:
@@ -212,10 +210,7 @@ class ListedColumn(ColumnSlice):
     """The values of a frame's column at some rows, each as a list with one item."""
 
     def __getitem__(self, place: Any) -> Any:
-        value = super().__getitem__(place)
-        if isinstance(place, slice):
-            return ListedColumn(value.frame, value.column, value.rows)
-        return [value]
+        return [super().__getitem__(place)]
 
     def texts(self) -> list[str]:
         """Return the JSON of each list."""
