@@ -73,9 +73,7 @@ def test_number_of_revisions_is_limited(world: World) -> None:
     assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
     assert "more than 2 revisions" in error["message"]
     assert response["data"] is None
-    assert "errors" not in plain(
-        api.execute(numbers_of(distinct[:2] * 20), context=world.context())
-    )
+    assert "errors" not in world.ask(numbers_of(distinct[:2] * 20))
 
 
 def test_repeated_loading_counts(world: World) -> None:

@@ -14,7 +14,6 @@ from snapshots.catalog.library import Library
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.errors import CatalogError
 from snapshots.texts import is_plain
-from tests.schema.usual import api
 from tests.schema.worlds import World, plain
 
 MARK = "ж"
@@ -52,8 +51,7 @@ QUESTIONS = {
 
 def messages(world: World, question: str, variables: dict[str, Any]) -> Iterator[str]:
     """Yield the messages of all errors of a response."""
-    answer = api.execute(question, variables, context=world.context())
-    for error in plain(answer).get("errors", ()):
+    for error in world.ask(question, **variables).get("errors", ()):
         yield error["message"]
 
 

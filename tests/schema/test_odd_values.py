@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from schema.api import API, schema
 from schema.limits import Limits
 from tests.expensive import examples
-from tests.schema.usual import api
 from tests.schema.worlds import World, plain
 
 SCHEMA = schema._schema
@@ -71,11 +70,6 @@ DECLARED = (
 )
 
 
-def response_to(world: World, text: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the response to a query as JSON."""
-    return plain(api.execute(text, variables, context=world.context()))
-
-
 def codes(response: dict[str, Any]) -> set[str]:
     """Return the codes of the errors of a response."""
     return {error["extensions"]["code"] for error in response.get("errors", ())}
@@ -97,7 +91,7 @@ CLIENT_CODES = {
 @given(text=st.sampled_from(DECLARED), value=VALUES)
 def test_invalid_variables_are_client_errors(world: World, text: str, value: Any) -> None:
     """Any type, size and depth is answered or refused with a client's code."""
-    assert codes(response_to(world, text, {"v": value})) <= CLIENT_CODES
+    assert codes(world.ask(text, v=value)) <= CLIENT_CODES
 
 
 def test_excessive_depth_is_refused(world: World) -> None:
@@ -105,7 +99,7 @@ def test_excessive_depth_is_refused(world: World) -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert codes(response_to(world, BY_IDS, {"ids": deep})) == {"LIMIT_EXCEEDED"}
+    assert codes(world.ask(BY_IDS, ids=deep)) == {"LIMIT_EXCEEDED"}
 
 
 LITERALS = (
@@ -134,7 +128,7 @@ LITERALS = (
 )
 def test_invalid_literals_are_client_errors(world: World, place: str, literal: str) -> None:
     """As of variables."""
-    assert codes(response_to(world, "{ " + place % literal + " }", {})) <= CLIENT_CODES
+    assert codes(world.ask("{ " + place % literal + " }")) <= CLIENT_CODES
 
 
 @pytest.mark.parametrize(
@@ -142,7 +136,7 @@ def test_invalid_literals_are_client_errors(world: World, place: str, literal: s
 )
 def test_document_with_surrogates_is_a_client_error(world: World, text: str) -> None:
     """Surrogates cannot be encoded, so the response has none."""
-    response = response_to(world, text, {})
+    response = world.ask(text)
     assert codes(response) <= CLIENT_CODES
     orjson.dumps(response)
 
@@ -153,10 +147,10 @@ BY_IDS = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 def test_number_of_errors_is_limited(world: World) -> None:
     """Beyond the limit, the last error states the number of others."""
     most = Limits().max_errors
-    allowed = response_to(world, BY_IDS, {"ids": ["nope"] * most})
+    allowed = world.ask(BY_IDS, ids=["nope"] * most)
     assert len(allowed["errors"]) == most
     assert "is not an id" in allowed["errors"][-1]["message"]
-    response = response_to(world, BY_IDS, {"ids": ["nope"] * 1_000})
+    response = world.ask(BY_IDS, ids=["nope"] * 1_000)
     assert response["data"] == {"nodes": [None] * 1_000}
     assert len(response["errors"]) == most == 20
     assert response["errors"][0]["path"] == ["nodes", 0]
@@ -173,7 +167,7 @@ def test_errors_are_located_only_if_shown(world: World, monkeypatch: pytest.Monk
         return located_error(*arguments)
 
     monkeypatch.setattr("graphql.execution.executor.located_error", locate)
-    response_to(world, BY_IDS, {"ids": ["nope"] * 1_000})
+    world.ask(BY_IDS, ids=["nope"] * 1_000)
     assert 0 < len(located) <= Limits().max_errors + 1
 
 
