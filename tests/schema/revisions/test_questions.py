@@ -212,5 +212,6 @@ def test_twins_of_a_stack_or_package(
 
 def test_twins_of_an_unknown_name(twice: World) -> None:
     """The error lists the nearest names, as that of the command does."""
-    message = twice.error(SCOPE, stack="hop")["message"]
-    assert "stack: the revision does not have 'hop'; nearest: hep" in message
+    for argument, name, nearest in (("stack", "hop", "hep"), ("package", "vtj", "vtk")):
+        message = twice.error(SCOPE, **{argument: name})["message"]
+        assert f"{argument}: the revision does not have '{name}'; nearest: {nearest}" in message
