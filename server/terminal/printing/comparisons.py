@@ -18,11 +18,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.commits import PAIRED, CatalogComparison, commit_lines, recipes_line
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
 from snapshots.changes.causes import Causes, CauseStep
-from snapshots.changes.coverage import (
-    CoverageChange,
-    CoverageChangeKind,
-    CoverageChanges,
-)
+from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import SpecChange, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
@@ -270,12 +266,6 @@ def _quoted(item: str) -> str:
 # -- coverage, as lines
 
 
-_CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
-    CoverageChangeKind.LOST: ("-", styles.removed),
-    CoverageChangeKind.GAINED: ("+", styles.added),
-}
-
-
 def coverage_lines(comparison: CatalogComparison, cells: CoverageChanges) -> Iterator[str]:
     """Yield the lost and gained cells by package, and totals."""
     yield from title_lines(comparison)
@@ -292,10 +282,11 @@ def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
     for package, inside in groupby(cells, key=attrgetter("package")):
         yield styles.name(package)
         for cell in inside:
-            sign, style = _CELL_SIGNS[cell.kind]
+            is_lost = cell.kind is CoverageChangeKind.LOST
+            sign, style = SIGNS[SpecChangeKind.REMOVED if is_lost else SpecChangeKind.ADDED]
             text = f"  {sign} {' '.join(cell.values) or package}"
             yield from map(style, wrapped(text, _INDENT))
-            if cell.kind is CoverageChangeKind.LOST:
+            if is_lost:
                 yield from map(styles.quiet, wrapped(_nearest(cells, cell), _INDENT))
 
 
