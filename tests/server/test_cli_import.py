@@ -45,7 +45,6 @@ from tests.snapshots.sources.buildcache.registries import (
     serve,
     spec_image,
 )
-from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 
 def test_tag_and_time_are_overridden(tmp_path: Path) -> None:
@@ -144,21 +143,6 @@ def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
     assert "skipped: " in skipped.err
     accepted = cachelog("import", forged, "--tag", "all", "--no-proof", catalog=catalog)
     assert accepted.out.endswith("222 specs, stacks unknown\n"), accepted.err
-
-
-def test_git_history_of_pages_is_published(tmp_path: Path) -> None:
-    """One revision per commit that changes a page, at its time; a second import adds none."""
-    repository = Repository(tmp_path / "site")
-    repository.commit({ZLIB: page()})
-    repository.commit({ZLIB: page(spec_details=[detail("c" * 32)])})
-    command = ("import", "--git", repository.folder, "--json")
-    settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
-    revisions = succeed(*command, **settings).json["revisions"]
-    taken = [(revision["taken_at"], revision["num_specs"]) for revision in revisions]
-    assert taken == [("2025-03-03T06:00:00Z", 2), ("2025-03-04T06:00:00Z", 1)]
-    assert len(history_of(tmp_path / "catalog").revisions) == 2
-    revisions = succeed(*command, **settings).json["revisions"]
-    assert not any(revision["published"] for revision in revisions)
 
 
 def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
