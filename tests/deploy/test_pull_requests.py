@@ -7,9 +7,8 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ import yaml
 from snapshots.catalog.catalog import Catalog
 from tests.deploy.files import DEPLOY, is_valid
 from tests.snapshots.factories import a_snapshot, a_spec
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document, send, serving
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
 ACTION = DEPLOY / "github" / "action.yml"
@@ -226,65 +226,39 @@ def test_action_applies_rules_to_a_revision(project: Project) -> None:
 # -- GitLab
 
 
-class Notes:
-    """The notes of a merge request, served as by GitLab's API."""
-
-    def __init__(self) -> None:
-        self.notes: dict[int, str] = {3: "Looks good"}
-        notes = self.notes
-
-        class Handler(BaseHTTPRequestHandler):
-            def _answer(self, value: Any) -> None:
-                data = json.dumps(value).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def _body(self) -> str:
-                assert self.headers["PRIVATE-TOKEN"] == "token"
-                length = int(self.headers["Content-Length"])
-                return str(json.loads(self.rfile.read(length))["body"])
-
-            def do_GET(self) -> None:
-                listed = [{"id": number, "body": body} for number, body in notes.items()]
-                self._answer(listed if "&page=1" in self.path else [])
-
-            def do_POST(self) -> None:
-                assert self.path == "/projects/1/merge_requests/7/notes"
-                notes[max(notes) + 1] = self._body()
-                self._answer({})
-
-            def do_PUT(self) -> None:
-                notes[int(self.path.rpartition("/")[2])] = self._body()
-                self._answer({})
-
-            def log_message(self, *_: object) -> None:
-                return
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+NOTES = "/projects/1/merge_requests/7/notes"
 
 
 @pytest.fixture
-def notes() -> Iterator[Notes]:
-    """Serve the notes during a test."""
-    served = Notes()
-    thread = Thread(target=served.server.serve_forever)
-    thread.start()
-    yield served
-    served.server.shutdown()
-    served.server.server_close()
-    thread.join()
+def gitlab() -> Iterator[Server]:
+    """Serve the notes of a merge request, the new one of which has the id 4."""
+    with serving() as server:
+        notes = [{"id": 3, "body": "Looks good"}]
+
+        def write(request: BaseHTTPRequestHandler) -> None:
+            assert request.headers["PRIVATE-TOKEN"] == "token"
+            note = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+            notes[1:] = [{"id": 4, "body": note["body"]}]
+            send(request, 200, b"{}", {"Content-Length": "2"})
+
+        server[f"{NOTES}?per_page=100&page=1"] = lambda request: document(notes)(request)
+        server[f"{NOTES}?per_page=100&page=2"] = document([])
+        server[NOTES] = server[f"{NOTES}/4"] = write
+        yield server
+
+
+def writes(gitlab: Server) -> list[str]:
+    """Return the requests that write notes."""
+    return [request for request in gitlab.requests if not request.startswith("GET ")]
 
 
 def run_component(
-    project: Project, notes: Notes, **inputs: str
+    project: Project, gitlab: Server, **inputs: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the job of the component."""
     job = component(catalog=str(project.catalog), **inputs)["cachelog"]
     variables = {
-        "CI_API_V4_URL": notes.url,
+        "CI_API_V4_URL": gitlab.url,
         "CI_PROJECT_ID": "1",
         "CI_MERGE_REQUEST_IID": "7",
         "PLAN_NOTE_TOKEN": "token",
@@ -294,30 +268,27 @@ def run_component(
     return project.run(script, **variables | own)
 
 
-def test_component_writes_one_note(project: Project, notes: Notes) -> None:
+def test_component_writes_one_note(project: Project, gitlab: Server) -> None:
     """The next run replaces it, also if a broken rule fails the job."""
-    done = run_component(project, notes, locks="e4s=spack.lock ml=spack.lock")
+    done = run_component(project, gitlab, locks="e4s=spack.lock ml=spack.lock")
     assert done.returncode == 0, done.stderr
     assert "of 2 specs to build" in done.stdout
-    assert [*notes.notes] == [3, 4]
-    first = notes.notes[4]
-    assert first.startswith(MARK)
-    done = run_component(project, notes, locks="e4s=spack.lock", rules="strict.toml")
+    assert writes(gitlab) == [f"POST {NOTES}"]
+    done = run_component(project, gitlab, locks="e4s=spack.lock", rules="strict.toml")
     assert done.returncode == 1, done.stderr
-    assert [*notes.notes] == [3, 4]
-    assert notes.notes[4] != first
+    assert writes(gitlab) == [f"POST {NOTES}", f"PUT {NOTES}/4"]
 
 
-def test_component_applies_rules_to_a_revision(project: Project, notes: Notes) -> None:
+def test_component_applies_rules_to_a_revision(project: Project, gitlab: Server) -> None:
     """It writes a report, but no note."""
-    done = run_component(project, notes, head="develop", rules="lax.toml")
+    done = run_component(project, gitlab, head="develop", rules="lax.toml")
     assert done.returncode == 0, done.stderr
     assert "<testsuites" in (project.folder / "gate.xml").read_text()
-    assert [*notes.notes] == [3]
+    assert writes(gitlab) == []
 
 
-def test_component_fails_without_a_plan(project: Project, notes: Notes) -> None:
+def test_component_fails_without_a_plan(project: Project, gitlab: Server) -> None:
     """It writes no note."""
-    done = run_component(project, notes, locks="e4s=spack.lock", rules="none.toml")
+    done = run_component(project, gitlab, locks="e4s=spack.lock", rules="none.toml")
     assert done.returncode != 0
-    assert [*notes.notes] == [3]
+    assert writes(gitlab) == []

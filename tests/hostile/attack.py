@@ -54,7 +54,7 @@ class Target:
         return f"{HOST}:{self.port}"
 
 
-class Ask(NamedTuple):
+class Request(NamedTuple):
     """One HTTP request."""
 
     body: bytes
@@ -102,67 +102,67 @@ def raw(target: Target, line: str, *headers: str, body: bytes = b"") -> bytes:
     return "\r\n".join(head).encode() + body
 
 
-def raw_post(target: Target, ask: Ask, *headers: str) -> bytes:
+def raw_post(target: Target, request: Request, *headers: str) -> bytes:
     """Return the bytes of a POST request with a JSON body."""
-    length = f"Content-Length: {len(ask.body)}"
-    return raw(target, f"POST {ask.path}", JSON, length, *headers, body=ask.body)
+    length = f"Content-Length: {len(request.body)}"
+    return raw(target, f"POST {request.path}", JSON, length, *headers, body=request.body)
 
 
-def get(path: str, headers: Mapping[str, str] | None = None) -> Ask:
+def get(path: str, headers: Mapping[str, str] | None = None) -> Request:
     """Return a GET request."""
-    return Ask(b"", "GET", path, headers or {})
+    return Request(b"", "GET", path, headers or {})
 
 
-def query(text: str, variables: Any = None, **others: Any) -> Ask:
+def query(text: str, variables: Any = None, **others: Any) -> Request:
     """Return the request of a GraphQL document."""
     body = {"query": text} | ({} if variables is None else {"variables": variables}) | others
-    return Ask(orjson.dumps(body))
+    return Request(orjson.dumps(body))
 
 
-def about_revision(_target: Target, selected: str) -> Ask:
+def about_revision(_target: Target, selected: str) -> Request:
     """Select fields of the newest revision; no such request has a cached response."""
     return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
 
 
-def about_pair(target: Target, selected: str, base: int = -1, head: int = 0) -> Ask:
+def about_pair(target: Target, selected: str, base: int = -1, head: int = 0) -> Request:
     """Select fields of a comparison, by default of the oldest revision with the newest."""
     refs = f'base:"{target.digests[base]}",head:"{target.digests[head]}"'
     return query(f"query {fresh()} {{ compare({refs}) {{ {selected} }} }}")
 
 
-def about_catalog(_target: Target, selected: str) -> Ask:
+def about_catalog(_target: Target, selected: str) -> Request:
     """Select fields of the catalog."""
     return query(f"query {fresh()} {{ {selected} }}")
 
 
-def about_series(_target: Target, selected: str) -> Ask:
+def about_series(_target: Target, selected: str) -> Request:
     """Select fields of the series develop."""
     return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
 
 
 def selecting(
-    make: Callable[[Target, str], Ask], tries: str, selections: Mapping[str, str]
+    make: Callable[[Target, str], Request], tries: str, selections: Mapping[str, str]
 ) -> Iterator["Attack"]:
     """Yield an attack for each selection; its name is the key."""
     for name, selected in selections.items():
-        yield Attack(name, tries, asking(lambda target, it=selected: make(target, it)))  # type: ignore[misc]
+        yield Attack(name, tries, sending(lambda target, it=selected: make(target, it)))  # type: ignore[misc]
 
 
-def asking(
-    make: Callable[[Target], Ask | Iterable[Ask]], *, at_once: int = 1
+def sending(
+    make: Request | Callable[[Target], Request | Iterable[Request]], *, at_once: int = 1
 ) -> Callable[[Target], list[Answer]]:
     """Return a ``run`` that sends the requests for a target over ``at_once`` connections."""
 
     def run(target: Target) -> list[Answer]:
-        made = make(target)
-        return send_all(target, [made] if isinstance(made, Ask) else made, at_once=at_once)
+        made = make if isinstance(make, Request) else make(target)
+        return send_all(target, [made] if isinstance(made, Request) else made, at_once=at_once)
 
     return run
 
 
-def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[Answer]:
+def send_all(target: Target, requests: Iterable[Request], *, at_once: int = 1) -> list[Answer]:
     """Send requests over ``at_once`` connections, until one has no response."""
-    waiting, lock, answers = iter(asks), Lock(), list[Answer]()
+    waiting, lock, answers = iter(requests), Lock(), list[Answer]()
     deadline = time.perf_counter() + target.longest
 
     def work() -> None:
@@ -170,10 +170,10 @@ def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[A
         try:
             while time.perf_counter() < deadline and all(it.in_time for it in answers):
                 with lock:
-                    ask = next(waiting, None)
-                if ask is None:
+                    request = next(waiting, None)
+                if request is None:
                     return
-                answers.append(send(connection, ask))
+                answers.append(send(connection, request))
         finally:
             connection.close()
 
@@ -183,11 +183,13 @@ def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[A
     return answers
 
 
-def send(connection: HTTPConnection, ask: Ask) -> Answer:
+def send(connection: HTTPConnection, request: Request) -> Answer:
     """Send a request, and read its response."""
     started = time.perf_counter()
     try:
-        connection.request(ask.method, ask.path, ask.body or None, dict(ask.headers))
+        connection.request(
+            request.method, request.path, request.body or None, dict(request.headers)
+        )
         response = connection.getresponse()
         content = response.read(LARGEST)
     except TimeoutError:

@@ -4,7 +4,16 @@ import base64
 from collections.abc import Iterator
 from itertools import product
 
-from tests.hostile.attack import Ask, Attack, Target, about_revision, aliased, asking, fresh, query
+from tests.hostile.attack import (
+    Attack,
+    Request,
+    Target,
+    about_revision,
+    aliased,
+    fresh,
+    query,
+    sending,
+)
 
 _BY_FILTER = "query($filter: SpecFilter!) { revision { specs(filter: $filter) { totalCount } } }"
 _BY_PACKAGE_FILTER = (
@@ -13,27 +22,27 @@ _BY_PACKAGE_FILTER = (
 
 
 def _filter(name: str, count: int, value: str) -> Attack:
-    def make(_target: Target) -> Ask:
+    def make(_target: Target) -> Request:
         prefix = fresh()
         return query(_BY_FILTER, {"filter": {name: [value % f"{prefix}{i}" for i in range(count)]}})
 
-    return Attack(f"filter {name} x {count:,}", "a filter of very many values", asking(make))
+    return Attack(f"filter {name} x {count:,}", "a filter of very many values", sending(make))
 
 
-def _package_filters(_target: Target) -> Iterator[Ask]:
+def _package_filters(_target: Target) -> Iterator[Request]:
     for name in ("names", "stacks", "compilers", "targets"):
         values = [f"{fresh()}-{number}" for number in range(9_000)]
         yield query(_BY_PACKAGE_FILTER, {"filter": {name: values}})
 
 
-def _shared_filter(_target: Target) -> Ask:
+def _shared_filter(_target: Target) -> Request:
     values = [f"v{number}" for number in range(10_000)]
     lists = aliased(150, "specs(filter:$filter){totalCount}")
     text = f"query($filter: SpecFilter!) {{ revision {{ {lists} }} }}"
     return query(text, {"filter": {"versions": values, "packages": values}})
 
 
-def _long_texts(_target: Target) -> Iterator[Ask]:
+def _long_texts(_target: Target) -> Iterator[Request]:
     long = "a" * 220_000
     yield query(_BY_FILTER, {"filter": {"hashPrefix": long}})
     yield query(_BY_FILTER, {"filter": {"variants": [f"+{long}"]}})
@@ -43,37 +52,37 @@ def _long_texts(_target: Target) -> Iterator[Ask]:
     yield query("query($c: String!) { revisions(after: $c) { totalCount } }", {"c": long})
 
 
-def _matching(queries: list[str]) -> Ask:
+def _matching(queries: list[str]) -> Request:
     texts = {f"m{number}": text for number, text in enumerate(queries)}
     declared = ", ".join(f"${name}: String!" for name in texts)
     lists = " ".join(f"{name}:specs(matching:${name}){{totalCount}}" for name in texts)
     return query(f"query {fresh()}({declared}) {{ revision {{ {lists} }} }}", texts)
 
 
-def _different_matching(target: Target) -> Ask:
+def _different_matching(target: Target) -> Request:
     return _matching([f"{name}@1.{i}: %gcc" for i, name in enumerate(target.packages[:110])])
 
 
-def _matching_dependencies(target: Target) -> Ask:
+def _matching_dependencies(target: Target) -> Request:
     names = target.packages[:16]
     below = " ".join(f"^{name}@1:" for name in names)
     return _matching([f"{name} {below}"[:2_000] for name in target.packages[:60]])
 
 
-def _matching_many_ranges(_target: Target) -> Ask:
+def _matching_many_ranges(_target: Target) -> Request:
     ranges = ",".join(f"{i}.{i}:{i}.{i + 9}" for i in range(150))
     return _matching([f"@{ranges},{i}" for i in range(60)])
 
 
-def _matching_unknown(_target: Target) -> Ask:
+def _matching_unknown(_target: Target) -> Request:
     return _matching([f"{'no-such-package-' * 60}{i}" for i in range(100)])
 
 
-def _matching_garbage(_target: Target) -> Ask:
+def _matching_garbage(_target: Target) -> Request:
     return _matching([mark * 1_900 + str(i) for i, mark in enumerate("+~%^@:=\"'/ " * 6)])
 
 
-def _revisions_in_turn(target: Target) -> Ask:
+def _revisions_in_turn(target: Target) -> Request:
     """Have revisions loaded one after the other, repeatedly."""
     digests = target.digests * 50
     fields = (
@@ -87,7 +96,7 @@ def _refs(target: Target) -> list[str]:
     return [*target.digests, *(digest[:12] for digest in target.digests), *target.tags]
 
 
-def _many_pairs(target: Target) -> Ask:
+def _many_pairs(target: Target) -> Request:
     pairs = list(product(_refs(target), repeat=2))[:120]
     fields = " ".join(
         f'a{i}:compare(base:"{base}",head:"{head}"){{...C}}' for i, (base, head) in enumerate(pairs)
@@ -98,26 +107,26 @@ def _many_pairs(target: Target) -> Ask:
 
 
 def _walks(field: str) -> Attack:
-    def make(target: Target) -> Ask:
+    def make(target: Target) -> Request:
         walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
         nested = walk % (walk % "short")
         return about_revision(target, f"specs(first:1000) {{ nodes {{ {nested} }} }}")
 
-    return Attack(f"{field} of {field}", "whole graphs walked from each spec", asking(make))
+    return Attack(f"{field} of {field}", "whole graphs walked from each spec", sending(make))
 
 
-def _ids(make: "list[str]") -> Ask:
+def _ids(make: "list[str]") -> Request:
     return query("query($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }", {"ids": make})
 
 
-def _unknown_ids(_target: Target) -> Iterator[Ask]:
+def _unknown_ids(_target: Target) -> Iterator[Request]:
     yield _ids([f"unknown{number}" for number in range(12_000)])
     forged = (base64.b64encode(f"Spec:{'0' * 64}:{i:032}".encode()) for i in range(1_500))
     yield _ids([text.decode() for text in forged])
     yield _ids(["\u202e" * 9] * 5_000)
 
 
-def _equal_ids(target: Target) -> Iterator[Ask]:
+def _equal_ids(target: Target) -> Iterator[Request]:
     yield _ids([target.ids[0]] * (200_000 // (len(target.ids[0]) + 3)))
     text = f"query($ids: [ID!]!) {{ {aliased(140, 'nodes(ids:$ids){...N}')} }}"
     text += " fragment N on Spec { short variants }"
@@ -131,18 +140,18 @@ ATTACKS = (
     _filter("targets", 12_000, "%s"),
     _filter("stacks", 400, "%s"),
     _filter("variants", 10_000, "+%s"),
-    Attack("package filters", "9,000 values in each of four", asking(_package_filters)),
-    Attack("one filter x 150", "20,000 values, used in each of 150 lists", asking(_shared_filter)),
-    Attack("long texts", "220 kB in each kind of argument", asking(_long_texts)),
-    Attack("110 matching", "as many masks over every spec", asking(_different_matching)),
-    Attack("matching ^ x 960", "walks through the graph", asking(_matching_dependencies)),
-    Attack("matching ranges", "9,000 ranges of versions", asking(_matching_many_ranges)),
-    Attack("matching unknown names", "names that are like none", asking(_matching_unknown)),
-    Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
-    Attack("revisions in turn", "each of them 50 times by turns", asking(_revisions_in_turn)),
-    Attack("many pairs", "up to 120 pairs of revisions to compare", asking(_many_pairs)),
+    Attack("package filters", "9,000 values in each of four", sending(_package_filters)),
+    Attack("one filter x 150", "20,000 values, used in each of 150 lists", sending(_shared_filter)),
+    Attack("long texts", "220 kB in each kind of argument", sending(_long_texts)),
+    Attack("110 matching", "as many masks over every spec", sending(_different_matching)),
+    Attack("matching ^ x 960", "walks through the graph", sending(_matching_dependencies)),
+    Attack("matching ranges", "9,000 ranges of versions", sending(_matching_many_ranges)),
+    Attack("matching unknown names", "names that are like none", sending(_matching_unknown)),
+    Attack("matching garbage", "signs that mean nothing", sending(_matching_garbage)),
+    Attack("revisions in turn", "each of them 50 times by turns", sending(_revisions_in_turn)),
+    Attack("many pairs", "up to 120 pairs of revisions to compare", sending(_many_pairs)),
     _walks("dependencies"),
     _walks("dependents"),
-    Attack("unknown ids", "18,500 ids that are null each", asking(_unknown_ids)),
-    Attack("equal ids", "the same objects again and again", asking(_equal_ids)),
+    Attack("unknown ids", "18,500 ids that are null each", sending(_unknown_ids)),
+    Attack("equal ids", "the same objects again and again", sending(_equal_ids)),
 )

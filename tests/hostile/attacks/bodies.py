@@ -6,16 +6,16 @@ from typing import Any
 
 import orjson
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+from tests.hostile.attack import Attack, Request, Target, aliased, fresh, query, sending
 
 _TINY = "{ tags { name } }"
 
 
-def _raw(*bodies: bytes) -> Callable[[Target], list[Ask]]:
-    return lambda _target: [Ask(body) for body in bodies]
+def _raw(*bodies: bytes) -> Callable[[Target], list[Request]]:
+    return lambda _target: [Request(body) for body in bodies]
 
 
-def _numbers(_target: Target) -> Iterator[Ask]:
+def _numbers(_target: Target) -> Iterator[Request]:
     digits = "9" * 5_000
     yield query(f"{{ revisions(first: {digits}) {{ totalCount }} }}")
     yield query(f"{{ revisions(first: -{digits}) {{ totalCount }} }}")
@@ -24,56 +24,58 @@ def _numbers(_target: Target) -> Iterator[Ask]:
     yield query(f"query($n: Int = {digits}) {{ revisions(first: $n) {{ totalCount }} }}")
     text = b'{"query":"query($n:Int){revisions(first:$n){totalCount}}","variables":{"n":%s}}'
     for number in (digits, "-" + digits, "1e400", "1e999999999", "NaN", "Infinity", "-0.0"):
-        yield Ask(text % number.encode())
+        yield Request(text % number.encode())
 
 
-def _surrogates(_target: Target) -> Iterator[Ask]:
+def _surrogates(_target: Target) -> Iterator[Request]:
     for text in (rb"\ud800", rb"\udfff", rb"\ud83d\ud83d", rb"\u0000", rb"\uffff"):
-        yield Ask(rb'{"query":"{ tag(name: \"%s\") { name } }"}' % text)
-        yield Ask(rb'{"query":"{ tag(name: \"\%s\") { name } }"}' % text)
-        yield Ask(
+        yield Request(rb'{"query":"{ tag(name: \"%s\") { name } }"}' % text)
+        yield Request(rb'{"query":"{ tag(name: \"\%s\") { name } }"}' % text)
+        yield Request(
             rb'{"query":"query($t:String!){tag(name:$t){name}}","variables":{"t":"%s"}}' % text
         )
-        yield Ask(rb'{"query":"{ tags { name } }","operationName":"%s"}' % text)
-        yield Ask(
+        yield Request(rb'{"query":"{ tags { name } }","operationName":"%s"}' % text)
+        yield Request(
             rb'{"query":"query($r:String!){revision(ref:$r){id}}","variables":{"r":"%s"}}' % text
         )
-        yield Ask(rb'{"query":"{revision{specs(matching:\"\%s\"){totalCount}}}"}' % text)
+        yield Request(rb'{"query":"{revision{specs(matching:\"\%s\"){totalCount}}}"}' % text)
 
 
-def _deep_json(_target: Target) -> Iterator[Ask]:
+def _deep_json(_target: Target) -> Iterator[Request]:
     depth = 100_000
-    yield Ask(b"[" * depth)
-    yield Ask(b'{"query":' * depth)
+    yield Request(b"[" * depth)
+    yield Request(b'{"query":' * depth)
     for deep in (b"[" * 900 + b"]" * 900, b"[" * 100_000 + b"]" * 100_000):
-        yield Ask(b'{"query":"{tags{name}}","variables":{"x":%s}}' % deep)
-        yield Ask(b'{"query":"query($i:[ID!]!){nodes(ids:$i){id}}","variables":{"i":%s}}' % deep)
+        yield Request(b'{"query":"{tags{name}}","variables":{"x":%s}}' % deep)
+        yield Request(
+            b'{"query":"query($i:[ID!]!){nodes(ids:$i){id}}","variables":{"i":%s}}' % deep
+        )
     objects = b'{"a":' * 900 + b"1" + b"}" * 900
-    yield Ask(b'{"query":"{tags{name}}","extensions":%s}' % objects)
-    yield Ask(
+    yield Request(b'{"query":"{tags{name}}","extensions":%s}' % objects)
+    yield Request(
         b'{"query":"query($f:SpecFilter){revision{specs(filter:$f){totalCount}}}",'
         b'"variables":{"f":%s}}' % objects
     )
 
 
-def _batches(_target: Target) -> Iterator[Ask]:
-    yield Ask(orjson.dumps([{"query": _TINY}] * 10))
-    yield Ask(orjson.dumps([{"query": _TINY}] * 8_000))
+def _batches(_target: Target) -> Iterator[Request]:
+    yield Request(orjson.dumps([{"query": _TINY}] * 10))
+    yield Request(orjson.dumps([{"query": _TINY}] * 8_000))
 
 
-def _persisted_oddities(_target: Target) -> Iterator[Ask]:
+def _persisted_oddities(_target: Target) -> Iterator[Request]:
     values: tuple[Any, ...] = ("0" * 64, "x" * 200_000, 7, None, [], {"a": 1}, "\ud7ff")
     for value in values:
         extensions = {"persistedQuery": {"version": 1, "sha256Hash": value}}
         yield query(_TINY, extensions=extensions)
-        yield Ask(orjson.dumps({"extensions": extensions}))
+        yield Request(orjson.dumps({"extensions": extensions}))
     yield query(_TINY, extensions={"persistedQuery": 7})
     yield query(_TINY, extensions={str(number): number for number in range(15_000)})
 
 
-def _other_methods(_target: Target) -> Iterator[Ask]:
+def _other_methods(_target: Target) -> Iterator[Request]:
     for method in ("HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "QUERY"):
-        yield Ask(b"", method)
+        yield Request(b"", method)
     for path in (
         "/" + "a" * 60_000,
         "/%2e%2e/%2e%2e/etc/passwd",
@@ -86,52 +88,52 @@ def _other_methods(_target: Target) -> Iterator[Ask]:
         f"/graphql?query={'%7B' * 20_000}",
         f"/graphql?variables={'%5B' * 20_000}&query=%7Btags%7Bname%7D%7D",
     ):
-        yield Ask(b"", "GET", path)
+        yield Request(b"", "GET", path)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
-        yield Ask(b"query=%7B__typename%7D", headers={"Content-Type": kind})
-    yield Ask(b"{}", headers={"Content-Type": "application/json;charset=" + "u" * 50_000})
-    yield Ask(b"{}", headers={"Content-Type": "application/json", "Accept": "a/b;q=1," * 7_000})
+        yield Request(b"query=%7B__typename%7D", headers={"Content-Type": kind})
+    yield Request(b"{}", headers={"Content-Type": "application/json;charset=" + "u" * 50_000})
+    yield Request(b"{}", headers={"Content-Type": "application/json", "Accept": "a/b;q=1," * 7_000})
     yield query(_TINY)._replace(
         headers={"Content-Type": "application/json", "Accept-Encoding": "gzip;q=0.1," * 5_000}
     )
 
 
-def _floods(count: int, make: Callable[[str], Ask]) -> Iterator[Ask]:
+def _floods(count: int, make: Callable[[str], Request]) -> Iterator[Request]:
     return (make(fresh()) for _ in range(count))
 
 
-def _undeclared(_target: Target) -> Iterator[Ask]:
+def _undeclared(_target: Target) -> Iterator[Request]:
     ballast = orjson.dumps({f"v{number}": number for number in range(18_000)})[1:]
     text = b'{"query":"{ tags { name } }","variables":{"%s":1,%s}'
-    return _floods(600, lambda name: Ask(text % (name.encode(), ballast)))
+    return _floods(600, lambda name: Request(text % (name.encode(), ballast)))
 
 
-def _large_documents(_target: Target) -> Iterator[Ask]:
+def _large_documents(_target: Target) -> Iterator[Request]:
     ballast = "x" * 240_000
     return _floods(300, lambda name: query(f"#{ballast}\nquery {name} {_TINY}"))
 
 
-def _tokenful_documents(_target: Target) -> Iterator[Ask]:
+def _tokenful_documents(_target: Target) -> Iterator[Request]:
     """Send accepted documents that need the most memory."""
     fields = aliased(450, "name")
     return _floods(2_000, lambda name: query(f"query {name} {{ tags {{ {fields} }} }}"))
 
 
-def _operation_names(_target: Target) -> Iterator[Ask]:
+def _operation_names(_target: Target) -> Iterator[Request]:
     return _floods(3_000, lambda name: query(f"query {name} {_TINY}", operationName=name))
 
 
-def _new_sizes(_target: Target) -> Iterator[Ask]:
+def _new_sizes(_target: Target) -> Iterator[Request]:
     """Have the cost of a long document computed for many sizes of its pages."""
     lists = " ".join(f"a{number}:specs(first:$n){{totalCount}}" for number in range(150))
     text = f"query {fresh()}($n: Int) {{ revision {{ {lists} }} }}"
     return (query(text, {"n": number}) for number in range(600))
 
 
-def _persisted_documents(_target: Target) -> Iterator[Ask]:
+def _persisted_documents(_target: Target) -> Iterator[Request]:
     ballast = "#" + "x" * 60_000
 
-    def make(name: str) -> Ask:
+    def make(name: str) -> Request:
         text = f"{ballast}\nquery {name} {_TINY}"
         key = {"version": 1, "sha256Hash": sha256(text.encode()).hexdigest()}
         return query(text, extensions={"persistedQuery": key})
@@ -139,7 +141,7 @@ def _persisted_documents(_target: Target) -> Iterator[Ask]:
     return _floods(200, make)
 
 
-def _accept_headers(_target: Target) -> Iterator[Ask]:
+def _accept_headers(_target: Target) -> Iterator[Request]:
     return _floods(
         1_500,
         lambda name: query(_TINY)._replace(
@@ -151,7 +153,7 @@ def _accept_headers(_target: Target) -> Iterator[Ask]:
     )
 
 
-def _large_responses(_target: Target) -> Iterator[Ask]:
+def _large_responses(_target: Target) -> Iterator[Request]:
     fields = "hash short variants stacks tarball packageHash"
     return _floods(
         150,
@@ -161,7 +163,7 @@ def _large_responses(_target: Target) -> Iterator[Ask]:
     )
 
 
-def _columns(target: Target) -> Iterator[Ask]:
+def _columns(target: Target) -> Iterator[Request]:
     kinds = ("versions", "compilers", "targets", "platforms", "operatingSystems", "stacks")
     fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
     for number in range(400):
@@ -175,7 +177,7 @@ def _columns(target: Target) -> Iterator[Ask]:
         )
 
 
-def _frames(target: Target) -> Iterator[Ask]:
+def _frames(target: Target) -> Iterator[Request]:
     for digest in target.digests * 3:
         matching = f'matching:"^{target.packages[0]}"'
         revision = f'revision(ref:"{digest}") {{ specs({matching}) {{ totalCount }} }}'
@@ -183,16 +185,16 @@ def _frames(target: Target) -> Iterator[Ask]:
 
 
 ATTACKS = (
-    Attack("numbers", "numbers of 5,000 digits, NaN, 1e400", asking(_numbers)),
-    Attack("surrogates", "half characters and NUL, in each place", asking(_surrogates)),
-    Attack("deep JSON", "100,000 brackets", asking(_deep_json)),
-    Attack("batches", "8,000 requests in one", asking(_batches)),
-    Attack("persisted oddities", "hashes of every wrong type", asking(_persisted_oddities)),
-    Attack("methods, paths, headers", "each odd one", asking(_other_methods)),
+    Attack("numbers", "numbers of 5,000 digits, NaN, 1e400", sending(_numbers)),
+    Attack("surrogates", "half characters and NUL, in each place", sending(_surrogates)),
+    Attack("deep JSON", "100,000 brackets", sending(_deep_json)),
+    Attack("batches", "8,000 requests in one", sending(_batches)),
+    Attack("persisted oddities", "hashes of every wrong type", sending(_persisted_oddities)),
+    Attack("methods, paths, headers", "each odd one", sending(_other_methods)),
     Attack(
         "bytes of other kinds",
         "what is not JSON, or not UTF-8",
-        asking(
+        sending(
             _raw(
                 b"",
                 b"\x00" * 1_000,
@@ -213,14 +215,14 @@ ATTACKS = (
             )
         ),
     ),
-    Attack("flood: undeclared variables", "600 x 18,000", asking(_undeclared, at_once=2), True),
-    Attack("flood: documents", "300 of 240 kB", asking(_large_documents, at_once=2), True),
-    Attack("flood: parsed documents", "2,000 full of fields", asking(_tokenful_documents), True),
-    Attack("flood: operation names", "3,000 of them", asking(_operation_names), True),
-    Attack("flood: new sizes", "600 for one long document", asking(_new_sizes), True),
-    Attack("flood: persisted documents", "200 of 60 kB", asking(_persisted_documents), True),
-    Attack("flood: Accept", "1,500 headers of 9 kB", asking(_accept_headers), True),
-    Attack("flood: responses", "150 large ones", asking(_large_responses, at_once=2), True),
-    Attack("flood: columns", "400 filters and orders", asking(_columns), True),
-    Attack("flood: revisions", "every revision with its graph", asking(_frames), True),
+    Attack("flood: undeclared variables", "600 x 18,000", sending(_undeclared, at_once=2), True),
+    Attack("flood: documents", "300 of 240 kB", sending(_large_documents, at_once=2), True),
+    Attack("flood: parsed documents", "2,000 full of fields", sending(_tokenful_documents), True),
+    Attack("flood: operation names", "3,000 of them", sending(_operation_names), True),
+    Attack("flood: new sizes", "600 for one long document", sending(_new_sizes), True),
+    Attack("flood: persisted documents", "200 of 60 kB", sending(_persisted_documents), True),
+    Attack("flood: Accept", "1,500 headers of 9 kB", sending(_accept_headers), True),
+    Attack("flood: responses", "150 large ones", sending(_large_responses, at_once=2), True),
+    Attack("flood: columns", "400 filters and orders", sending(_columns), True),
+    Attack("flood: revisions", "every revision with its graph", sending(_frames), True),
 )

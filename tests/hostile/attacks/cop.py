@@ -5,26 +5,28 @@ Each entry has the request of one of its checks, according to its description.
 
 from urllib.parse import quote
 
-from tests.hostile.attack import Ask, Attack, asking, get, query
+from tests.hostile.attack import Attack, Request, get, query, sending
 
 _TYPENAME = "query cop { __typename }"
 
 
-def _circular_introspection() -> Ask:
+def _circular_introspection() -> Request:
     deep = "fields{type{" * 5 + "name" + "}}" * 5
     return query(f"query cop {{ __schema {{ types {{ {deep} }} }} }}")
 
 
-def _form(text: str) -> Ask:
+def _form(text: str) -> Request:
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    return Ask(f"query={quote(text)}".encode(), headers=kind)
+    return Request(f"query={quote(text)}".encode(), headers=kind)
 
 
 CHECKS = {
     "alias overloading": query(
         "query cop {" + " ".join(f"alias{i}:__typename" for i in range(101)) + "}"
     ),
-    "batch queries": Ask(b"[" + b",".join([b'{"query":"query cop { __typename }"}'] * 10) + b"]"),
+    "batch queries": Request(
+        b"[" + b",".join([b'{"query":"query cop { __typename }"}'] * 10) + b"]"
+    ),
     "circular fragments": query(
         "query cop { __schema { ...A } } fragment A on __Schema { __typename ...B } "
         "fragment B on __Schema { ...A }"
@@ -43,6 +45,6 @@ CHECKS = {
 }
 
 ATTACKS = tuple(
-    Attack(f"cop: {name}", "as graphql-cop asks it", asking(lambda _target, ask=ask: ask))  # type: ignore[misc]
-    for name, ask in CHECKS.items()
+    Attack(f"cop: {name}", "a check of graphql-cop", sending(request))
+    for name, request in CHECKS.items()
 )

@@ -8,8 +8,8 @@ from tests.hostile.attack import (
     HOST,
     PATIENCE,
     Answer,
-    Ask,
     Attack,
+    Request,
     Target,
     about_pair,
     about_revision,
@@ -21,7 +21,7 @@ from tests.hostile.attack import (
 )
 
 
-def _heavy(target: Target) -> Ask:
+def _heavy(target: Target) -> Request:
     """Return a request near the limits: 1,000 specs x 20 fields."""
     fields = "hash short variants stacks compiler target tarball packageHash id versions"
     lists = (
@@ -30,23 +30,23 @@ def _heavy(target: Target) -> Ask:
     return query(f'query {fresh()} {{ revision(ref:"{target.digests[0]}") {{ {lists} }} }}')
 
 
-def _matching(target: Target) -> Ask:
+def _matching(target: Target) -> Request:
     name = target.packages[0]
     lists = (f'm{i}:specs(matching:"^{name}@{fresh()[1:]}:"){{totalCount}}' for i in range(8))
     return about_revision(target, " ".join(lists))
 
 
-def _comparing(target: Target) -> Ask:
+def _comparing(target: Target) -> Request:
     return about_pair(target, "releaseNotes")
 
 
-def _walking(target: Target) -> Ask:
+def _walking(target: Target) -> Request:
     walks = "dependents(transitive:true,first:100){totalCount nodes{name}}"
     return about_revision(target, f"specs(first:30) {{ nodes {{ {walks} }} }}")
 
 
 def _crowd(
-    make: Callable[[Target], Ask], count: int, at_once: int
+    make: Callable[[Target], Request], count: int, at_once: int
 ) -> Callable[[Target], list[Answer]]:
     return lambda target: send_all(target, [make(target) for _ in range(count)], at_once=at_once)
 
@@ -59,17 +59,17 @@ def _all_kinds(target: Target) -> list[Answer]:
 def _hung_up(target: Target) -> list[Answer]:
     """Disconnect during 30 requests, then send another heavy one."""
     for number in range(30):
-        ask = (_heavy, _matching, _comparing, _walking)[number % 4](target)
+        request = (_heavy, _matching, _comparing, _walking)[number % 4](target)
         with socket.create_connection((HOST, target.port), PATIENCE) as connection:
-            connection.sendall(raw_post(target, ask))
+            connection.sendall(raw_post(target, request))
             time.sleep(0.01)
     return send_all(target, [_heavy(target)])
 
 
 def _large_aliases_at_once(target: Target) -> list[Answer]:
     selected = "specs(first:1000){nodes{" + aliased(20, "variants") + "}}"
-    asks = [about_revision(target, selected) for _ in range(24)]
-    return send_all(target, asks, at_once=8)
+    requests = [about_revision(target, selected) for _ in range(24)]
+    return send_all(target, requests, at_once=8)
 
 
 ATTACKS = (

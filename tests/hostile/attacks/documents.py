@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, query
+from tests.hostile.attack import Attack, Request, Target, aliased, query, sending
 
 _INTROSPECTION = "fields{name args{name type{name}} type{name fields{name type{name}}}}"
 
 
-def _equal_selections(_target: Target) -> Iterator[Ask]:
+def _equal_selections(_target: Target) -> Iterator[Request]:
     yield query("{" + "revision{specs{nodes{hash}}}" * 390 + "}")
     yield query("{" + "a:revision{numSpecs}" * 2_000 + "}")
 
 
-def _overlapping(_target: Target) -> Iterator[Ask]:
+def _overlapping(_target: Target) -> Iterator[Request]:
     """Give the same name to different, deeply nested fields."""
     one = "revision{packages{nodes{specs{nodes{%s}}}}}"
     yield query("{" + " ".join(one % f"x{i % 7}:hash" for i in range(500)) + "}")
     yield query("{" + " ".join(f'x:tag(name:"{i}"){{name}}' for i in range(2_000)) + "}")
 
 
-def _overlapping_fragments(_target: Target) -> Ask:
+def _overlapping_fragments(_target: Target) -> Request:
     count = 400
     spreads = " ".join(f"...F{i}" for i in range(count))
     parts = " ".join(
@@ -30,13 +30,13 @@ def _overlapping_fragments(_target: Target) -> Ask:
     return query(f"{{ {spreads} }} {parts}")
 
 
-def _doubling(_target: Target) -> Ask:
+def _doubling(_target: Target) -> Request:
     depth = 26
     parts = " ".join(f"fragment F{i} on Query {{ ...F{i + 1} ...F{i + 1} }}" for i in range(depth))
     return query(f"{{ ...F0 }} {parts} fragment F{depth} on Query {{ tags {{ name }} }}")
 
 
-def _doubling_fields(_target: Target) -> Ask:
+def _doubling_fields(_target: Target) -> Request:
     """Also double the fields, so that merging fragments does not help."""
     depth = 22
     parts = " ".join(
@@ -46,7 +46,7 @@ def _doubling_fields(_target: Target) -> Ask:
     return query(f"{{ revision {{ ...F0 }} }} {parts} fragment F{depth} on Revision {{ id }}")
 
 
-def _cycles(_target: Target) -> Iterator[Ask]:
+def _cycles(_target: Target) -> Iterator[Request]:
     count = 3_000
     yield query("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }")
     ring = " ".join(
@@ -56,13 +56,13 @@ def _cycles(_target: Target) -> Iterator[Ask]:
     yield query("{ ...F0 } " + ring)
 
 
-def _chain(_target: Target) -> Ask:
+def _chain(_target: Target) -> Request:
     count = 6_000
     parts = " ".join(f"fragment F{i} on Query {{ ...F{i + 1} }}" for i in range(count))
     return query(f"{{ ...F0 }} {parts} fragment F{count} on Query {{ __typename }}")
 
 
-def _deep(_target: Target) -> Iterator[Ask]:
+def _deep(_target: Target) -> Iterator[Request]:
     yield query("{" * 100_000)
     yield query("{a" * 5_000 + "}" * 5_000)
     yield query("{revision" + "{previous" * 3_000 + "{id}" + "}" * 3_001)
@@ -72,7 +72,7 @@ def _deep(_target: Target) -> Iterator[Ask]:
     yield query("query($x: " + "[" * 50_000 + "ID" + "]" * 50_000 + ") { tags { name } }")
 
 
-def _many_tokens(_target: Target) -> Iterator[Ask]:
+def _many_tokens(_target: Target) -> Iterator[Request]:
     yield query("{" + " __typename" * 20_000 + "}")
     yield query("{ tags { name " + " ".join(f"x{i}" for i in range(15_000)) + "} }")
     yield query("{ tags { name } }" + "," * 220_000)
@@ -82,19 +82,19 @@ def _many_tokens(_target: Target) -> Iterator[Ask]:
     yield query(" ".join(f"query Q{i} {{ tags {{ name }} }}" for i in range(6_000)))
 
 
-def _directives(_target: Target) -> Iterator[Ask]:
+def _directives(_target: Target) -> Iterator[Request]:
     yield query("{ __typename " + "@skip(if:false)" * 12_000 + "}")
     yield query("{ __typename " + "@aa" * 40_000 + "}")
     yield query("{" + " ".join(f"a{i}:__typename @include(if:true)" for i in range(6_000)) + "}")
 
 
-def _variables_declared(_target: Target) -> Iterator[Ask]:
+def _variables_declared(_target: Target) -> Iterator[Request]:
     declared = ",".join(f"$v{i}:Int" for i in range(15_000))
     yield query(f"query({declared}) {{ tags {{ name }} }}")
     yield query("query(" + "$v:Int " * 20_000 + ") { tags { name } }")
 
 
-def _unknown_fields(_target: Target) -> Iterator[Ask]:
+def _unknown_fields(_target: Target) -> Iterator[Request]:
     yield query("{" + " ".join(f"revisionz{i}" for i in range(6_000)) + "}")
     yield query("{ revision { " + "numSpecz" * 20_000 + " } }")
     arguments = ",".join(f"arg{i}:1" for i in range(6_000))
@@ -102,7 +102,7 @@ def _unknown_fields(_target: Target) -> Iterator[Ask]:
     yield query("{ ...on " + "T" * 200_000 + " { id } }")
 
 
-def _echo(_target: Target) -> Iterator[Ask]:
+def _echo(_target: Target) -> Iterator[Request]:
     """Have 150 errors repeat a text of 200 kB."""
     long = "x" * 200_000
     revisions = aliased(150, "revision(ref:$text){id}")
@@ -118,12 +118,12 @@ def _echo(_target: Target) -> Iterator[Ask]:
     )
 
 
-def _nearest_names(_target: Target) -> Ask:
+def _nearest_names(_target: Target) -> Request:
     lists = " ".join(f'a{i}:revision(ref:"develop-{i}-{"0" * 300}"){{id}}' for i in range(500))
     return query(f"{{ {lists} }}")
 
 
-def _invalid_variables(_target: Target) -> Iterator[Ask]:
+def _invalid_variables(_target: Target) -> Iterator[Request]:
     text = "query($f: SpecFilter!) { revision { specs(filter: $f) { totalCount } } }"
     yield query(text, {"f": {f"unknown{i}": i for i in range(8_000)}})
     yield query(text, {"f": {"packages": list(range(30_000))}})
@@ -135,7 +135,7 @@ def _invalid_variables(_target: Target) -> Iterator[Ask]:
     yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [[["x"] * 30] * 30] * 9})
 
 
-def _introspection(_target: Target) -> Iterator[Ask]:
+def _introspection(_target: Target) -> Iterator[Request]:
     deep = "type{fields{" * 6 + "name" + "}}" * 6
     yield query("{ __schema { types { fields { " + deep + " } } } }")
     yield query("{" + aliased(200, f"__schema{{types{{{_INTROSPECTION}}}}}") + "}")
@@ -144,20 +144,20 @@ def _introspection(_target: Target) -> Iterator[Ask]:
 
 
 ATTACKS = (
-    Attack("equal selections", "390 and 2,000 of them to merge", asking(_equal_selections)),
-    Attack("overlapping fields", "one name for what differs", asking(_overlapping)),
-    Attack("overlapping fragments", "800 fragments to compare", asking(_overlapping_fragments)),
-    Attack("doubling fragments", "2^26 selections from 1 kB", asking(_doubling)),
-    Attack("doubling fields", "2^22 objects from 1 kB", asking(_doubling_fields)),
-    Attack("circles of fragments", "3,000 fragments in a ring", asking(_cycles)),
-    Attack("chain of fragments", "6,000 fragments deep", asking(_chain)),
-    Attack("deep documents", "100,000 brackets of each kind", asking(_deep)),
-    Attack("many tokens", "the whole body is tokens", asking(_many_tokens)),
-    Attack("directives", "40,000 directives, known and not", asking(_directives)),
-    Attack("declared variables", "15,000 of them, unused", asking(_variables_declared)),
-    Attack("unknown fields", "6,000 errors with suggestions", asking(_unknown_fields)),
-    Attack("echo", "200 kB in each of 150 errors", asking(_echo)),
-    Attack("nearest names", "500 refs that are almost one", asking(_nearest_names)),
-    Attack("invalid variables", "70,000 values of a wrong type", asking(_invalid_variables)),
-    Attack("introspection", "the schema within the schema", asking(_introspection)),
+    Attack("equal selections", "390 and 2,000 of them to merge", sending(_equal_selections)),
+    Attack("overlapping fields", "one name for what differs", sending(_overlapping)),
+    Attack("overlapping fragments", "800 fragments to compare", sending(_overlapping_fragments)),
+    Attack("doubling fragments", "2^26 selections from 1 kB", sending(_doubling)),
+    Attack("doubling fields", "2^22 objects from 1 kB", sending(_doubling_fields)),
+    Attack("circles of fragments", "3,000 fragments in a ring", sending(_cycles)),
+    Attack("chain of fragments", "6,000 fragments deep", sending(_chain)),
+    Attack("deep documents", "100,000 brackets of each kind", sending(_deep)),
+    Attack("many tokens", "the whole body is tokens", sending(_many_tokens)),
+    Attack("directives", "40,000 directives, known and not", sending(_directives)),
+    Attack("declared variables", "15,000 of them, unused", sending(_variables_declared)),
+    Attack("unknown fields", "6,000 errors with suggestions", sending(_unknown_fields)),
+    Attack("echo", "200 kB in each of 150 errors", sending(_echo)),
+    Attack("nearest names", "500 refs that are almost one", sending(_nearest_names)),
+    Attack("invalid variables", "70,000 values of a wrong type", sending(_invalid_variables)),
+    Attack("introspection", "the schema within the schema", sending(_introspection)),
 )

@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 
 from tests.hostile.attack import (
-    Ask,
     Attack,
+    Request,
     Target,
     about_pair,
     about_revision,
-    asking,
     fresh,
     query,
     selecting,
+    sending,
 )
 
 _ALL_DIMENSIONS = "STACK TARGET OPERATING_SYSTEM PLATFORM COMPILER COMPILER_NAME VERSION"
 
 
-def _all_pairs(target: Target) -> Iterator[Ask]:
+def _all_pairs(target: Target) -> Iterator[Request]:
     """Request the returned specs of all pairs of revisions, in both directions."""
     count = len(target.digests)
     for base in range(count):
@@ -25,7 +25,7 @@ def _all_pairs(target: Target) -> Iterator[Ask]:
             yield about_pair(target, "specs(first:1000){nodes{reason path{name}}}", base, head)
 
 
-def _cursors_of_causes(target: Target) -> Iterator[Ask]:
+def _cursors_of_causes(target: Target) -> Iterator[Request]:
     """Send cursors that do not exist, long ones and ones with unusual characters."""
     for cursor in ("", "|||", "version|" * 400, "%" * 4_000, "[" * 4_000, '["a"', "\\u0000"):
         yield about_pair(target, f'causes(after:"{cursor}"){{nodes{{id}}}}')
@@ -39,7 +39,7 @@ _OF_TWO_SPECS = (
 )
 
 
-def _two_specs(target: Target) -> Iterator[Ask]:
+def _two_specs(target: Target) -> Iterator[Request]:
     """Compare pairs of specs, also of different packages, with all differences."""
     for base in target.hashes[:100]:
         for head in target.hashes[-3:]:
@@ -47,7 +47,7 @@ def _two_specs(target: Target) -> Iterator[Ask]:
             yield query(f"query {fresh()} {{ {comparison} }}")
 
 
-def _scopes(target: Target) -> Iterator[Ask]:
+def _scopes(target: Target) -> Iterator[Request]:
     """Request the twins of different packages each time, so that none is cached."""
     names = target.packages
     for count in (100, 20, 3, 1):
@@ -59,7 +59,7 @@ def _scopes(target: Target) -> Iterator[Ask]:
             yield about_revision(target, " ".join(fields))
 
 
-def _impacts(target: Target) -> Iterator[Ask]:
+def _impacts(target: Target) -> Iterator[Request]:
     for size in (1_000, 100, 15, 3):
         for fields in ("numSpecs", "outcome{numSpecs causes{title}}"):
             yield about_revision(target, f"packages(first:{size}){{nodes{{impact{{{fields}}}}}}}")
@@ -84,9 +84,9 @@ ATTACKS = (
             "coverage by one, many times": f"coverage(by:[{'STACK ' * 900}],first:1){{totalCount}}",
         },
     ),
-    Attack("reasons of all pairs", "each two revisions, both ways", asking(_all_pairs)),
-    Attack("two specs", "each two of many, all that differs", asking(_two_specs)),
-    Attack("twins of scopes", "another scope each time, by several", asking(_scopes, at_once=8)),
-    Attack("impacts", "of as many packages as a page has", asking(_impacts, at_once=4)),
-    Attack("cursors of causes", "that name nothing", asking(_cursors_of_causes)),
+    Attack("reasons of all pairs", "each two revisions, both ways", sending(_all_pairs)),
+    Attack("two specs", "each two of many, all that differs", sending(_two_specs)),
+    Attack("twins of scopes", "another scope each time, by several", sending(_scopes, at_once=8)),
+    Attack("impacts", "of as many packages as a page has", sending(_impacts, at_once=4)),
+    Attack("cursors of causes", "that name nothing", sending(_cursors_of_causes)),
 )

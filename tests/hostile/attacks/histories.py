@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 
 from tests.hostile.attack import (
-    Ask,
     Attack,
+    Request,
     Target,
     about_series,
     aliased,
-    asking,
     fresh,
     query,
     selecting,
+    sending,
 )
 
 _ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons{reason count}}}"
 
 
-def _packages(target: Target) -> Iterator[Ask]:
+def _packages(target: Target) -> Iterator[Request]:
     """Request the timelines of different packages, existing and missing ones."""
     for start in range(0, 2_000, 20):
         fields = (
@@ -27,14 +27,14 @@ def _packages(target: Target) -> Iterator[Ask]:
         yield about_series(target, " ".join(fields))
 
 
-def _hashes(target: Target) -> Iterator[Ask]:
+def _hashes(target: Target) -> Iterator[Request]:
     """Request short prefixes of hashes, hashes, and their prefixes."""
     for text in [*"abcdefgh234567", "aa", "zz", "", *target.hashes[:200]]:
         for part in (text, text[:7]):
             yield query(f'{{ hash(hash:"{part}"){{spans{{first{{id}}}}}} }}')
 
 
-def _holding(target: Target) -> Iterator[Ask]:
+def _holding(target: Target) -> Iterator[Request]:
     """Request the revisions that contain a thousand hashes, different ones each time."""
     text = "query($h:[String!]!){revisionsHolding(hashes:$h,first:1000){nodes{id}}}"
     hashes = target.hashes
@@ -68,7 +68,7 @@ ATTACKS = (
             "a package x 25": aliased(25, 'package(name:"zlib"){' + _ENTRIES + "}"),
         },
     ),
-    Attack("many packages", "timelines of ever others", asking(_packages)),
-    Attack("hashes and prefixes", "each of them, and how they begin", asking(_hashes)),
-    Attack("revisions that hold", "a thousand hashes at a time", asking(_holding)),
+    Attack("many packages", "timelines of ever others", sending(_packages)),
+    Attack("hashes and prefixes", "each of them, and how they begin", sending(_hashes)),
+    Attack("revisions that hold", "a thousand hashes at a time", sending(_holding)),
 )

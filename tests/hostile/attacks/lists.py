@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import orjson
 
 from tests.hostile.attack import (
-    Ask,
     Attack,
+    Request,
     Target,
     about_revision,
     aliased,
-    asking,
     query,
     selecting,
+    sending,
 )
 
 _FACETS = (
@@ -26,26 +26,26 @@ _FACETS = (
 )
 
 
-def _with_fragment(ask: Ask, kind: str, selected: str) -> Ask:
+def _with_fragment(request: Request, kind: str, selected: str) -> Request:
     """Add the fragment L to the document of a request."""
-    text = f"{orjson.loads(ask.body)['query']} fragment L on {kind} {{ {selected} }}"
+    text = f"{orjson.loads(request.body)['query']} fragment L on {kind} {{ {selected} }}"
     return query(text)
 
 
-def _package_of_each_spec(target: Target) -> Ask:
+def _package_of_each_spec(target: Target) -> Request:
     packages = about_revision(
         target, "specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}"
     )
     return _with_fragment(packages, "Package", aliased(99, "versions") + " stacks")
 
 
-def _facets_and_leaves(target: Target) -> Ask:
+def _facets_and_leaves(target: Target) -> Request:
     """Multiply by fragments, which needs few tokens."""
     facets = about_revision(target, f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
     return _with_fragment(facets, "FacetCount", aliased(100, "value"))
 
 
-def _all_facets_of_many_lists(target: Target) -> Ask:
+def _all_facets_of_many_lists(target: Target) -> Request:
     facets = " ".join(f"{name}{{value numSpecs}}" for name in _FACETS)
     lists = (
         f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
@@ -56,12 +56,12 @@ def _all_facets_of_many_lists(target: Target) -> Ask:
     )
 
 
-def _revisions_by_revisions(_target: Target) -> Ask:
+def _revisions_by_revisions(_target: Target) -> Request:
     walk = "previous{next{" * 12 + "stacks{packages(first:1000){nodes{versions}}}" + "}}" * 12
     return query(f"{{ revisions {{ nodes {{ {walk} }} }} }}")
 
 
-def _negative_sizes(_target: Target) -> Iterator[Ask]:
+def _negative_sizes(_target: Target) -> Iterator[Request]:
     heavy = "revision{packages(first:1000){nodes{specs(first:1000){nodes{variants}}}}}"
     yield query(f"{{ x: nodes(ids: -2000000000) {{ id }} {heavy} }}")
     yield query(f"query($n: [ID!]!) {{ x: nodes(ids: $n) {{ id }} {heavy} }}", {"n": -2e9})
@@ -71,7 +71,7 @@ def _negative_sizes(_target: Target) -> Iterator[Ask]:
         yield query(f"{{ x: revisions(last: {size}) {{ nodes {{ id }} }} {heavy} }}")
 
 
-def _deceiving_sizes(target: Target) -> Iterator[Ask]:
+def _deceiving_sizes(target: Target) -> Iterator[Request]:
     """Make the size of a page look small in the text of the document."""
     text = (
         "query($n: Int = 1) { revision { packages(first: $n) { nodes { specs(first: $n) %s } } } }"
@@ -85,12 +85,12 @@ def _deceiving_sizes(target: Target) -> Iterator[Ask]:
     yield about_revision(target, both)
 
 
-def _included_by_variable(_target: Target) -> Ask:
+def _included_by_variable(_target: Target) -> Request:
     wide = aliased(50, "packages(first:1000)@include(if:$yes){nodes{versions stacks}}")
     return query(f"query($yes: Boolean!) {{ revision {{ {wide} }} }}", {"yes": True})
 
 
-def _answers_that_do_not_compress(target: Target) -> Iterator[Ask]:
+def _answers_that_do_not_compress(target: Target) -> Iterator[Request]:
     for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
         made = about_revision(
             target, "specs(first: 1000) { nodes { " + aliased(12, "packageHash") + " } }"
@@ -99,8 +99,8 @@ def _answers_that_do_not_compress(target: Target) -> Iterator[Ask]:
 
 
 ATTACKS = (
-    Attack("facets x aliases", "200 facets of 100 aliases each", asking(_facets_and_leaves)),
-    Attack("facets of 95 lists", "each facet of 95 filters", asking(_all_facets_of_many_lists)),
+    Attack("facets x aliases", "200 facets of 100 aliases each", sending(_facets_and_leaves)),
+    Attack("facets of 95 lists", "each facet of 95 filters", sending(_all_facets_of_many_lists)),
     *selecting(
         about_revision,
         "a list under many aliases, on every object of a long list",
@@ -121,10 +121,12 @@ ATTACKS = (
             ),
         },
     ),
-    Attack("package of each spec", "50,000 packages of 100 lists", asking(_package_of_each_spec)),
-    Attack("revisions x revisions", "24 steps between neighbours", asking(_revisions_by_revisions)),
-    Attack("negative sizes", "sizes that subtract from an estimate", asking(_negative_sizes)),
-    Attack("deceiving sizes", "variables of other types than stated", asking(_deceiving_sizes)),
-    Attack("included by variable", "@include hides large lists", asking(_included_by_variable)),
-    Attack("each coding", "large answers, compressed", asking(_answers_that_do_not_compress)),
+    Attack("package of each spec", "50,000 packages of 100 lists", sending(_package_of_each_spec)),
+    Attack(
+        "revisions x revisions", "24 steps between neighbours", sending(_revisions_by_revisions)
+    ),
+    Attack("negative sizes", "sizes that subtract from an estimate", sending(_negative_sizes)),
+    Attack("deceiving sizes", "variables of other types than stated", sending(_deceiving_sizes)),
+    Attack("included by variable", "@include hides large lists", sending(_included_by_variable)),
+    Attack("each coding", "large answers, compressed", sending(_answers_that_do_not_compress)),
 )

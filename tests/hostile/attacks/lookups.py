@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tests.hostile.attack import Ask, Attack, Target, asking, fresh, query
+from tests.hostile.attack import Attack, Request, Target, fresh, query, sending
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 _MOST = 2_000
@@ -34,7 +34,7 @@ _ALL = (
 )
 
 
-def _lookup(specs: object, selected: str = _ALL) -> Ask:
+def _lookup(specs: object, selected: str = _ALL) -> Request:
     text = (
         f"query {fresh()}($s: [ConcreteSpecInput!]!) "
         f"{{ revision {{ lookup(specs: $s) {{ numFound {selected} }} }} }}"
@@ -42,7 +42,7 @@ def _lookup(specs: object, selected: str = _ALL) -> Ask:
     return query(text, {"s": specs})
 
 
-def _lookups(target: Target) -> Iterator[Ask]:
+def _lookups(target: Target) -> Iterator[Request]:
     """Look up specs that do not exist, of many packages and of one, and specs that exist."""
     for count in (_MOST, 1_500, 800):
         for selected in ("", _ALL, "missing(first: 1) { lastSeen { id } }"):
@@ -54,7 +54,7 @@ def _lookups(target: Target) -> Iterator[Ask]:
     yield _lookup([{"hash": digest, "name": "hdf5"} for digest in target.hashes[:_MOST]])
 
 
-def _odd_specs(target: Target) -> Iterator[Ask]:
+def _odd_specs(target: Target) -> Iterator[Request]:
     """Look up specs with very long or many facts, with invalid ones, and one many times."""
     (spec,) = _specs(target, 1)
     for odd in (
@@ -83,7 +83,7 @@ def _odd_specs(target: Target) -> Iterator[Ask]:
         yield _lookup([spec_value] * _MOST)
 
 
-def _covering(target: Target) -> Iterator[Ask]:
+def _covering(target: Target) -> Iterator[Request]:
     for series in ("", ', series: "develop"', ', series: "nope"') * 4:
         text = (
             f"query {fresh()}($s: [ConcreteSpecInput!]!) {{ bestCovering(specs: $s{series}) "
@@ -106,7 +106,7 @@ def _edges(hashes: Sequence[str]) -> list[dict[str, Any]]:
     return [{"name": "hdf5", "hash": digest} for digest in hashes]
 
 
-def _plans(target: Target) -> Iterator[Ask]:
+def _plans(target: Target) -> Iterator[Request]:
     """Plan specs in a chain, in a cycle, each with all previous ones, and each in its own stack."""
     for size in (500, 1_700):
         specs = _specs(target, size, stack="e4s")
@@ -129,7 +129,7 @@ def _plans(target: Target) -> Iterator[Ask]:
 # -- rules
 
 
-def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Ask:
+def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Request:
     head, *_, base = target.digests
     text = (
         f'query {fresh()}($r: [RuleInput!]!) {{ compare(base: "{base}", head: "{head}") '
@@ -142,7 +142,7 @@ def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Ask:
 _FORBID = {"name": "none", "forbid": "spec-removed"}
 
 
-def _globs(target: Target) -> Iterator[Ask]:
+def _globs(target: Target) -> Iterator[Request]:
     """Use globs with very many stars that match no name."""
     patterns: tuple[Callable[[int], str], ...] = (
         lambda number: "*a" * 98 + f"{number}",
@@ -157,7 +157,7 @@ def _globs(target: Target) -> Iterator[Ask]:
                 yield _check(target, [_FORBID | {key: [pattern(at) for at in range(count)]}])
 
 
-def _many_rules(target: Target) -> Iterator[Ask]:
+def _many_rules(target: Target) -> Iterator[Request]:
     """Send the maximum number of rules of each kind, each for other specs."""
     kinds: tuple[dict[str, Any], ...] = (
         {"forbid": "spec-removed"},
@@ -179,7 +179,7 @@ def _many_rules(target: Target) -> Iterator[Ask]:
             yield _check(target, rules, 10)
 
 
-def _odd_rules(target: Target) -> Iterator[Ask]:
+def _odd_rules(target: Target) -> Iterator[Request]:
     """Send invalid rules; the server must not open the files that they name."""
     deep = "".join(f" ^{name}" for name in target.packages[:60])
     invalid: list[dict[str, object]] = [
@@ -213,12 +213,12 @@ def _odd_rules(target: Target) -> Iterator[Ask]:
 
 
 ATTACKS = (
-    Attack("lookups", "two thousand specs, and what is nearest", asking(_lookups)),
-    Attack("lookups at once", "the same by several", asking(_lookups, at_once=8)),
-    Attack("odd specs", "facts that are none, or very many", asking(_odd_specs)),
-    Attack("lookups everywhere", "all tags and all of a series", asking(_covering, at_once=4)),
-    Attack("plans", "chains, circles, as many stacks as specs", asking(_plans, at_once=4)),
-    Attack("rules: globs", "stars that no name fits", asking(_globs)),
-    Attack("rules: many", "as many as are allowed, each of other specs", asking(_many_rules)),
-    Attack("rules: odd", "faults, files and numbers", asking(_odd_rules)),
+    Attack("lookups", "two thousand specs, and what is nearest", sending(_lookups)),
+    Attack("lookups at once", "the same by several", sending(_lookups, at_once=8)),
+    Attack("odd specs", "facts that are none, or very many", sending(_odd_specs)),
+    Attack("lookups everywhere", "all tags and all of a series", sending(_covering, at_once=4)),
+    Attack("plans", "chains, circles, as many stacks as specs", sending(_plans, at_once=4)),
+    Attack("rules: globs", "stars that no name fits", sending(_globs)),
+    Attack("rules: many", "as many as are allowed, each of other specs", sending(_many_rules)),
+    Attack("rules: odd", "faults, files and numbers", sending(_odd_rules)),
 )

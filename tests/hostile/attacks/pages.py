@@ -13,13 +13,13 @@ from tests.hostile.attack import (
     HOST,
     PATIENCE,
     Answer,
-    Ask,
     Attack,
+    Request,
     Target,
-    asking,
     fresh,
     get,
     raw,
+    sending,
 )
 from tests.hostile.attacks.sockets import held
 
@@ -28,11 +28,11 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _PARTS = "multipart/form-data; boundary=x"
 
 
-def _page(path: str) -> Ask:
+def _page(path: str) -> Request:
     return get(path, {"Accept": "text/html"})
 
 
-def _existing(target: Target) -> Iterator[Ask]:
+def _existing(target: Target) -> Iterator[Request]:
     newest = target.digests[0]
     for tag in target.tags[:3]:
         yield _page(f"/r/{tag}")
@@ -42,7 +42,7 @@ def _existing(target: Target) -> Iterator[Ask]:
             yield _page(f"/hash/{spec}")
 
 
-def _existing_feeds(target: Target) -> Iterator[Ask]:
+def _existing_feeds(target: Target) -> Iterator[Request]:
     for name in _series(target):
         for _ in range(8):
             yield get(f"/feeds/{quote(name)}.atom")
@@ -54,7 +54,7 @@ def _series(target: Target) -> list[str]:
     return list(dict.fromkeys(map(series, target.tags)))
 
 
-def _missing(target: Target) -> Iterator[Ask]:
+def _missing(target: Target) -> Iterator[Request]:
     """Request what does not exist: the server searches all names for the nearest ones."""
     package, name = quote(target.packages[0]), quote(_series(target)[0])
     for _ in range(_MANY):
@@ -65,14 +65,14 @@ def _missing(target: Target) -> Iterator[Ask]:
         yield get(f"/feeds/{name}/{package}-{fresh()}.atom")
 
 
-def _comparisons(target: Target) -> Iterator[Ask]:
+def _comparisons(target: Target) -> Iterator[Request]:
     pairs = [(base, head) for base in target.digests for head in target.digests]
     for tab in TABS:
         for base, head in pairs[:20]:
             yield _page(f"/compare/{base}...{head}{tab}")
 
 
-def _searches(target: Target) -> Iterator[Ask]:
+def _searches(target: Target) -> Iterator[Request]:
     """Send new queries, and queries that take long to parse or to execute."""
     for number in range(_MANY):
         text = (f"{target.packages[number % len(target.packages)]} @1:{number}", "^zlib" * 16)
@@ -84,7 +84,7 @@ _ODD = ("%00", "%0d%0aX:y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "%", "+"
 _ODD_METHODS = ("POST", "PUT", "DELETE", "OPTIONS", "TRACE")
 
 
-def _odd_addresses(target: Target) -> Iterator[Ask]:
+def _odd_addresses(target: Target) -> Iterator[Request]:
     tag, feed = target.tags[0], f"/feeds/{quote(_series(target)[0])}"
     for text in _ODD:
         for path in (f"/r/{text}", f"/series/{text}", f"/compare/{text}...{tag}", f"/{text}/"):
@@ -98,10 +98,10 @@ def _odd_addresses(target: Target) -> Iterator[Ask]:
     yield _page(f"/r/{tag}?" + "&".join(f"{number}=" for number in range(150)))
     for path in (f"/r/{tag}", f"{feed}.atom"):
         for method in _ODD_METHODS:
-            yield Ask(b"x" * 100, method, path, {"Accept": "text/html"})
+            yield Request(b"x" * 100, method, path, {"Accept": "text/html"})
 
 
-def _new_addresses(target: Target) -> Iterator[Ask]:
+def _new_addresses(target: Target) -> Iterator[Request]:
     """Add unknown parameters, which must not create other pages and feeds, and ones that do."""
     tag, feed = target.tags[0], f"/feeds/{quote(_series(target)[0])}.atom"
     for number in range(_MANY):
@@ -113,7 +113,7 @@ def _new_addresses(target: Target) -> Iterator[Ask]:
         yield get(f"{feed}?after={fresh()}")
 
 
-def _tables(target: Target) -> Iterator[Ask]:
+def _tables(target: Target) -> Iterator[Request]:
     base, head = target.digests[-1], target.digests[0]
     paths = (f"/r/{head}", "/search?q=*", f"/compare/{base}...{head}/specs")
     for path in paths * 4:
@@ -127,12 +127,12 @@ def _streamed(target: Target) -> list[Answer]:
         return [*pool.map(partial(_first_rows, target), _tables(target))]
 
 
-def _first_rows(target: Target, ask: Ask) -> Answer:
+def _first_rows(target: Target, request: Request) -> Answer:
     """Read a table to its end; return the time to its first rows."""
     started = time.perf_counter()
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     try:
-        connection.request(ask.method, ask.path, None, dict(ask.headers))
+        connection.request(request.method, request.path, None, dict(request.headers))
         response = connection.getresponse()
         size = len(response.read(1))
         seconds = time.perf_counter() - started
@@ -145,22 +145,24 @@ def _first_rows(target: Target, ask: Ask) -> Answer:
     return Answer(response.status, seconds, size, is_internal_error=response.status == 500)
 
 
-def _forms(_target: Target) -> Iterator[Ask]:
+def _forms(_target: Target) -> Iterator[Request]:
     """Send invalid lock files, deep and long ones, and very many parts."""
     texts = ("", "{", "[" * 100_000, '{"a":' * 50_000, '"\\ud800"', "1" * 400_000, "\x00" * 9_000)
     for text in texts:
-        yield Ask(urlencode({"text": text}).encode(), "POST", "/check", _FORM)
+        yield Request(urlencode({"text": text}).encode(), "POST", "/check", _FORM)
         part = 'Content-Disposition: form-data; name="file"; filename="a"'
         body = f"--x\r\n{part}\r\n\r\n{text}\r\n--x--\r\n".encode()
-        yield Ask(body, "POST", "/check", {"Content-Type": _PARTS})
+        yield Request(body, "POST", "/check", {"Content-Type": _PARTS})
     for text in ("%", "%41a", "\x00"):  # invalid escapes, and superfluous ones
         content = text * (1_000_000 // len(text))
-        yield Ask(f"text={content}".encode(), "POST", "/check", _FORM)
-    yield Ask(urlencode({"text": "{}", "in": "x" * 1_000_000}).encode(), "POST", "/check", _FORM)
-    yield Ask(b"a=b&" * 200_000, "POST", "/check", _FORM)
-    yield Ask(b"--x\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
-    yield Ask(b"--x\r\n" + b"A: b\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
-    yield Ask(b"x" * 20_000_000, "POST", "/check", _FORM)
+        yield Request(f"text={content}".encode(), "POST", "/check", _FORM)
+    yield Request(
+        urlencode({"text": "{}", "in": "x" * 1_000_000}).encode(), "POST", "/check", _FORM
+    )
+    yield Request(b"a=b&" * 200_000, "POST", "/check", _FORM)
+    yield Request(b"--x\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
+    yield Request(b"--x\r\n" + b"A: b\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
+    yield Request(b"x" * 20_000_000, "POST", "/check", _FORM)
 
 
 def _export(target: Target) -> bytes:
@@ -174,15 +176,15 @@ def _filtered(target: Target) -> bytes:
 
 
 ATTACKS = (
-    Attack("existing pages", "rendering many pages", asking(_existing, at_once=16)),
-    Attack("existing feeds", "rendering many feeds", asking(_existing_feeds, at_once=16)),
-    Attack("missing pages", "searching for the nearest names", asking(_missing, at_once=8)),
-    Attack("pages of comparisons", "comparing all with all", asking(_comparisons, at_once=8)),
-    Attack("pages of searches", "queries that are hard", asking(_searches, at_once=8)),
-    Attack("odd addresses of pages", "confusing the reading of paths", asking(_odd_addresses)),
-    Attack("new addresses of pages", "filling memory", asking(_new_addresses, at_once=8)),
+    Attack("existing pages", "rendering many pages", sending(_existing, at_once=16)),
+    Attack("existing feeds", "rendering many feeds", sending(_existing_feeds, at_once=16)),
+    Attack("missing pages", "searching for the nearest names", sending(_missing, at_once=8)),
+    Attack("pages of comparisons", "comparing all with all", sending(_comparisons, at_once=8)),
+    Attack("pages of searches", "queries that are hard", sending(_searches, at_once=8)),
+    Attack("odd addresses of pages", "confusing the reading of paths", sending(_odd_addresses)),
+    Attack("new addresses of pages", "filling memory", sending(_new_addresses, at_once=8)),
     Attack("whole tables", "streams beside each other", _streamed),
     Attack("whole tables, not read", "60 slow readers", held(60, _export, b"")),
     Attack("long pages, not read", "60 slow readers", held(60, _filtered, b"")),
-    Attack("forms of pages", "lock files that are none", asking(_forms, at_once=4)),
+    Attack("forms of pages", "lock files that are none", sending(_forms, at_once=4)),
 )

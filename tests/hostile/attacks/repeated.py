@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from tests.benchmarks.cost_queries import IN_REVISION, OF_CATALOG, OF_COMPARISON
 from tests.hostile.attack import (
     Answer,
-    Ask,
     Attack,
+    Request,
     Target,
     about_catalog,
     about_pair,
     about_revision,
     aliased,
-    asking,
     fresh,
     query,
     send_all,
+    sending,
 )
 
 _TIMES = 20
@@ -36,14 +36,14 @@ _REFUSALS = (
     "GRAPHQL_PARSE_FAILED",
 )
 
-Make = Callable[[Target, int], Ask]
+Make = Callable[[Target, int], Request]
 """Returns a request of a size."""
 
 
-def _repeated(about: Callable[[Target, str], Ask], selected: str) -> Make:
+def _repeated(about: Callable[[Target, str], Request], selected: str) -> Make:
     """Repeat a selection; its pages have different sizes, so that no result is shared."""
 
-    def make(target: Target, size: int) -> Ask:
+    def make(target: Target, size: int) -> Request:
         pages = (
             selected.replace("first: 1000", f"first: {1_000 - at % 900}") for at in range(size)
         )
@@ -52,7 +52,7 @@ def _repeated(about: Callable[[Target, str], Ask], selected: str) -> Make:
     return make
 
 
-def _of_each_row(about: Callable[[Target, str], Ask], rows: str, field: str) -> Make:
+def _of_each_row(about: Callable[[Target, str], Request], rows: str, field: str) -> Make:
     """Repeat a field of each object in a list of a thousand."""
     return lambda target, size: about(target, rows % aliased(size, field))
 
@@ -69,20 +69,20 @@ _FIELDS = (
 )
 
 
-def _walks_in_walks(target: Target, size: int) -> Ask:
+def _walks_in_walks(target: Target, size: int) -> Request:
     walk = f"dependents(transitive:true,first:{min(size, 1_000)}){{nodes{{spec"
     below = "{dependencies(transitive:true,first:9){nodes{hash}}}}}"
     return about_revision(target, f"specs(first:1){{nodes{{{walk}{below}}}}}")
 
 
-def _filter_values(target: Target, size: int) -> Ask:
+def _filter_values(target: Target, size: int) -> Request:
     names = [f"{target.packages[0]}{number}" for number in range(size)]
     text = "query($f: SpecFilter) { revision { specs(filter: $f) { totalCount facets "
     text += "{ versions { value } } nodes { hash } } } }"
     return query(text, {"f": {"packages": [fresh(), *names], "versions": names}})
 
 
-def _matched(target: Target, size: int) -> Ask:
+def _matched(target: Target, size: int) -> Request:
     name = target.packages[0]
     lists = (
         f'm{i}:specs(matching:"@{i}.{fresh()[1:]}: ^{name}"){{totalCount}}' for i in range(size)
@@ -90,7 +90,7 @@ def _matched(target: Target, size: int) -> Ask:
     return about_revision(target, " ".join(lists))
 
 
-def _unknown_refs(target: Target, size: int) -> Ask:
+def _unknown_refs(target: Target, size: int) -> Request:
     refs = (f'r{i}:revision(ref:"developp-{fresh()}"){{id}}' for i in range(size))
     return about_catalog(target, " ".join(refs))
 
@@ -100,12 +100,12 @@ def _ids(ids: Callable[[Target, int], list[str]]) -> Make:
     return lambda target, size: query(text, {"i": ids(target, size)})
 
 
-def _overlapping(target: Target, size: int) -> Ask:
+def _overlapping(target: Target, size: int) -> Request:
     fields = " ".join(f"specs{{nodes{{x{i % 9}:hash ...on Spec{{hash}}}}}}" for i in range(size))
     return about_revision(target, fields)
 
 
-def _fragments(_target: Target, size: int) -> Ask:
+def _fragments(_target: Target, size: int) -> Request:
     parts = (f"fragment F{i} on Query {{ a{i}:__typename ...F{i + 1} }}" for i in range(size))
     last = f"fragment F{size} on Query {{ tags {{ name }} }}"
     return query(f"query {fresh()} {{ ...F0 }} {' '.join(parts)} {last}")
@@ -145,10 +145,10 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
         answers: list[Answer] = []
 
         def is_accepted(size: int) -> bool:
-            ask = make(target, size)
-            if len(ask.body) > _LARGEST_BODY:
+            request = make(target, size)
+            if len(request.body) > _LARGEST_BODY:
                 return False
-            (answer,) = send_all(target, [ask])
+            (answer,) = send_all(target, [request])
             answers.append(answer)
             # A response with other errors is not a refusal: the server has worked.
             return answer.in_time and answer.status == 200 and answer.code not in _REFUSALS
@@ -171,7 +171,7 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
 
 
 def _times(make: Make) -> Callable[[Target], list[Answer]]:
-    return asking(lambda target: make(target, _TIMES))
+    return sending(lambda target: make(target, _TIMES))
 
 
 ATTACKS = tuple(

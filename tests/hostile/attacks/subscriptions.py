@@ -16,8 +16,8 @@ _SELECTED = "id numSpecs packages(first: 200) { nodes { name versions stacks } }
 def _oldest_id(target: Target) -> str:
     """Return the id of the oldest revision, the last one that a client has received."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
-    ask = query("{ revisions(last: 1) { nodes { id } } }")
-    connection.request(ask.method, ask.path, ask.body, dict(ask.headers))
+    request = query("{ revisions(last: 1) { nodes { id } } }")
+    connection.request(request.method, request.path, request.body, dict(request.headers))
     answer = orjson.loads(connection.getresponse().read())
     connection.close()
     name: str = answer["data"]["revisions"]["nodes"][0]["id"]
@@ -28,12 +28,12 @@ def _subscribed(
     held: contextlib.ExitStack, target: Target, last_event_id: str
 ) -> tuple[socket.socket, float]:
     """Begin a subscription; return its connection and when it began."""
-    ask = query(f"subscription {{ {fresh()}: revisionPublished {{ {_SELECTED} }} }}")
+    request = query(f"subscription {{ {fresh()}: revisionPublished {{ {_SELECTED} }} }}")
     headers = ("Accept: text/event-stream", f"Last-Event-ID: {last_event_id}")
     started = time.perf_counter()
     connection = socket.create_connection((HOST, target.port), PATIENCE)
     held.enter_context(connection)
-    connection.sendall(raw_post(target, ask, *headers))
+    connection.sendall(raw_post(target, request, *headers))
     return connection, started
 
 
@@ -79,8 +79,8 @@ ATTACKS = (
     Attack("subscriptions: flood", "200 at the same time", _flood(200, resumed=False)),
     Attack(
         "subscriptions: resumed",
-        "200 that ask for all there is, each another question, and do not read",
+        "200 that request all events, and do not read",
         _flood(200, resumed=True),
     ),
-    Attack("subscriptions: hung up", "200 that ask for all there is, and leave", _hung_up),
+    Attack("subscriptions: hung up", "200 that request all events, and disconnect", _hung_up),
 )

@@ -10,17 +10,17 @@ from tests.hostile.attack import (
     HOST,
     PATIENCE,
     Answer,
-    Ask,
     Attack,
+    Request,
     Target,
     about_revision,
-    asking,
     fresh,
     get,
     query,
     raw,
     raw_post,
     send,
+    sending,
 )
 
 ELSEWHERE = "127.0.0.2"
@@ -35,16 +35,16 @@ _STALLS = 1.2
 """Seconds that an upload stalls before others need the capacity."""
 
 
-def _files(_target: Target) -> Iterator[Ask]:
+def _files(_target: Target) -> Iterator[Request]:
     for _ in range(2_000):
         yield get(_FILE, {"Accept-Encoding": "gzip"})
 
 
-def _others(target: Target, *asks: Ask) -> list[Answer]:
+def _others(target: Target, *requests: Request) -> list[Answer]:
     """Send requests as another client, which the attacker must not keep out."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     with contextlib.closing(connection):
-        answers = [send(connection, ask) for ask in asks]
+        answers = [send(connection, request) for request in requests]
     return [answer._replace(is_kept_out=answer.status != 200) for answer in answers]
 
 
@@ -91,7 +91,7 @@ def _greedy_upload(target: Target) -> list[Answer]:
         return _others(target, *_large_requests())
 
 
-def _large_requests() -> Iterator[Ask]:
+def _large_requests() -> Iterator[Request]:
     for _ in range(3):
         yield query("{ tags { name } }", {fresh(): "x" * 100_000})
 
@@ -99,7 +99,7 @@ def _large_requests() -> Iterator[Ask]:
 def _answers_not_read(target: Target) -> list[Answer]:
     """Request as many large responses as the server has capacity for; then others request one."""
 
-    def large() -> Ask:
+    def large() -> Request:
         fields = " ".join(f"{fresh()}: variants" for _ in range(15))
         return about_revision(target, f"specs(first: 1000) {{ nodes {{ {fields} }} }}")
 
@@ -110,24 +110,24 @@ def _answers_not_read(target: Target) -> list[Answer]:
         return _others(target, large())
 
 
-def _lists_of_numbers(_target: Target) -> Iterator[Ask]:
+def _lists_of_numbers(_target: Target) -> Iterator[Request]:
     """Send 7.6 MB of millions of numbers, objects or keys."""
     size = 7_600_000
     for text in (b"[" + b"1," * (size // 2) + b"1]", b"[" + b"{}," * (size // 3) + b"1]"):
-        yield Ask(b"text=" + text, path="/check", headers=_FORM)
-        yield Ask(b"text=" + b'{"_meta":%s}' % text, path="/check", headers=_FORM)
-    yield Ask(b"text=" + b"1 " * (size // 2), path="/check", headers=_FORM)
+        yield Request(b"text=" + text, path="/check", headers=_FORM)
+        yield Request(b"text=" + b'{"_meta":%s}' % text, path="/check", headers=_FORM)
+    yield Request(b"text=" + b"1 " * (size // 2), path="/check", headers=_FORM)
     keys = b",".join(b'"%d":1' % number for number in range(size // 10))
-    yield Ask(b"text=" + b"{%s}" % keys, path="/check", headers=_FORM)
+    yield Request(b"text=" + b"{%s}" % keys, path="/check", headers=_FORM)
     environment = b'{"_meta":{"lockfile-version":6},"roots":[],"concrete_specs":{%s}}' % keys
-    yield Ask(b"text=" + environment, path="/check", headers=_FORM)
+    yield Request(b"text=" + environment, path="/check", headers=_FORM)
 
 
 ATTACKS = (
-    Attack("transfers: files", "50 at a time, to be compressed", asking(_files, at_once=50)),
+    Attack("transfers: files", "50 at a time, to be compressed", sending(_files, at_once=50)),
     Attack("transfers: files not read", f"by {_READERS} clients", _files_not_read),
     Attack("transfers: an upload that stalls", "100 bytes before its end", _stalled_upload),
     Attack("transfers: greedy uploads", "20 of the largest", _greedy_upload),
     Attack("transfers: answers not read", "60 large ones", _answers_not_read),
-    Attack("transfers: millions of values", "lock files that are none", asking(_lists_of_numbers)),
+    Attack("transfers: millions of values", "lock files that are none", sending(_lists_of_numbers)),
 )

@@ -164,7 +164,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             server.headers.append(dict(self.headers))
             server.replies.get(self.path, status(404))(self)
 
-        do_GET = do_HEAD = do_POST = _answer  # noqa: N815  # the names that http.server asks for
+        do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815  # the names that http.server asks for
 
         def log_message(self, *_: object) -> None:
             """Write nothing to standard error."""
