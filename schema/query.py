@@ -68,7 +68,7 @@ from snapshots.changes.lookup import RequestedSpecs
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import NotesFilter
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
 from snapshots.timelines.catalog_packages import CatalogPackage
 
@@ -314,7 +314,7 @@ class Query:
         - matching: Only specs that match this query in Spack's spec syntax.
         """
         resolve = info.context.resolve_side
-        only = NotesFilter(stack=stack, package=package, matching=matching)
+        only = ComparisonFilter(stack=stack, package=package, matching=matching)
         return ComparisonType(
             base_info=resolve(base), head_info=resolve(head), only=only if only else None
         )

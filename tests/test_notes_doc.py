@@ -44,10 +44,10 @@ def test_names_are_documented(name: str) -> None:
 def test_variables_and_filters_are_documented() -> None:
     """Exactly those that templates have."""
     assert variables(log_between(BASE, HEAD)).keys() <= NAMES
-    assert MARKDOWN.keys() == HTML.keys()
+    assert MARKDOWN.filters.keys() == HTML.filters.keys()
     described = re.findall(r"^\| (`.*?) \|", TEXT.partition("| Filter |")[2], re.M)
     listed = {name for cell in described for name in re.findall(r"`([a-z_]+)", cell)}
-    assert listed == MARKDOWN.keys()
+    assert listed == MARKDOWN.filters.keys()
 
 
 def test_built_in_templates_are_documented() -> None:

@@ -41,9 +41,9 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import NotesFilter
-from snapshots.notes.side_comparisons import SideComparison
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.effects import RecipesChange
+from snapshots.side_comparisons import SideComparison
 from snapshots.texts import quoted
 
 Item = TypeVar("Item")
@@ -102,7 +102,7 @@ class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=
 
 
 def load_comparison(
-    context: Context, base: RevisionInfo, head: RevisionInfo, only: NotesFilter | None = None
+    context: Context, base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None = None
 ) -> LoadedComparison:
     """Load and compare two sides, and restrict the comparison to some specs of both.
 
@@ -125,7 +125,7 @@ _ONLY = "?"
 
 
 def comparison_key(
-    base: RevisionInfo, head: RevisionInfo, only: NotesFilter | None = None
+    base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None = None
 ) -> tuple[str, str, str, str]:
     """Return the parts of ids that identify a comparison: both digests and both keys.
 
@@ -137,7 +137,7 @@ def comparison_key(
 
 def comparison_of_keys(
     context: Context, base: str, head: str
-) -> tuple[RevisionInfo, RevisionInfo, NotesFilter | None] | None:
+) -> tuple[RevisionInfo, RevisionInfo, ComparisonFilter | None] | None:
     """Return the sides that an id names by two keys, and the restriction; None if a side does not
     exist.
 
@@ -145,7 +145,9 @@ def comparison_of_keys(
     """
     head, sign, narrowing = head.partition(_ONLY)
     try:
-        only = msgspec.json.decode(bytes.fromhex(narrowing), type=NotesFilter) if sign else None
+        only = (
+            msgspec.json.decode(bytes.fromhex(narrowing), type=ComparisonFilter) if sign else None
+        )
     except (ValueError, msgspec.DecodeError):
         raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
     before, after = info_of_key(context, base), info_of_key(context, head)

@@ -85,7 +85,7 @@ from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
-from snapshots.notes.changelog import NotesFilter, summarize, totals
+from snapshots.notes.changelog import ComparisonFilter, summarize, totals
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.templates import render
@@ -291,7 +291,7 @@ class ComparisonType(Node):
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
-    only: strawberry.Private[NotesFilter | None] = None
+    only: strawberry.Private[ComparisonFilter | None] = None
 
     @classmethod
     def of_id(

@@ -49,9 +49,9 @@ from snapshots.frames.queries import UnknownName, unknown_names
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
-from snapshots.notes.side_comparisons import SideComparison
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
+from snapshots.side_comparisons import SideComparison
 from snapshots.tables import SPEC_ROWS
 
 FRAME_BYTES = 1 << 30

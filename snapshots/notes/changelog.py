@@ -58,8 +58,8 @@ from snapshots.recipes.commits import Links, Recipes
 from snapshots.recipes.effects import RecipesChange
 
 
-class NotesFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """The conditions to which release notes are narrowed; None sets no condition, all others apply.
+class ComparisonFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions that narrow a comparison; all apply, and None sets no condition.
 
     ``matching`` is a query in Spack's spec syntax.
     """
@@ -102,17 +102,17 @@ class RecipesEntries(msgspec.Struct, frozen=True):
         return cls(*(RecipesEntry.of(side, change.links) for side in (change.base, change.head)))
 
 
-class Scope(msgspec.Struct, frozen=True):
+class NotesScope(msgspec.Struct, frozen=True):
     """The rows of base and head that release notes describe, and the conditions for them."""
 
-    only: NotesFilter
+    only: ComparisonFilter
     in_base: Mask
     in_head: Mask
 
 
 def scope_of(
-    only: NotesFilter, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None
-) -> Scope:
+    only: ComparisonFilter, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None
+) -> NotesScope:
     """Return the scope of two frames; ``matching`` are masks of the rows that the query matches."""
     conditions = SpecFilter(
         packages=None if only.package is None else (only.package,),
@@ -121,7 +121,7 @@ def scope_of(
     masks = [frame.select(conditions) for frame in sides]
     if matching is not None:
         masks = [mask & matches for mask, matches in zip(masks, matching, strict=True)]
-    return Scope(only, *masks)
+    return NotesScope(only, *masks)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +268,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     base: SideInfo
     head: SideInfo
-    only: NotesFilter
+    only: ComparisonFilter
     before: Totals
     after: Totals
     summary: ExplainedSummary
@@ -300,7 +300,7 @@ def changelog(
     base: SideInfo,
     head: SideInfo,
     explanation: Explanation,
-    scope: Scope | None = None,
+    scope: NotesScope | None = None,
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
     costs: FrameCosts | None = None,
@@ -314,7 +314,7 @@ def changelog(
     hashes are listed if more than ``most_specs`` were added or removed.
     """
     comparison = explanation.comparison
-    only = NotesFilter() if scope is None else scope.only
+    only = ComparisonFilter() if scope is None else scope.only
     cells = _cells(comparison, scope)
     if scope is not None:
         comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
@@ -363,7 +363,7 @@ def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambigui
     ]
 
 
-def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
+def _cells(comparison: Comparison, scope: NotesScope | None) -> CoverageChanges:
     """Return the coverage by the usual dimensions."""
     dimensions = usual_dimensions(comparison)
     # Unchanged packages have the same coverage, so they are skipped to save time.
@@ -379,7 +379,7 @@ def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
 
 
 def coverage_in(
-    scope: Scope | None,
+    scope: NotesScope | None,
     comparison: Comparison,
     dimensions: Sequence[CoverageDimension],
     masks: tuple[Mask, Mask] | None = None,
@@ -463,7 +463,7 @@ def _specs(
     }
 
 
-def _stacks(comparison: Comparison, only: NotesFilter) -> dict[str, list[ChangedStack]]:
+def _stacks(comparison: Comparison, only: ComparisonFilter) -> dict[str, list[ChangedStack]]:
     """Return the stacks that were added and removed, limited to the stack of the scope."""
     stacks: dict[str, list[ChangedStack]] = {
         StackChangeKind.ADDED.value: [],

@@ -24,7 +24,7 @@ from jinja2.exceptions import TemplateSyntaxError
 
 from snapshots.errors import SourceError
 from snapshots.notes.changelog import Changelog
-from snapshots.notes.templates import is_html, sandbox, variables
+from snapshots.notes.templates import markup_of, sandbox, variables
 
 EXAMPLES = ("chat", "github-release")
 """Names of the included templates, which can be used directly or copied."""
@@ -119,7 +119,7 @@ def _main() -> None:
 def _rendered(log: Changelog, file: Path, longest: int) -> str:
     _require_text(file)
     loaders = [FileSystemLoader(file.parent), PackageLoader("snapshots.notes")]
-    environment = sandbox(ChoiceLoader(loaders), html=is_html(file.name))
+    environment = sandbox(ChoiceLoader(loaders), markup_of(file.name))
     try:
         pieces = environment.get_template(file.name).generate(variables(log))
         return _bounded(pieces, file, longest)

@@ -6,6 +6,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
+import msgspec
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
@@ -14,7 +15,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sentences
-from snapshots.notes.changelog import Changelog, NotesFilter, changelog, to_json
+from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
 from snapshots.notes.sections import (
@@ -117,46 +118,62 @@ def _filters(
     }
 
 
-MARKDOWN = _filters(str, sentences.markdown, code_span, inline)
-HTML = _filters(
-    Markup,
-    sentences.html,
-    lambda text: f"<code>{escape(visible(text))}</code>",
-    lambda text: escape(visible(text)),
+class NotesMarkup(msgspec.Struct, frozen=True, eq=False):
+    """A markup language: the suffix of its templates, and their filters.
+
+    With ``autoescape``, printed values are escaped as well; otherwise, only filters escape.
+    """
+
+    suffix: str
+    filters: Filters
+    autoescape: bool = False
+
+
+MARKDOWN = NotesMarkup("md", _filters(str, sentences.markdown, code_span, inline))
+HTML = NotesMarkup(
+    "html",
+    _filters(
+        Markup,
+        sentences.html,
+        lambda text: f"<code>{escape(visible(text))}</code>",
+        lambda text: escape(visible(text)),
+    ),
+    autoescape=True,
 )
+_MARKUPS = {NotesFormat.MARKDOWN: MARKDOWN, NotesFormat.HTML: HTML}
 
 
-def is_html(name: str) -> bool:
-    """Return whether a template writes HTML, by its name: release.html or release.html.jinja."""
+def markup_of(name: str) -> NotesMarkup:
+    """Return the markup that a template writes, by its name: release.html or release.html.jinja."""
     name = name.lower().removesuffix(".jinja").removesuffix(".j2")
-    return name.endswith((".html", ".htm", ".xhtml", ".xml"))
+    return HTML if name.endswith((".html", ".htm", ".xhtml", ".xml")) else MARKDOWN
 
 
 @cache
-def shipped(*, html: bool) -> Environment:
+def own_environment(markup: NotesMarkup) -> Environment:
     """Return the environment of cachelog's own templates."""
-    return _environment(Environment, PackageLoader("snapshots.notes"), html=html)
+    return _environment(Environment, PackageLoader("snapshots.notes"), markup)
 
 
-def sandbox(loader: BaseLoader, *, html: bool) -> Environment:
+def sandbox(loader: BaseLoader, markup: NotesMarkup) -> Environment:
     """Return an environment for untrusted templates, which can access nothing harmful.
 
     Memory and time are not limited, and a single expression can exhaust either.
     """
-    return _environment(ImmutableSandboxedEnvironment, loader, html=html)
+    return _environment(ImmutableSandboxedEnvironment, loader, markup)
 
 
-def _environment(kind: type[Environment], loader: BaseLoader, *, html: bool) -> Environment:
+def _environment(kind: type[Environment], loader: BaseLoader, markup: NotesMarkup) -> Environment:
     environment = kind(
         loader=loader,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=html,  # Markdown is escaped by filters
+        autoescape=markup.autoescape,
     )
-    environment.filters |= HTML if html else MARKDOWN
-    if html:
+    environment.filters |= markup.filters
+    if markup.autoescape:
         environment.finalize = _escaped_value
     return environment
 
@@ -201,7 +218,7 @@ def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
     return [Value(base.name), f" ({days[0]})"], [Value(head.name), f" ({days[1]})"]
 
 
-def _scope(only: NotesFilter) -> list[str]:
+def _scope(only: ComparisonFilter) -> list[str]:
     """Return the conditions that narrow the notes, as a suffix of the title."""
     pieces: list[str] = []
     if only.stack is not None:
@@ -221,8 +238,8 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     """Render release notes in a format; HTML is a self-contained page."""
     if format_ is NotesFormat.JSON:
         return to_json(log).decode() + "\n"
-    is_page = format_ is NotesFormat.HTML
-    template = shipped(html=is_page).get_template(f"notes.{'html' if is_page else 'md'}.jinja")
+    markup = _MARKUPS[format_]
+    template = own_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
     return "".join(watch(template.generate(variables(log))))
 
 
@@ -257,5 +274,5 @@ def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
 
 def story_of(log: Changelog) -> str:
     """Return the story of a changelog."""
-    template = shipped(html=True).get_template("story.html.jinja")
+    template = own_environment(HTML).get_template("story.html.jinja")
     return template.render(variables(log))

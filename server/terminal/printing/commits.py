@@ -19,10 +19,10 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.sections import CommitEntry, commits_of
-from snapshots.notes.side_comparisons import SideComparison
 from snapshots.recipes.commits import Links, Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
+from snapshots.side_comparisons import SideComparison
 from snapshots.texts import counted, short_digest, short_hash
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, Spec
 from snapshots.notes import changelog
-from snapshots.notes.changelog import NotesFilter
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -109,11 +109,12 @@ def _pair(comparison: CatalogComparison, reported: ReportedChange) -> tuple[Spec
 def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> CatalogComparison:
     """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
 
-    ``scope`` are the fields of ``NotesFilter``. Raises what ``open_sides`` raises, InvalidArgument
-    for names that neither side has, and UnknownPackage for an unknown name in a query.
+    ``scope`` are the fields of ``ComparisonFilter``. Raises what ``open_sides`` raises,
+    InvalidArgument for names that neither side has, and UnknownPackage for an unknown name in a
+    query.
     """
     opened, (base, head) = open_sides(location, texts)
-    only, library = NotesFilter(**scope), opened.library
+    only, library = ComparisonFilter(**scope), opened.library
     require_names((opened.frame(base), opened.frame(head)), only.stack, only.package, sign="--")
     compared = CatalogComparison(base, head, library, only)
     if only.matching is not None and not any(mask.any() for mask in compared.matching or ()):
@@ -440,7 +441,7 @@ def _head(comparison: CatalogComparison) -> dict[str, Any]:
         "format": changelog.FORMAT,
         "base": comparison.base,
         "head": comparison.head,
-        "only": comparison.only or NotesFilter(),
+        "only": comparison.only or ComparisonFilter(),
     }
 
 

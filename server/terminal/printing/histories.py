@@ -32,8 +32,8 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec
-from snapshots.notes.side_comparisons import SideComparison
 from snapshots.refs import title
+from snapshots.side_comparisons import SideComparison
 from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
 from snapshots.timelines.availability import CellSpan, nearest_place
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey

@@ -257,7 +257,7 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all fields of a request with the same dimensions."""
     counting = Mock(side_effect=coverage_in)
-    monkeypatch.setattr("snapshots.notes.side_comparisons.coverage_in", counting)
+    monkeypatch.setattr("snapshots.side_comparisons.coverage_in", counting)
     answer = world.data(
         """{ compare(base: "develop~1", head: "develop") {
           summary { coverageLost coverageGained }

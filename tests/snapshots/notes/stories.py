@@ -9,7 +9,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
-from snapshots.notes.changelog import Changelog, NotesFilter, Scope, changelog, scope_of
+from snapshots.notes.changelog import Changelog, ComparisonFilter, NotesScope, changelog, scope_of
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from snapshots.recipes.commits import Between, Links, Recipes, RecipesOrigin
@@ -84,7 +84,7 @@ def log_between(
     head: Sequence[Spec],
     outside: Iterable[Spec] = (),
     *,
-    only: NotesFilter | None = None,
+    only: ComparisonFilter | None = None,
     synthetic: bool = False,
     commits: Between | None = None,
     links: Links | None = None,
@@ -99,7 +99,7 @@ def log_between(
         links=links or Links(),
     )
     sides = explanation.base.frame, explanation.head.frame
-    scope: Scope | None = None if only is None else scope_of(only, sides, None)
+    scope: NotesScope | None = None if only is None else scope_of(only, sides, None)
     return changelog(
         revision("v0.21.0", 0, base),
         revision("v0.22.0", 30, head, synthetic=synthetic),

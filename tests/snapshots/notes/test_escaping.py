@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
 
-from snapshots.notes.changelog import Changelog, NotesFilter
+from snapshots.notes.changelog import Changelog, ComparisonFilter
 from snapshots.notes.sentences import code_span, inline
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node
@@ -110,4 +110,4 @@ def hostile_log(text: str) -> Changelog:
         node("e2", name="tau", version=f"{text}1"),
         node("f", name=f"{name}3", version=text),
     ]
-    return log_between(old, new, only=NotesFilter(matching=text))
+    return log_between(old, new, only=ComparisonFilter(matching=text))

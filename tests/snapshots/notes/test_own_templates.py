@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from snapshots.errors import SourceError
 from snapshots.models import Spec
 from snapshots.notes import own_templates
-from snapshots.notes.changelog import NotesFilter
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from snapshots.notes.sentences import markdown
 from snapshots.notes.templates import variables
@@ -288,7 +288,7 @@ def test_title_of_two_revisions(base: Any, head: Any, title: str) -> None:
 
 def test_title_of_a_scope() -> None:
     """The scope has the words of the options."""
-    only = NotesFilter(package="hdf5", stack="e4s", matching="hdf5+mpi")
+    only = ComparisonFilter(package="hdf5", stack="e4s", matching="hdf5+mpi")
     assert markdown(variables(replace(LOG, only=only))["title"]) == (
         "Spack build cache: v0.21.0 → v0.22.0, stack `e4s`, package `hdf5`, "
         "specs that match `hdf5+mpi`"

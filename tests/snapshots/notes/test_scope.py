@@ -3,7 +3,7 @@
 from hypothesis import assume, given
 
 from snapshots.models import Spec
-from snapshots.notes.changelog import NotesFilter, changelog, scope_of
+from snapshots.notes.changelog import ComparisonFilter, changelog, scope_of
 from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
@@ -18,7 +18,7 @@ def test_scope_of_everything(base: list[Spec], head: list[Spec]) -> None:
     sides = explanation.base.frame, explanation.head.frame
     lines = revision("v1", 0, base), revision("v2", 1, head)
     unscoped = changelog(*lines, explanation)
-    assert changelog(*lines, explanation, scope_of(NotesFilter(), sides, None)) == unscoped
+    assert changelog(*lines, explanation, scope_of(ComparisonFilter(), sides, None)) == unscoped
 
 
 @FEWER_EXAMPLES
@@ -28,7 +28,7 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
     of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
     unscoped = log_between(base, head)
-    scoped = log_between(base, head, only=NotesFilter(package="hdf5"))
+    scoped = log_between(base, head, only=ComparisonFilter(package="hdf5"))
     expected = {
         section: [entry for entry in entries if entry.name == "hdf5"]
         for section, entries in unscoped.packages.items()
@@ -43,9 +43,9 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
 
 def test_scope_of_a_stack() -> None:
     """No other stack is listed, and the table has no row of stacks."""
-    only = NotesFilter(stack="hep")
+    only = ComparisonFilter(stack="hep")
     assert only
-    assert not NotesFilter()
+    assert not ComparisonFilter()
     log = log_between(BASE, HEAD, only=only)
     assert list(log.stacks) == ["added"]
     assert [stack.name for stack in log.stacks["added"]] == ["hep"]
@@ -59,7 +59,7 @@ def test_spec_removed_from_the_stack() -> None:
     """A hash of both revisions is lost in a stack that no longer has it."""
     other = a_spec("other", name="zlib")
     old, new = [a_spec(stacks=("e4s", "hep")), other], [a_spec(stacks=("hep",)), other]
-    log = log_between(old, new, only=NotesFilter(stack="e4s"))
+    log = log_between(old, new, only=ComparisonFilter(stack="e4s"))
     (cell,) = log.no_longer_available.coverage
     assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
     assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
@@ -74,5 +74,5 @@ def test_counterpart_outside_the_scope() -> None:
         ("e4s", "Of 2 specs, 1 was rebuilt unchanged."),
         ("hep", "No spec was added, removed or rebuilt."),
     ):
-        log = log_between(old, new, only=NotesFilter(stack=stack))
+        log = log_between(old, new, only=ComparisonFilter(stack=stack))
         assert plain(log.highlights[0]) == sentence

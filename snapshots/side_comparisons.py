@@ -29,8 +29,8 @@ from snapshots.frames.suggestions import require_names
 from snapshots.models import SideInfo
 from snapshots.notes.changelog import (
     Changelog,
-    NotesFilter,
-    Scope,
+    ComparisonFilter,
+    NotesScope,
     changelog,
     coverage_in,
     scope_of,
@@ -80,7 +80,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
     base: Info
     head: Info
     source: Source
-    only: NotesFilter | None = None
+    only: ComparisonFilter | None = None
     explained: Explanation | None = None
 
     @cached_property
@@ -115,7 +115,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
         return masks[0], masks[1]
 
     @cached_property
-    def scope(self) -> Scope | None:
+    def scope(self) -> NotesScope | None:
         """The rows in scope; None if all are.
 
         Raises InvalidArgument for a stack or a package that neither side has, and the errors of

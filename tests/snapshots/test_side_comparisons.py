@@ -13,8 +13,8 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rules import judge, read_rule
 from snapshots.errors import InvalidArgument, RuleUnusable, UnknownPackage
 from snapshots.models import SideInfo
-from snapshots.notes.changelog import NotesFilter
-from snapshots.notes.side_comparisons import SideComparison
+from snapshots.notes.changelog import ComparisonFilter
+from snapshots.side_comparisons import SideComparison
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_snapshot, day
 
@@ -32,7 +32,7 @@ HEAD = [
 ]
 CAUSE = "version|zlib|1|2"
 
-Compare = Callable[[NotesFilter | None], SideComparison[SideInfo, Library]]
+Compare = Callable[[ComparisonFilter | None], SideComparison[SideInfo, Library]]
 
 
 @pytest.fixture
@@ -49,17 +49,17 @@ def compare(tmp_path: Path) -> Compare:
     ("only", "expected"),
     [
         (None, [8, 2, 1, 3, 1]),
-        (NotesFilter(), [8, 2, 1, 3, 1]),
-        (NotesFilter(stack="e4s"), [4, 1, 1, 2, 0]),
-        (NotesFilter(package="tau"), [2, 1, 0, 1, 0]),
-        (NotesFilter(matching="^zlib"), [4, 2, 0, 2, 0]),
-        (NotesFilter(matching="new"), [1, 0, 0, 0, 0]),
-        (NotesFilter(matching="gone"), [1, 0, 0, 0, 1]),
-        (NotesFilter(stack="e4s", matching="new"), [0, 0, 0, 0, 0]),
+        (ComparisonFilter(), [8, 2, 1, 3, 1]),
+        (ComparisonFilter(stack="e4s"), [4, 1, 1, 2, 0]),
+        (ComparisonFilter(package="tau"), [2, 1, 0, 1, 0]),
+        (ComparisonFilter(matching="^zlib"), [4, 2, 0, 2, 0]),
+        (ComparisonFilter(matching="new"), [1, 0, 0, 0, 0]),
+        (ComparisonFilter(matching="gone"), [1, 0, 0, 0, 1]),
+        (ComparisonFilter(stack="e4s", matching="new"), [0, 0, 0, 0, 0]),
     ],
 )
 def test_each_part_describes_the_scope(
-    compare: Compare, only: NotesFilter | None, expected: list[int]
+    compare: Compare, only: ComparisonFilter | None, expected: list[int]
 ) -> None:
     """Changes, reasons, causes and coverage are those of the specs in it."""
     comparison = compare(only)
@@ -78,7 +78,7 @@ def test_each_part_describes_the_scope(
     assert [(cause.key, cause.num_specs) for cause in notes.causes if cause.num_specs] == [
         (CAUSE, number) for number in numbers if number
     ]
-    assert notes.only == (only or NotesFilter())
+    assert notes.only == (only or ComparisonFilter())
     assert notes.summary.specs_added + notes.summary.specs_removed == len(changes)
     assert (notes.why_no_commits, notes.build_cost) == (comparison.recipes.why_unknown, None)
 
@@ -86,13 +86,13 @@ def test_each_part_describes_the_scope(
 @pytest.mark.parametrize(
     ("only", "error"),
     [
-        (NotesFilter(package="zlip"), InvalidArgument),
-        (NotesFilter(stack="e4"), InvalidArgument),
-        (NotesFilter(matching="zlip"), UnknownPackage),
+        (ComparisonFilter(package="zlip"), InvalidArgument),
+        (ComparisonFilter(stack="e4"), InvalidArgument),
+        (ComparisonFilter(matching="zlip"), UnknownPackage),
     ],
 )
 def test_a_name_that_neither_side_has(
-    compare: Compare, only: NotesFilter, error: type[Exception]
+    compare: Compare, only: ComparisonFilter, error: type[Exception]
 ) -> None:
     """It is an error, because it would read as if nothing had changed."""
     with pytest.raises(error):
