@@ -78,7 +78,7 @@ def test_command_runs(document: str, line: str, demo: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=" ".join)
 @pytest.mark.usefixtures("folder")
-def test_notes_of_a_file_name_it(form: tuple[str, str], demo: Path) -> None:
+def test_notes_name_their_file(form: tuple[str, str], demo: Path) -> None:
     """All formats and included templates name a file that is compared (docs/sides.md)."""
     done = cachelog("notes", "develop:e4s..spack.lock", *form, catalog=demo)
     assert (done.code, done.err) == (0, "")

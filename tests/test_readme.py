@@ -30,12 +30,12 @@ def test_examples(tmp_path: Path) -> None:
     assert len(commands) >= 8
     log = tmp_path / "serve.log"
     log.touch()
-    with shell(tmp_path) as typed:
+    with shell(tmp_path) as terminal:
         # Its output would mix with that of the commands.
-        typed.type(serve.replace(" &", f" --port {port} > serve.log &"))
+        terminal.type(serve.replace(" &", f" --port {port} > serve.log &"))
         until(lambda: "serves" in log.read_text(), "the server is ready")
-        for command, shown in commands:
-            typed.assert_prints(command.replace(":8000", f":{port}"), shown)
+        for command, output in commands:
+            terminal.assert_prints(command.replace(":8000", f":{port}"), output)
 
 
 def test_length() -> None:

@@ -94,7 +94,7 @@ def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
 def _plan(options: argparse.Namespace) -> Plan:
     packages, specs = (40, 400) if options.quick else (1_233, 58_000)
     return Plan(
-        data=Data(options.cache, packages=packages, specs=specs, fresh=options.fresh),
+        data=Data(options.cache, packages=packages, specs=specs),
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
         calls=1 if options.quick else 25,
@@ -139,7 +139,6 @@ def _options() -> argparse.Namespace:
         action="store_true",
         help="also measure mercurius over HTTP; needs Node.js and npm",
     )
-    parser.add_argument("--fresh", action="store_true", help="create the data again")
     parser.add_argument(
         "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is stored"
     )

@@ -33,11 +33,10 @@ class Data:
     The catalog has two revisions of develop with ``specs`` specs.
     """
 
-    def __init__(self, cache: Path, *, packages: int, specs: int, fresh: bool) -> None:
+    def __init__(self, cache: Path, *, packages: int, specs: int) -> None:
         self.cache = cache
         self.packages = packages
         self.specs = specs
-        self._fresh = fresh
 
     @cached_property
     def catalog(self) -> Path:
@@ -78,15 +77,13 @@ class Data:
         demo.write_pages(msgspec.structs.replace(newest, content=Content(packages)), folder)
 
     def _made(self, name: str, make: Callable[[Path], object]) -> Path:
-        return made_once(self.cache, name, source_digest(*_DECIDING), make, fresh=self._fresh)
+        return made_once(self.cache, name, source_digest(*_DECIDING), make)
 
 
-def made_once(
-    cache: Path, name: str, digest: str, make: Callable[[Path], object], *, fresh: bool = False
-) -> Path:
+def made_once(cache: Path, name: str, digest: str, make: Callable[[Path], object]) -> Path:
     """Return the folder of a name below ``cache``, created unless it exists for this digest."""
     folder = cache / f"{name}-{digest}"
-    if folder.exists() and not fresh:
+    if folder.exists():
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     for outdated in cache.glob(f"{name}-*"):

@@ -153,16 +153,6 @@ def _accept_headers(_target: Target) -> Iterator[Request]:
     )
 
 
-def _large_responses(_target: Target) -> Iterator[Request]:
-    fields = "hash short variants stacks tarball packageHash"
-    return _floods(
-        150,
-        lambda name: query(
-            f"{{ revision {{ specs(first: 1000) {{ {name}: nodes {{ {fields} }} }} }} }}"
-        ),
-    )
-
-
 def _columns(target: Target) -> Iterator[Request]:
     kinds = ("versions", "compilers", "targets", "platforms", "operatingSystems", "stacks")
     fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
@@ -175,13 +165,6 @@ def _columns(target: Target) -> Iterator[Request]:
             f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{filters}}})'
             "{ facets { versions { value } stacks { value } } nodes { hash } } } }"
         )
-
-
-def _frames(target: Target) -> Iterator[Request]:
-    for digest in target.digests * 3:
-        matching = f'matching:"^{target.packages[0]}"'
-        revision = f'revision(ref:"{digest}") {{ specs({matching}) {{ totalCount }} }}'
-        yield query(f"query {fresh()} {{ {revision} }}")
 
 
 ATTACKS = (
@@ -222,7 +205,5 @@ ATTACKS = (
     Attack("flood: new sizes", "600 for one long document", sending(_new_sizes), True),
     Attack("flood: persisted documents", "200 of 60 kB", sending(_persisted_documents), True),
     Attack("flood: Accept", "1,500 headers of 9 kB", sending(_accept_headers), True),
-    Attack("flood: responses", "150 large ones", sending(_large_responses, at_once=2), True),
     Attack("flood: columns", "400 filters and orders", sending(_columns), True),
-    Attack("flood: revisions", "every revision with its graph", sending(_frames), True),
 )
