@@ -9,7 +9,7 @@ from snapshots.changes.rules.rules import (
     DIMENSIONS,
     KEYS_OF,
     KINDS,
-    MAX_RULES,
+    MAX_RULES_IN_FILE,
     Dimensions,
     Forbidden,
     PackageQuery,
@@ -63,7 +63,7 @@ def json_schema() -> dict[str, Any]:
     rules = {
         "type": "array",
         "minItems": 1,
-        "maxItems": MAX_RULES,
+        "maxItems": MAX_RULES_IN_FILE,
         "items": {"oneOf": [*branches]},
     }
     return {

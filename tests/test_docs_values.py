@@ -38,7 +38,7 @@ from snapshots.changes.rules.rules import (
     FEW,
     LONGEST_TEXT,
     MAX_GLOBS,
-    MAX_RULES,
+    MAX_RULES_IN_FILE,
     SIZES,
     RuleLevel,
 )
@@ -81,7 +81,7 @@ SENTENCES = {
         " or ".join(f"`{level.value}`" for level in RuleLevel),
         f"1 to {LONGEST_TEXT} characters",
         f"a list of up to {MAX_GLOBS}",
-        f"A file may have {MAX_RULES} rules and {LARGEST_FILE:,} bytes",
+        f"A file may have {MAX_RULES_IN_FILE} rules and {LARGEST_FILE:,} bytes",
         f"the first {FEW} breaches",
         f"The version of the document, now {VERDICT_FORMAT}.",
     ),

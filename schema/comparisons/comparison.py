@@ -38,7 +38,7 @@ from schema.comparisons.explanations import (
     effect_connection,
     spec_change_connection,
 )
-from schema.comparisons.gates import CHECK, MAX_RULES, CheckReport, RuleInput, check
+from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
 from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import (
     Connection,
@@ -556,16 +556,18 @@ class ComparisonType(Node):
         budget.check()
         return render(log, format, budget.each)
 
-    @resolver(CHECK)
+    @resolver(GATE)
     def check(
         self,
         info: Info,
-        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules; at most {MAX_RULES}.")],
+        rules: Annotated[
+            list[RuleInput], strawberry.argument(f"The rules; at most {MAX_RULES_IN_REQUEST}.")
+        ],
     ) -> CheckReport:
         """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own
         conditions on specs, so they are evaluated on the full comparison, even if it is restricted.
         """
-        return check(info, load_comparison(info.context, self.base_info, self.head_info), rules)
+        return evaluate(info, load_comparison(info.context, self.base_info, self.head_info), rules)
 
 
 def _stack_changes(comparison: LoadedComparison) -> list[StackChangeType]:

@@ -1,4 +1,7 @@
-"""Checks: rules as arguments, and their evaluation on a comparison, as by ``cachelog gate``."""
+"""Gates: rules as arguments, and the verdict on a comparison, as by ``cachelog gate``.
+
+The field is named ``check``; what ``cachelog check`` prints is ``Revision.lookup``.
+"""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -44,7 +47,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import InvalidArgument
 from snapshots.models import ConcreteSpec
 
-MAX_RULES = 50
+MAX_RULES_IN_REQUEST = 50
 """Maximum number of rules in a request."""
 
 describe_enum(RuleLevel)
@@ -227,13 +230,13 @@ def _size(rule: Mapping[str, Any], name: str) -> int:
 
 
 RULES = ArgumentCost(each=1_000, parts=_weigh)
-"""The cost of the rules of a check."""
+"""The cost of rules."""
 
 
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
 
-CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules"))
+GATE = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules"))
 """Evaluating rules; the cost of each is that of the argument."""
 
 BREACHES = Cost(weight=200, items=NumberArgument("first", default=BREACHES_DEFAULT), each=100)
@@ -321,15 +324,17 @@ class CheckReport:
         ]
 
 
-def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
+def evaluate(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
     """Evaluate rules on a comparison.
 
     Raises InvalidArgument for invalid or too many rules, and RuleUnusable for a rule that cannot be
     evaluated with the available data.
     """
     context = info.context
-    if len(inputs) > MAX_RULES:
-        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MAX_RULES}")
+    if len(inputs) > MAX_RULES_IN_REQUEST:
+        raise InvalidArgument(
+            "rules", f"there are {len(inputs):,}; there may be {MAX_RULES_IN_REQUEST}"
+        )
     rules = rules_of(inputs)
     context.require_time()  # a rule takes up to 50 ms
     judged = comparison.judged(context.names_elsewhere)

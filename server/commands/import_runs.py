@@ -201,9 +201,9 @@ class ImportRun:
         notified = [
             {
                 "receiver": notification.receiver.shown,
-                **console.facts_of(notification.revision, "tag", "digest"),
+                **console.attributes_of(notification.revision, "tag", "digest"),
                 "delivery": notification.delivered.id or None,
-                **console.facts_of(notification.delivered, "attempts", "reason"),
+                **console.attributes_of(notification.delivered, "attempts", "reason"),
             }
             for notification in notifier.notifications
         ]

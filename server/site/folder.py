@@ -13,7 +13,7 @@ from snapshots.errors import InvalidArgument, OutputError
 
 Headers = Mapping[str, str]
 
-MAX_RULES = 100
+MAX_HEADER_RULES = 100
 _CACHE_CONTROL = "cache-control"
 _REVALIDATE = "no-cache"
 
@@ -22,13 +22,13 @@ def rules(headers: Mapping[str, Headers]) -> str:
     """Return the content of ``_headers`` for the headers of files.
 
     There is one rule per folder, with the headers that all its files share. Each document has a
-    separate rule unless there would be more than MAX_RULES.
+    separate rule unless there would be more than MAX_HEADER_RULES.
     """
     for depth in (2, 1):
         groups: defaultdict[str, list[Headers]] = defaultdict(list)
         for file in sorted(headers):
             groups[_folder(file, depth)].append(headers[file])
-        if len(groups) <= MAX_RULES:
+        if len(groups) <= MAX_HEADER_RULES:
             break
     lines: list[str] = []
     for folder, several in groups.items():

@@ -146,7 +146,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return timeline
 
 
-def opened_catalog(location: str) -> OpenedCatalog:
+def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
     catalog = Catalog(location)
     library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
@@ -157,7 +157,7 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     """Open a catalog, and read the sides of a comparison.
 
     Each text names a side. None stands for the newest revision of the main series and the one
-    before it. If all sides are files, the catalog need not exist. Raises what ``opened_catalog``
+    before it. If all sides are files, the catalog need not exist. Raises what ``open_catalog``
     and ``SideReader.read`` raise.
     """
     settings = settings_from(os.environ)

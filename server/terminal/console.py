@@ -126,10 +126,10 @@ def _fields(value: Any) -> Any:
     if isinstance(value, SideInfo):
         return revision_facts(value)
     names = getattr(value, "__struct_fields__", None)
-    return list(value) if names is None else facts_of(value, *names)
+    return list(value) if names is None else attributes_of(value, *names)
 
 
-def facts_of(record: Any, *names: str) -> dict[str, Any]:
+def attributes_of(record: Any, *names: str) -> dict[str, Any]:
     """Return the named attributes of a record for JSON output; all are None without a record."""
     return {name: None if record is None else getattr(record, name) for name in names}
 

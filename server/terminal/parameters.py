@@ -190,8 +190,18 @@ def catalog_command(
     return declared
 
 
+# Functions that return an option. Each is called with the description, or without one if the
+# docstring of the command describes the option.
 in_option = described("--in", "ref", metavar="REF", shell_complete=completion.complete_ref)
 limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
+output_option = described(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
+)
+series_option = described("--series", metavar="NAME", shell_complete=completion.complete_series)
+stack_option = described("--stack", metavar="NAME", shell_complete=completion.complete_stack)
+tag_option = described("--tag", metavar="TAG", shell_complete=completion.complete_tag)
+
+# Options with the same description in all commands.
 width_option = click.option(
     "--width",
     metavar="COLUMNS",
@@ -201,12 +211,6 @@ width_option = click.option(
     help="Truncate lines to this number of columns. By default the width of the terminal; if the "
     "output is not a terminal, lines are not truncated.",
 )
-output_option = described(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
-)
-series_option = described("--series", metavar="NAME", shell_complete=completion.complete_series)
-stack_option = described("--stack", metavar="NAME", shell_complete=completion.complete_stack)
-tag_option = described("--tag", metavar="TAG", shell_complete=completion.complete_tag)
 since_option = click.option(
     "--since",
     metavar="TIME",
@@ -382,9 +386,9 @@ def open_catalog(location: str) -> "OpenedCatalog":
 
     The modules that read catalogs are imported only now.
     """
-    from server.terminal.catalogs import opened_catalog
+    from server.terminal import catalogs
 
-    return opened_catalog(location)
+    return catalogs.open_catalog(location)
 
 
 def is_written(option: str) -> bool:

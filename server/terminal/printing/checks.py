@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import facts_of, note
+from server.terminal.console import attributes_of, note
 from server.terminal.parameters import open_catalog, require_series
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
@@ -246,9 +246,9 @@ def check_document(checked: CheckedSide) -> dict[str, Any]:
 def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
-        **facts_of(spec, "hash", "name", "version", "is_root"),
+        **attributes_of(spec, "hash", "name", "version", "is_root"),
         "last_seen": seen and seen.revision,
-        **facts_of(seen, "reason", "gone_in"),
-        "nearest": nearest and facts_of(nearest, "hash", "short"),
+        **attributes_of(seen, "reason", "gone_in"),
+        "nearest": nearest and attributes_of(nearest, "hash", "short"),
         "differences": missing.differences,
     }

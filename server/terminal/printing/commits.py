@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
 from snapshots.catalog.library import Library
@@ -160,7 +160,7 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     """Return the same in its JSON form."""
     if recipes is None:
         return None
-    facts = facts_of(recipes, "repository", "commit", "found_by")
+    facts = attributes_of(recipes, "repository", "commit", "found_by")
     return facts | {"url": links.commit(recipes.commit)}
 
 
@@ -187,7 +187,7 @@ class BlameEntry(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the rebuild in its JSON form."""
         return {
-            **facts_of(self.revision, "tag", "digest", "taken_at"),
+            **attributes_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
             **_rebuild_facts(self.comparison, self.rebuild),
             "why_no_commits": self.comparison.recipes.why_unknown,

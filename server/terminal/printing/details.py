@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
@@ -122,7 +122,7 @@ class Neighbour(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the neighbour in its JSON form."""
         names = ("specs_added", "specs_removed", "specs_changed")
-        return {"revision": self.revision} | facts_of(self.counts, *names)
+        return {"revision": self.revision} | attributes_of(self.counts, *names)
 
 
 class RevisionDetails(msgspec.Struct, frozen=True):
@@ -258,11 +258,11 @@ class PackageDetails(msgspec.Struct, frozen=True):
         return {
             "revision": self.revision,
             "package": timeline.name,
-            **facts_of(self, "num_specs", "total_size"),
+            **attributes_of(self, "num_specs", "total_size"),
             "versions": _counts_facts(self.versions),
             "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
             **_facet_facts(self.facets),
-            **facts_of(timeline, "series", "first_seen", "last_seen"),
+            **attributes_of(timeline, "series", "first_seen", "last_seen"),
             "gone_in": self.gone_in,
             "num_entries": len(timeline.entries),
             "last_change": histories.package_entry_facts(timeline.entries[0]),
@@ -397,7 +397,7 @@ class SpecDetails(msgspec.Struct, frozen=True, kw_only=True):
             "spec": listings.spec_facts(self.spec),
             "dependencies": self.dependencies,
             "dependents": self.dependents
-            and [facts_of(spec, "name", "version", "hash") for spec in self.dependents],
+            and [attributes_of(spec, "name", "version", "hash") for spec in self.dependents],
             "history": histories.hash_facts(self.past, self.past.spans),
             "took_place_of": self.took_place_of and self.took_place_of.facts(),
             "replaced_by": self.replaced_by and self.replaced_by.facts(),

@@ -16,7 +16,7 @@ import msgspec
 
 from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import package_rows, rebuild_facts, rebuild_lines
 from server.terminal.printing.comparisons import SIGNS
@@ -223,8 +223,8 @@ def _series_entry(
     if more := len(packages) - len(most_changed):
         lines.append(f" and {counted(more, 'more package')}")
     facts = {
-        **facts_of(point, "revision", "base"),
-        **facts_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
+        **attributes_of(point, "revision", "base"),
+        **attributes_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
         "reasons": reasons,
         "packages_touched": len(packages),
         "most_changed": most_changed,
@@ -252,7 +252,7 @@ def _package_log(timeline: PackageTimeline, history: History, selection: Selecti
         {
             "series": timeline.series,
             "package": timeline.name,
-            **facts_of(timeline, "first_seen", "last_seen"),
+            **attributes_of(timeline, "first_seen", "last_seen"),
             "num_entries": len(timeline.entries),
         },
         (
@@ -342,7 +342,7 @@ def _cell_log(
             **{dimension: values.get(dimension) for dimension in ("target", "stack", "version")},
             "spans": [{"series": one, **msgspec.structs.asdict(span)} for one, span in in_series],
             "nearest": [
-                {"revision": revision, **facts_of(spec, "hash", "short")}
+                {"revision": revision, **attributes_of(spec, "hash", "short")}
                 for revision, spec in nearest
             ],
         },
@@ -386,8 +386,8 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
     """Return the spans of a hash in their JSON form."""
     names = ("series", "first", "last", "is_current", "reason_came", "reason_gone", "gone_in")
     return {
-        **facts_of(past, "hash", "name", "version", "newest"),
-        "spans": [facts_of(span, *names) for span in spans],
+        **attributes_of(past, "hash", "name", "version", "newest"),
+        "spans": [attributes_of(span, *names) for span in spans],
     }
 
 
@@ -569,7 +569,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
         """Return the report in its JSON form."""
         return {
             "format": CAUSES_FORMAT,
-            **facts_of(self, "series", "since", "until", "by"),
+            **attributes_of(self, "series", "since", "until", "by"),
             "num_revisions": len(self.revisions),
             "num_causes": self.num_causes,
             "causes": list(map(_cause_facts, self.shown)),
@@ -616,15 +616,15 @@ def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
 
 
 def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
-    commit = facts_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
+    commit = attributes_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
     points = [
-        facts_of(point.revision, "tag", "digest", "taken_at")
-        | facts_of(point, "num_specs", "num_involved")
+        attributes_of(point.revision, "tag", "digest", "taken_at")
+        | attributes_of(point, "num_specs", "num_involved")
         for point in cause.points
     ]
     return {
-        **facts_of(cause, "package", "kind"),
+        **attributes_of(cause, "package", "kind"),
         "commit": cause.commit and commit,
-        **facts_of(cause, "num_revisions", "num_specs", "num_involved", "size", "build_cost"),
+        **attributes_of(cause, "num_revisions", "num_specs", "num_involved", "size", "build_cost"),
         "points": points,
     }

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import layout, styles
 from snapshots.catalog.publication import Publication
 from snapshots.frames.columns import Mask, rows_where
@@ -130,7 +130,7 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
             for made in publications
         ],
         "skipped": [
-            facts_of(error, "location", "line", "key", "reason") for error in report.skipped
+            attributes_of(error, "location", "line", "key", "reason") for error in report.skipped
         ],
         "warnings": report.warnings,
     }

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import imported_text
 from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
@@ -249,7 +249,7 @@ class KeepListReport(msgspec.Struct, frozen=True):
             "rest": rest
             and {
                 "num_specs": len(rest.hashes),
-                **facts_of(rest, "size", "num_unknown"),
+                **attributes_of(rest, "size", "num_unknown"),
                 "coverage_lost": [
                     {"package": package, "stack": stack or None, "target": target}
                     for package, stack, target in rest.cells
@@ -311,7 +311,7 @@ def filled_facts(filled: FillResult, kept: ImportedRecipes | None = None) -> dic
     facts = {
         "num_compared": filled.num_made,
         "failed": [
-            facts_of(pair, "base", "head") | {"reason": reason}
+            attributes_of(pair, "base", "head") | {"reason": reason}
             for pair, reason in filled.failures.items()
         ],
     }
@@ -342,9 +342,9 @@ def verified_facts(verified: Verified) -> dict[str, Any]:
     """Return the findings in their JSON form."""
     return {
         "sound": verified.is_sound,
-        **facts_of(verified, "num_revisions", "num_contents", "num_specs", "num_pairs"),
+        **attributes_of(verified, "num_revisions", "num_contents", "num_specs", "num_pairs"),
         "findings": [
-            {"damaged": finding.is_damage, **facts_of(finding, "place", "reason", "advice")}
+            {"damaged": finding.is_damage, **attributes_of(finding, "place", "reason", "advice")}
             for finding in verified.findings
         ],
     }

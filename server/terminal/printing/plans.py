@@ -10,7 +10,7 @@ import msgspec
 
 from server.settings import settings_from
 from server.terminal.catalogs import open_sides
-from server.terminal.console import facts_of, note
+from server.terminal.console import attributes_of, note
 from server.terminal.printing import comparisons, styles, verdicts
 from server.terminal.printing.commits import CatalogComparison
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
@@ -239,9 +239,9 @@ def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[
         "format": FORMAT,
         "base": planned.base,
         "head": planned.head,
-        **facts_of(made, "num_specs", "num_reused"),
+        **attributes_of(made, "num_specs", "num_reused"),
         "num_to_build": len(made.to_build),
-        **facts_of(made, "num_external", "size_label"),
+        **attributes_of(made, "num_external", "size_label"),
         "build_cost": None if costs is None else costs.total(made.to_build),
         "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
         **{name: notes[name] for name in _NOTES},
@@ -258,7 +258,7 @@ def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
             for change in stack.downgrades
         ],
         "causes": [
-            {"key": name_of(count.number).key} | facts_of(count, "num_specs", "num_involved")
+            {"key": name_of(count.number).key} | attributes_of(count, "num_specs", "num_involved")
             for count in stack.causes
         ],
     }

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of, note
+from server.terminal.console import attributes_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
@@ -158,14 +158,14 @@ class RevisionHoles(msgspec.Struct, frozen=True):
         """Return the holes in their JSON form."""
         place, holes, seen = self.place, self.holes, self.seen or {}
         shown = [
-            msgspec.structs.asdict(hole) | facts_of(seen.get(hole.hash), "gone_in")
+            msgspec.structs.asdict(hole) | attributes_of(seen.get(hole.hash), "gone_in")
             for hole in self.shown
         ]
         return {
             "format": FORMAT,
             "revision": place.revision,
             "num_specs": place.graph.num_rows,
-            **facts_of(holes, "num_affected"),
+            **attributes_of(holes, "num_affected"),
             "num_unknown": place.num_unknown,
             "num_holes": None if holes is None else len(holes),
             "holes": None if holes is None else shown,
@@ -205,7 +205,7 @@ class TwinsCause(msgspec.Struct, frozen=True):
 
     def facts(self) -> dict[str, Any]:
         """Return the cause in its JSON form."""
-        facts = facts_of(self, "title", "num_specs", "num_involved", "num_stacks")
+        facts = attributes_of(self, "title", "num_specs", "num_involved", "num_stacks")
         return msgspec.structs.asdict(self.name) | {"key": self.name.key} | facts
 
 
@@ -268,9 +268,9 @@ class RevisionTwins(msgspec.Struct, frozen=True):
         place, frame = self.place, self.place.frame
         return {
             "format": FORMAT,
-            **facts_of(place, "revision", "stacks"),
+            **attributes_of(place, "revision", "stacks"),
             "package": self.package,
-            **facts_of(place, "num_specs", "num_unknown"),
+            **attributes_of(place, "num_specs", "num_unknown"),
             "num_groups": len(self.twins),
             "saved": _saved_facts(frame, self.twins.others),
             "causes": [cause.facts() for cause in self.causes],
@@ -368,7 +368,7 @@ class LaterChange(msgspec.Struct, frozen=True):
             msgspec.structs.asdict(name) | {"key": name.key, "title": cause_title(name)}
             for name in self.causes
         ]
-        return facts_of(self, "base", "revision", "num_specs") | {"causes": causes}
+        return attributes_of(self, "base", "revision", "num_specs") | {"causes": causes}
 
 
 class PackagesImpact(msgspec.Struct, frozen=True):
@@ -428,14 +428,14 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             "revision": place.revision,
             "stack": place.stack,
             "packages": self.packages,
-            **facts_of(counts, "num_specs", "num_packages"),
+            **attributes_of(counts, "num_specs", "num_packages"),
             "num_unknown": place.num_unknown,
-            **facts_of(counts, "size", "size_label", "build_cost"),
+            **attributes_of(counts, "size", "size_label", "build_cost"),
             "by_stack": counts and _part_facts("stack", counts.by_stack),
             "by_target": counts and _part_facts("target", counts.by_target),
             "commits": touched
             and {
-                **facts_of(touched, "repository", "base", "head"),
+                **attributes_of(touched, "repository", "base", "head"),
                 "num_commits": len(touched.commits),
                 "absent": self.absent,
             },
@@ -448,7 +448,7 @@ def _part_facts(
 ) -> list[dict[str, Any]] | None:
     if parts is None:
         return None
-    return [{kind: part.name, **facts_of(part, "num_specs", "build_cost")} for part in parts]
+    return [{kind: part.name, **attributes_of(part, "num_specs", "build_cost")} for part in parts]
 
 
 def find_impact(
@@ -529,7 +529,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
         ]
         return {
             "format": FORMAT,
-            **facts_of(self.place, "revision", "stack", "num_specs"),
+            **attributes_of(self.place, "revision", "stack", "num_specs"),
             "top": None if self.packages is None else top,
         }
 

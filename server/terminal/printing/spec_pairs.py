@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import facts_of
+from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import path_facts
 from server.terminal.printing.layout import TableColumn, table, wrapped
@@ -96,7 +96,7 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
             "causes": [
                 {
                     "key": causes.name_of(number).key,
-                    **facts_of(causes.name_of(number), "kind", "package", "before", "after"),
+                    **attributes_of(causes.name_of(number), "kind", "package", "before", "after"),
                     "title": cause_title(causes.name_of(number)),
                     "facts": causes.facts_of(number),
                     "why_unknown": causes.why_unknown(number),
@@ -277,7 +277,7 @@ def _below_lines(pair: SpecPair) -> Iterator[str]:
 def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:
     if end is None:
         return None
-    return facts_of(end, "hash", "version") | {
+    return attributes_of(end, "hash", "version") | {
         "types": types_of(end.types),
         "virtuals": end.virtuals,
     }

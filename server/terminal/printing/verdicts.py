@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from server.terminal.catalogs import open_sides
-from server.terminal.console import facts_of, note
+from server.terminal.console import attributes_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
@@ -142,11 +142,11 @@ def verdict_document(report: GateReport) -> dict[str, Any]:
 
 def _result_facts(result: RuleResult) -> dict[str, Any]:
     return {
-        **facts_of(result.rule, "name", "level", "line"),
-        **facts_of(result, "passed", "message"),
+        **attributes_of(result.rule, "name", "level", "line"),
+        **attributes_of(result, "passed", "message"),
         "num_breaches": len(result.breaches),
         "breaches": [
-            facts_of(breach, "message", "package") | {"specs": breach.hashes()}
+            attributes_of(breach, "message", "package") | {"specs": breach.hashes()}
             for breach in result.breaches
         ],
     }

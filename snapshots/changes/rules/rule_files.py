@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from snapshots.changes.rules.rules import MAX_RULES, BadRule, Rule, read_rule
+from snapshots.changes.rules.rules import MAX_RULES_IN_FILE, BadRule, Rule, read_rule
 from snapshots.errors import RulesError, SourceError
 from snapshots.models import ConcreteSpec
 from snapshots.sources import lock_files
@@ -147,8 +147,8 @@ class _File:
             errors.append(
                 self._error(-1, _ARRAY, "is not a list of tables: write [[rule]] above each")
             )
-        elif len(tables) > MAX_RULES:
-            reason = f"there are {len(tables):,} rules; there may be {MAX_RULES}"
+        elif len(tables) > MAX_RULES_IN_FILE:
+            reason = f"there are {len(tables):,} rules; there may be {MAX_RULES_IN_FILE}"
             errors.append(self._error(-1, None, reason))
         else:
             errors += self._read(tables, rules)

@@ -910,7 +910,7 @@ def _form(hint: Any) -> str | None:
     )
 
 
-MAX_RULES = 500
+MAX_RULES_IN_FILE = 500
 """Maximum number of rules in a file."""
 
 SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import MAX_RULES, RuleInput, RuleKind
+from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleInput, RuleKind
 from schema.documents.documents import MAX_WEIGHED
 from schema.fields.connections import PAGE_MAX
 from schema.limits import Limits
@@ -153,8 +153,10 @@ def test_errors_name_rule_and_key(world: World, rule: dict[str, Any], message: s
 def test_number_of_rules_is_limited(world: World) -> None:
     """Per request."""
     rule = {"name": "a", "forbid": "spec-removed"}
-    assert len(check(world, *[rule] * MAX_RULES)["rules"]) == MAX_RULES
-    assert fault(world, *[rule] * (MAX_RULES + 1)) == "rules: there are 51; there may be 50"
+    assert len(check(world, *[rule] * MAX_RULES_IN_REQUEST)["rules"]) == MAX_RULES_IN_REQUEST
+    assert (
+        fault(world, *[rule] * (MAX_RULES_IN_REQUEST + 1)) == "rules: there are 51; there may be 50"
+    )
 
 
 def test_number_of_breaches_is_limited(world: World) -> None:
@@ -188,7 +190,7 @@ def test_each_part_of_a_rule_has_a_cost() -> None:
     of_stacks = [plain | {"stack": stack} for stack in ("e4s", "hep")] * 3
     queries = [{"name": "a", "require": "a ^b"}] * 4
     assert cost(*[plain] * 10, *of_stacks, *queries) < Limits().max_cost
-    assert MAX_RULES <= MAX_WEIGHED
+    assert MAX_RULES_IN_REQUEST <= MAX_WEIGHED
     scopes = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
     assert cost(*scopes) > Limits().max_cost
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost

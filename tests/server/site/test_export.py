@@ -13,7 +13,7 @@ from lxml import html
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from server.site.folder import MAX_RULES, rules
+from server.site.folder import MAX_HEADER_RULES, rules
 from tests.server.pages.api_answers import data_of
 from tests.server.site.sites import export, files_in, index_of
 
@@ -196,5 +196,5 @@ def test_rules_have_the_common_headers() -> None:
         "/graphql/y/*\n  a: 1\n  cache-control: no-cache\n"
         "/\n  a: 1\n  cache-control: no-cache\n"
     )
-    many = {f"graphql/{number}/1.json": PERMANENT for number in range(MAX_RULES + 1)}
+    many = {f"graphql/{number}/1.json": PERMANENT for number in range(MAX_HEADER_RULES + 1)}
     assert rules(many) == "/graphql/*\n  a: 1\n  cache-control: immutable\n"

@@ -20,7 +20,7 @@ from snapshots.changes.rules.rule_files import (
     read_rules,
 )
 from snapshots.changes.rules.rules import (
-    MAX_RULES,
+    MAX_RULES_IN_FILE,
     Cover,
     Forbid,
     Forbidden,
@@ -251,9 +251,9 @@ def test_all_errors_are_listed() -> None:
         (lambda file: file.write_bytes(b"\n#\xff"), 2, "is not UTF-8"),
         (lambda file: file.write_bytes(b"#" * (LARGEST_FILE + 1)), None, "more than 1,048,576"),
         (
-            lambda file: file.write_text("[[rule]]\n" * (MAX_RULES + 1)),
+            lambda file: file.write_text("[[rule]]\n" * (MAX_RULES_IN_FILE + 1)),
             1,
-            f"there may be {MAX_RULES}",
+            f"there may be {MAX_RULES_IN_FILE}",
         ),
     ],
 )
