@@ -1,4 +1,7 @@
-"""The definition of a page, and the list of all pages."""
+"""The definition of a page, and the list of pages that are one document each.
+
+``check.py`` has those with forms of lock files.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,11 +25,11 @@ class Page(msgspec.Struct, frozen=True):
     ``template`` is the name of the template if it differs from that of the document; a template
     that is not HTML is named with its suffix, such as ``notes.md``. ``subject`` is the dotted path
     of the field that the answer must have; without it, the page is not found. ``table`` is the
-    dotted path of the list that can be exported as CSV or JSON lines: its document has the
-    variables ``first``, ``after``, ``last``, ``before`` and ``isPage``, and selects the digest of
-    each revision above the list, and of a comparison also ``baseStack`` and ``headStack``.
-    ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request whose query has
-    all names in it is redirected there, so that forms work without scripts.
+    dotted path of the list that can be exported as CSV or JSON lines: its document has the variable
+    ``isPage`` and, if the list is a connection, ``first``, ``after``, ``last`` and ``before``, and
+    selects the digest of each revision above the list, and of a comparison also ``baseStack`` and
+    ``headStack``. ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request
+    whose query has all names in it is redirected there, so that forms work without scripts.
     """
 
     path: str
