@@ -19,7 +19,7 @@ from snapshots.catalog.specs_table import ContentReader
 from snapshots.catalog.workers import mapping
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
-from snapshots.sources.buildcache.reader import labelled
+from snapshots.sources.buildcache.reader import named_stack
 from snapshots.sources.imports import read_parts
 from snapshots.sources.reports import Indivisible, Part, PartRead, PartReader, ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
@@ -75,7 +75,7 @@ def _not_empty(snapshots: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
 
 def _absolute(location: str, settings: ReadSettings) -> str:
     """Return the absolute form of a path, or of a stack's path: workers have other directories."""
-    if stack := labelled(location, settings):
+    if stack := named_stack(location, settings):
         return f"{stack.label}={_absolute(stack.url, settings)}"
     return location if "://" in location or not location else os.path.abspath(location)  # noqa: PTH100
 

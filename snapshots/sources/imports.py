@@ -1,4 +1,7 @@
-"""The table of location readers. A new kind of location is a module and an entry here."""
+"""The table of the readers of ``LOCATION`` arguments.
+
+``--git`` (git/page_history.py) and the sides of comparisons (side_files.py) do not use it.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol

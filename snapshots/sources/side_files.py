@@ -61,7 +61,7 @@ def _lock_file_at(path: str) -> str | None:
         location = Path(path) / lock_files.NAME
         if location.is_file():
             return str(location)
-        if not build_caches.recognise(path, ReadSettings()):
+        if not build_caches.is_recognized(path, ReadSettings()):
             raise SourceError(path, f"is a folder with neither {_FORMS}")
         return None
     file, size = open_regular(path)
@@ -73,6 +73,6 @@ def _lock_file_at(path: str) -> str | None:
             return path
         if not form.is_index:
             raise SourceError(path, f"is neither {_FORMS}")
-    elif not build_caches.recognise(path, ReadSettings()):
+    elif not build_caches.is_recognized(path, ReadSettings()):
         raise SourceError(path, f"is neither {_FORMS}")
     return None

@@ -300,7 +300,7 @@ def _dependency_hashes(specs: Iterable[Spec]) -> set[str]:
 _HEAD_BYTES = 4096
 
 
-def recognise(location: str, settings: ReadSettings) -> bool:
+def is_recognized(location: str, settings: ReadSettings) -> bool:
     """Return whether a location looks like an index, a build cache or a list of tags.
 
     For a local path, only file names and the beginning of a file are read. Nothing is fetched:
@@ -325,17 +325,17 @@ def recognise(location: str, settings: ReadSettings) -> bool:
 
 
 def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
-    """Return the locations that ``recognise`` accepts; all if any has the form STACK=LOCATION."""
-    if any(labelled(location, settings) for location in locations):
+    """Return the recognized locations; all if any has the form STACK=LOCATION."""
+    if any(named_stack(location, settings) for location in locations):
         return locations
-    return [location for location in locations if recognise(location, settings)]
+    return [location for location in locations if is_recognized(location, settings)]
 
 
 def read_parts(
     locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
 ) -> Iterator[Result]:
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
-    stacks = [labelled(location, reader.settings) for location in locations]
+    stacks = [named_stack(location, reader.settings) for location in locations]
     if any(stacks):
         yield from _read_named_stacks(_require_labels(stacks, locations), request, reader)
         return
@@ -381,7 +381,7 @@ def _read_location(
         yield from part_read.snapshots
 
 
-def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
+def named_stack(location: str, settings: ReadSettings) -> StackIndex | None:
     """Return the stack of a location of the form STACK=LOCATION; None for any other form.
 
     The text before ``=`` must be the name of a stack. A path that exists as a whole is not split,
@@ -396,7 +396,7 @@ def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
             return None
         reason = f"{location} names a stack and no place; write {location}LOCATION, without a space"
         raise InvalidArgument("LOCATION", reason)
-    if os.path.lexists(location) and not recognise(rest, settings):
+    if os.path.lexists(location) and not is_recognized(rest, settings):
         return None
     return StackIndex(label, rest)
 
@@ -596,7 +596,7 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
         raise SourceError(location, f"is neither {forms}: {error.reason}") from None
     if "database" in outer:
         return None
-    if reason := explain(outer):
+    if reason := _other_document(outer):
         raise SourceError(location, reason)
     refuse_repeated_keys(cleartext(data, location), location)
     return outer
@@ -610,7 +610,7 @@ _INSTEAD = (
 )
 
 
-def explain(document: Mapping[str, Raw]) -> str | None:
+def _other_document(document: Mapping[str, Raw]) -> str | None:
     """Return what a document is instead of an index or a list of tags; None if it may be one.
 
     The document of a spec has an object below ``spec`` or, before Spack 0.17, a list; a tag named

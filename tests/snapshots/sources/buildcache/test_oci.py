@@ -12,7 +12,7 @@ import pytest
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.oci import challenges, credentials_for, repository_at, tag_of
-from snapshots.sources.buildcache.reader import recognise
+from snapshots.sources.buildcache.reader import is_recognized
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import (
@@ -63,7 +63,7 @@ def caching(folder: Path) -> ReadSettings:
 )
 def test_locations(location: str, url: str) -> None:
     """A location names the host and the repository, in lower case as in Spack."""
-    assert recognise(location, QUICK)
+    assert is_recognized(location, QUICK)
     assert repository_at(location, QUICK).url == url
 
 

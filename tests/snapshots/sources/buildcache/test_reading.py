@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.buildcache.layouts import UNVERIFIED, BuildCache
-from snapshots.sources.buildcache.reader import StackIndex, labelled, recognise
+from snapshots.sources.buildcache.reader import StackIndex, is_recognized, named_stack
 from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -169,7 +169,7 @@ def test_recognise(tmp_path: Path) -> None:
         "oci://host/image": True,
         "git@host:pages.git": False,
     }
-    assert {location: recognise(location, QUICK) for location in expected} == expected
+    assert {location: is_recognized(location, QUICK) for location in expected} == expected
 
 
 # -- several stacks in one revision
@@ -262,7 +262,7 @@ def test_labelled_locations(
     put_layout_2(tmp_path / "folder")
     for name in ("a=b.json", "index.json", "a=index.json", "a="):
         put(tmp_path / name, b"{}")
-    assert labelled(location, QUICK) == (stack and StackIndex(*stack))
+    assert named_stack(location, QUICK) == (stack and StackIndex(*stack))
 
 
 @pytest.mark.parametrize(
@@ -505,7 +505,7 @@ def test_indexes_that_are_blobs(server: Server, tmp_path: Path, packed: bool) ->
     for location in (str(tmp_path / paths["e4s"]), server.at(f"/{paths['e4s']}")):
         (only,) = snapshots(location, "mine")
         assert set(by_hash(only)) == {LIBELF, RUNTIME, WRAPPER}
-        assert recognise(location, QUICK) or not packed
+        assert is_recognized(location, QUICK) or not packed
 
 
 def test_blob_with_another_checksum(server: Server, tmp_path: Path) -> None:
@@ -562,7 +562,7 @@ def test_locations_of_an_installation(server: Server, tmp_path: Path, location: 
     put_installation(tmp_path, installation())
     server.serve_folder(tmp_path)
     path = location.format(tree=tmp_path, url=server.url)
-    assert recognise(path, QUICK)
+    assert is_recognized(path, QUICK)
     (snapshot,) = snapshots(path, "mysite")
     assert by_hash(snapshot).keys() == {LIBELF, WRAPPER, RUNTIME, GCC}
     assert snapshot.source.kind == "installation"
