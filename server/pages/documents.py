@@ -92,7 +92,7 @@ class PageDocument:
             values["last" if "before" in parameters else "first"] = PAGE_LENGTH
         return values
 
-    def question(self, variables: Mapping[str, Any]) -> dict[str, str]:
+    def graphiql_parameters(self, variables: Mapping[str, Any]) -> dict[str, str]:
         """Return the URL parameters with which GraphiQL opens the document and its variables."""
         shown = orjson.dumps(variables, option=orjson.OPT_INDENT_2).decode()
         return {"query": self.text, "variables": shown}
@@ -151,7 +151,7 @@ class DocumentAnswer(msgspec.Struct, frozen=True):
 class PageRequest(msgspec.Struct, frozen=True):
     """A request to be executed, its weight, and its cost in units."""
 
-    request: GraphQLRequest
+    graphql: GraphQLRequest
     weight: Weight
     units: int
 
@@ -168,14 +168,14 @@ class DocumentRunner(msgspec.Struct, frozen=True):
 
         Raises BadRequest if the server is overloaded, or the client has used up its cost.
         """
-        question = await self.weighed(text, variables)
-        self.allowances.charge(scope, question.units)
-        return await self.answered(question)
+        request = await self.weighed(text, variables)
+        self.allowances.charge(scope, request.units)
+        return await self.answered(request)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Return whether the cost of a document is within the limit of a request."""
-        question = await self.weighed(text, variables)
-        return question.units <= self.execution.api.limits.max_cost
+        request = await self.weighed(text, variables)
+        return request.units <= self.execution.api.limits.max_cost
 
     async def weighed(self, text: str, variables: Mapping[str, Any]) -> PageRequest:
         """Return a request with its cost; raise BadRequest if the server is overloaded."""
@@ -186,9 +186,9 @@ class DocumentRunner(msgspec.Struct, frozen=True):
         weight = await self.lanes.reading.run(lambda: self.execution.weigh(request))
         return PageRequest(request, *weight)
 
-    async def answered(self, question: PageRequest) -> DocumentAnswer:
+    async def answered(self, request: PageRequest) -> DocumentAnswer:
         """Return the answer to a weighed request; raise BadRequest if the server is overloaded."""
-        executed = await self.execution.execute(question.request, question.weight)
+        executed = await self.execution.execute(request.graphql, request.weight)
         answer = orjson.loads(executed.body)
         return DocumentAnswer(
             answer.get("data") or {},

@@ -223,12 +223,12 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         """Return a page that is not cached; only the first of concurrent requests is charged."""
         page, context = self.page, self.context
         variables = page.document.variables(query)
-        question = await context.runner.weighed(page.document.text, variables)
+        request = await context.runner.weighed(page.document.text, variables)
         if (kept := self._kept(keys)) is not None:  # another request has made it meanwhile
             return kept
 
         async def make() -> PageResponse:
-            answered = await context.runner.answered(question)
+            answered = await context.runner.answered(request)
             if not page.has_subject(answered.data):
                 return await self._missing(scope, query, answered)
             body = await context.lanes.light.run(
@@ -251,5 +251,5 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             return response
 
         if keys[1] not in context.makings:
-            context.allowances.charge(scope, question.units)
+            context.allowances.charge(scope, request.units)
         return await context.makings.value(keys[1], make)

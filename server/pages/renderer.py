@@ -234,11 +234,13 @@ class Renderer:
         errors: list[dict[str, Any]],
     ) -> bytes:
         """Return the HTML of a page for an answer that has its subject."""
-        question = page.document.question(variables) if self._has_graphiql else None
+        graphiql_link = ""
+        if self._has_graphiql:
+            graphiql_link = address.to("graphql", **page.document.graphiql_parameters(variables))
         context = {
             **self._links(address),
             "params": params,
-            "question": "" if question is None else address.to("graphql", **question),
+            "graphiql_link": graphiql_link,
             "errors": errors_by_part(errors),
         }
         template = self._environment.get_template(page.template_name)

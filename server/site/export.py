@@ -117,15 +117,15 @@ async def export(
 
     An answer with errors is not written; an existing file is then left unchanged.
     """
-    questions = [
-        question for document in site.documents for question in document.questions(site.chosen)
+    requests = [
+        request for document in site.documents for request in document.requests(site.chosen)
     ]
-    for done, question in enumerate(questions, 1):
-        part: SiteRequest | None = question
+    for done, request in enumerate(requests, 1):
+        part: SiteRequest | None = request
         while part is not None:
             cursor = await _answer(site, part, server, folder)
             part = part.after(cursor) if cursor else None
-        progress("answers", done, len(questions))
+        progress("answers", done, len(requests))
     feeds = list(site.chosen.revisions)
     for done, series in enumerate(feeds, 1):
         file = feed_file(series)
@@ -146,24 +146,24 @@ def _feed_address(series: str) -> str:
 
 
 async def _answer(
-    site: Site, question: SiteRequest, server: httpx.AsyncClient, folder: SiteFolder
+    site: Site, request: SiteRequest, server: httpx.AsyncClient, folder: SiteFolder
 ) -> str:
     """Write an answer; return the cursor of the next part of its list, or an empty string."""
-    file, document = question.file, question.document
+    file, document = request.file, request.document
     kept = folder.kept(file)
     if kept is not None:
         folder.keep(file, kept)
         return kept.next
-    response = await _answered(server, document.text, question.variables)
+    response = await _answered(server, document.text, request.variables)
     answer = orjson.loads(response.content)
     if answer.get("errors"):
         fault = answer["errors"][0]["message"]
-        site.faults.append(f"{document.name or document.id} {dict(question.variables)}: {fault}")
+        site.faults.append(f"{document.name or document.id} {dict(request.variables)}: {fault}")
         return ""
-    cursor = question.next_cursor(answer)
+    cursor = request.next_cursor(answer)
     entry = SiteFile(
         document=document.id,
-        variables=question.variables,
+        variables=request.variables,
         permanent=_is_permanent(response),
         next=cursor,
     )

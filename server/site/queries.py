@@ -122,8 +122,8 @@ class SiteDocument(msgspec.Struct, frozen=True):
     text: str
     roles: Mapping[str, Role]
 
-    def questions(self, chosen: SiteRevisions) -> Iterator["SiteRequest"]:
-        """Yield the distinct queries of the document for the chosen revisions."""
+    def requests(self, chosen: SiteRevisions) -> Iterator["SiteRequest"]:
+        """Yield the distinct requests for the document for the chosen revisions."""
         roles = set(self.roles.values())
         if roles & {Role.BASE, Role.HEAD}:
             subjects = chosen.comparisons
@@ -137,8 +137,8 @@ class SiteDocument(msgspec.Struct, frozen=True):
             {name: subject[role] for name, role in self.roles.items() if role in subject}
             for subject in subjects
         )
-        questions = (SiteRequest(self, variables) for variables in every)
-        yield from {question.file: question for question in questions}.values()
+        requests = (SiteRequest(self, variables) for variables in every)
+        yield from {request.file: request for request in requests}.values()
 
 
 class SiteRequest(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ class SiteRequest(msgspec.Struct, frozen=True):
         return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
 
     def after(self, cursor: str) -> "SiteRequest":
-        """Return the query for the part of the list after a cursor."""
+        """Return the request for the part of the list after a cursor."""
         cursors = [name for name, role in self.document.roles.items() if role is Role.AFTER]
         return msgspec.structs.replace(self, variables={**self.variables, cursors[0]: cursor})
 

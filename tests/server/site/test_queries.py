@@ -72,7 +72,9 @@ def test_unanswerable_documents_are_errors(id_: str, text: str, reason: str) -> 
 def test_queries_are_unique() -> None:
     """Also if several tags share contents and pairs; equal neighbours are no change."""
     variables_by_name = {
-        own_document.name: [dict(query.variables) for query in own_document.questions(choose(PAST))]
+        own_document.name: [
+            dict(request.variables) for request in own_document.requests(choose(PAST))
+        ]
         for own_document in built_in_documents()
     }
     a, b, c = map(digest_of, "abc")
