@@ -152,26 +152,27 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 headers=((b"allow", _ALLOW),),
             )
         context.allowances.count_request(scope)
-        parameters = given(scope)
+        url_parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return redirect_to(link, status=308)
-        if self.page.leads_to and (path := path_filled(self.page.leads_to, parameters)):
+        if self.page.leads_to and (path := path_filled(self.page.leads_to, url_parameters)):
             return redirect_to(bare_address(scope).root + path.removeprefix("/"))
-        query = self.page.document.known(parameters)
-        if PARAMETER in parameters:
-            return await unless_disconnected(receive, self._export(scope, parameters, query))
+        parameters = self.page.document.known(url_parameters)
+        if PARAMETER in url_parameters:
+            suffix = url_parameters[PARAMETER][-1]
+            return await unless_disconnected(receive, self._export(scope, suffix, parameters))
         if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
-            query[HAS_COSTS] = ["true"]
-        keys = self._keys(scope, query)
+            parameters[HAS_COSTS] = ["true"]
+        keys = self._keys(scope, parameters)
         if (kept := self._kept(keys)) is not None:
             return kept
-        return await unless_disconnected(receive, self._made(scope, query, keys))
+        return await unless_disconnected(receive, self._made(scope, parameters, keys))
 
-    def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
+    def _keys(self, scope: Scope, parameters: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
         """Return the cache keys of a page: if permanent, and in the catalog's current state."""
         permanent = CacheKey(
             f"{self.page.template_name} {raw_path(scope)}",
-            orjson.dumps(query),
+            orjson.dumps(parameters),
             None,
             "text/html",
             None,
@@ -188,41 +189,43 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         return None
 
     async def _export(
-        self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
+        self, scope: Scope, suffix: str, parameters: Mapping[str, list[str]]
     ) -> PageResponse | Export:
         """Return the export of the page's table, or an error page if there is none."""
         context, page = self.context, self.page
-        suffix = parameters[PARAMETER][-1]
         if suffix not in FORMATS:
             raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
         if not page.table:
             raise BadRequest("this page has no table to export")
-        table, variables = table_of(page.query, page.table), page.document.variables(query)
+        table = table_of(page.document_name, page.table)
+        variables = page.document.variables(parameters)
         lane, outgoing = context.lanes.light, context.outgoing
         export = Export(table, suffix, variables, scope, context.runner, lane, outgoing)
         failure = await export.begin()
-        return export if failure is None else await self._missing(scope, query, failure)
+        return export if failure is None else await self._missing(scope, parameters, failure)
 
     async def _missing(
-        self, scope: Scope, query: Mapping[str, list[str]], answered: DocumentAnswer
+        self, scope: Scope, parameters: Mapping[str, list[str]], answered: DocumentAnswer
     ) -> PageResponse:
         """Return the error page for an answer that lacks the page's subject."""
         page, context, params = self.page, self.context, scope["path_params"]
-        address = self._address(scope, query)
+        address = self._address(scope, parameters)
         nearest = await nearest_to(page, address, params, answered, context.runner, scope)
         return context.error_pages.missing(address, page.subject, answered, nearest)
 
-    def _address(self, scope: Scope, query: Mapping[str, list[str]]) -> Address:
+    def _address(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
-        others = {name: query[name] for name in query if name not in (*params, HAS_COSTS)}
+        others = {
+            name: values for name, values in parameters.items() if name not in (*params, HAS_COSTS)
+        }
         return self.context.addresses(raw_path(scope), others)
 
     async def _made(
-        self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
+        self, scope: Scope, parameters: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
     ) -> Response:
         """Return a page that is not cached; only the first of concurrent requests is charged."""
         page, context = self.page, self.context
-        variables = page.document.variables(query)
+        variables = page.document.variables(parameters)
         request = await context.runner.weighed(page.document.text, variables)
         if (kept := self._kept(keys)) is not None:  # another request has made it meanwhile
             return kept
@@ -230,11 +233,11 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         async def make() -> PageResponse:
             answered = await context.runner.answered(request)
             if not page.has_subject(answered.data):
-                return await self._missing(scope, query, answered)
+                return await self._missing(scope, parameters, answered)
             body = await context.lanes.light.run(
                 lambda: context.renderer.page(
                     page,
-                    self._address(scope, query),
+                    self._address(scope, parameters),
                     answered.data,
                     params=scope["path_params"],
                     variables=variables,

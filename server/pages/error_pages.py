@@ -125,15 +125,17 @@ def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
 
 
 async def _names_like(
-    name: str, query: str, params: Mapping[str, str], runner: DocumentRunner, scope: Any
+    name: str, document_name: str, params: Mapping[str, str], runner: DocumentRunner, scope: Any
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Return the answer to a document, and the names in it that are similar to a name."""
-    if not query:
+    if not document_name:
         return {}, []
-    names_query = document(query)
-    parameters = names_query.known({key: [value] for key, value in params.items()})
+    names_document = document(document_name)
+    parameters = names_document.known({key: [value] for key, value in params.items()})
     try:
-        answered = await runner.run(names_query.text, names_query.variables(parameters), scope)
+        answered = await runner.run(
+            names_document.text, names_document.variables(parameters), scope
+        )
     except BadRequest:  # overload or a client's limit: the page is shown without suggestions
         return {}, []
     spelt = [
@@ -141,7 +143,7 @@ async def _names_like(
     ]
     named = [*_names_in(answered.data)]
     # These two documents filter the names themselves.
-    if query not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
+    if document_name not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
         named = nearest_names(name, named)
     return answered.data, [*dict.fromkeys([*spelt, *named])][:_MAX_SUGGESTIONS]
 

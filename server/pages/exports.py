@@ -97,12 +97,12 @@ def _pinned_side(comparison: Mapping[str, Any], side: str) -> str:
 
 
 @cache
-def table_of(query: str, table: str) -> Table:
+def table_of(document_name: str, table: str) -> Table:
     """Return the list at a dotted path in the document of a page.
 
     Raises KeyError if the document has no such list.
     """
-    page = document(query)
+    page = document(document_name)
     path = tuple(table.split("."))
     fragments = {
         node.name.value: node

@@ -19,7 +19,7 @@ _MEDIA_TYPES = {
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page: its path, its GraphQL document ``query``, and the template that renders the answer.
+    """A page: its path, its GraphQL document, and the template that renders the answer.
 
     ``path`` is a path of a Starlette route, whose parameters are variables of the document.
     ``template`` is the name of the template if it differs from that of the document; a template
@@ -33,7 +33,7 @@ class Page(msgspec.Struct, frozen=True):
     """
 
     path: str
-    query: str
+    document_name: str
     subject: str = ""
     template: str = ""
     table: str = ""
@@ -42,12 +42,12 @@ class Page(msgspec.Struct, frozen=True):
     @property
     def document(self) -> PageDocument:
         """The page's GraphQL document."""
-        return document(self.query)
+        return document(self.document_name)
 
     @property
     def template_name(self) -> str:
         """The file name of the template."""
-        name = self.template or self.query
+        name = self.template or self.document_name
         return name if "." in name else f"{name}.html"
 
     @property
@@ -67,10 +67,10 @@ COMPARISON = "/compare/{base}...{head}"
 SPEC_PAIR = "/specs/{base}...{head}"
 
 
-def _comparison(tab: str, query: str, table: str = "", template: str = "") -> Page:
+def _comparison(tab: str, document_name: str, table: str = "", template: str = "") -> Page:
     """Return a page of a comparison; ``table`` is relative to the field ``compare``."""
     table = table and f"compare.{table}"
-    return Page(COMPARISON + tab, query, "compare", template, table)
+    return Page(COMPARISON + tab, document_name, "compare", template, table)
 
 
 PAGES = (

@@ -92,7 +92,7 @@ def _scopes(plan: Plan) -> list[tuple[Page, Scope]]:
     for page in PAGES:
         for scope in scopes:
             match, found = PageRoute(page.path, _nothing).matches(scope)
-            if match is Match.FULL and page.query not in _OF_COMMITS:
+            if match is Match.FULL and page.document_name not in _OF_COMMITS:
                 first.setdefault(page.path, (page, {**scope, **found}))
     return list(first.values())
 

@@ -56,7 +56,7 @@ def test_document_can_select_only_the_table(page: Any, api: API) -> None:
         for is_page in (False, True)
     )
     assert export < entire <= Limits.max_cost
-    assert table_of(page.query, page.table).columns
+    assert table_of(page.document_name, page.table).columns
 
 
 def test_address_cannot_set_that_variable() -> None:
@@ -169,7 +169,7 @@ def test_every_table_is_exported(history_client: httpx.Client, addresses: dict[s
             continue
         answer = history_client.get(f"{address}{'&' if '?' in address else '?'}as=jsonl")
         assert answer.status_code == 200, (address, answer.text)
-        names = {path[0] for path in table_of(page.query, page.table).columns}
+        names = {path[0] for path in table_of(page.document_name, page.table).columns}
         rows = [json.loads(line) for line in answer.text.splitlines()]
         # A leaf has no dependents, and the demo has no holes.
         assert rows or "/specs/" in path or path.endswith("/holes"), address

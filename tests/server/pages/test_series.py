@@ -20,7 +20,7 @@ from tests.server.pages.page_reader import Shown, rendered, shown
 from tests.server.servers import application
 from tests.snapshots.factories import day
 
-(PAGE,) = (page for page in PAGES if page.query == "series")
+(PAGE,) = (page for page in PAGES if page.document_name == "series")
 
 
 @pytest.fixture(scope="module")

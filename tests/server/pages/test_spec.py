@@ -155,7 +155,7 @@ def test_data_that_a_source_lacks_is_unknown(tmp_path: Path) -> None:
 def test_unavailable_parts_affect_nothing_else(client: httpx.Client, needed: str) -> None:
     """An incomplete history and unreadable dependencies are stated."""
     data = page_data(client, "spec", ref="develop", hash=needed, first=50)
-    page = next(page for page in PAGES if page.query == "spec")
+    page = next(page for page in PAGES if page.document_name == "spec")
     parts = ("history", "needs", "neededBy")
     errors = [(f"not now: {name}", [name]) for name in parts]
     path, missing = f"/r/develop/specs/{needed}", dict.fromkeys(parts)
