@@ -29,8 +29,8 @@ from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, Page
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
-_MAX_ROWS, _MIN_ROWS = 1_000, 50
-"""Maximum and minimum number of rows per request; fewer are requested if they cost much."""
+_MAX_ROWS, _FEW_ROWS = 1_000, 50
+"""Maximum number of rows per request; halved while it costs too much and is more than few."""
 
 _PATIENCE = 60.0
 """Seconds that a part may wait for an overloaded server, or for its client's allowance."""
@@ -251,7 +251,7 @@ class Export(msgspec.Struct, eq=False):
 
         Raises BadRequest if the server is overloaded.
         """
-        while self.size > _MIN_ROWS and not await self.runner.is_affordable(
+        while self.size > _FEW_ROWS and not await self.runner.is_affordable(
             self.table.document.text, self._variables_after(None)
         ):
             self.size //= 2

@@ -276,7 +276,7 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
         loader=PackageLoader("server.pages"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=seen,
+        finalize=with_visible_characters,
         auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -292,7 +292,7 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
     return environment
 
 
-def seen(value: Any) -> Any:
+def with_visible_characters(value: Any) -> Any:
     """Return a value to render; characters that hide or reorder text are written as escapes.
 
     Line breaks, which notes contain, are unchanged. The time is linear in the text's length.

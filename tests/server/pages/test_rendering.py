@@ -17,8 +17,8 @@ from server.pages.renderer import (
     labelled,
     number,
     package_kind,
-    seen,
     size_delta,
+    with_visible_characters,
     words,
 )
 
@@ -156,7 +156,7 @@ def test_long_lists_in_notes_are_shortened(
 )
 def test_invisible_characters_are_escaped(text: object, shown: object) -> None:
     """Those that reverse, hide or imitate text; line breaks and tabs remain."""
-    assert seen(text) == shown
+    assert with_visible_characters(text) == shown
 
 
 def test_cells_have_labels() -> None:
@@ -186,7 +186,7 @@ def test_each_character_is_classified_once(monkeypatch: pytest.MonkeyPatch) -> N
         return "?"
 
     monkeypatch.setattr(renderer, "visible", look)
-    assert seen("\u202e\x00" * 1_000) == "??" * 1_000
+    assert with_visible_characters("\u202e\x00" * 1_000) == "??" * 1_000
     assert sorted(classified) == ["\x00", "\u202e"]
 
 
