@@ -181,10 +181,10 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
     This is the table of the facts of a spec. Storage, tables, the API and JSON documents are
-    derived from it, as are the comparisons of two specs. What queries can name is listed where
-    they are parsed.
-    Fields that default to None are facts that a source may not state. New fields
-    are appended, so that existing digests do not change.
+    derived from it, as are the comparisons of two specs. What queries can name is in
+    ``spack/query.py`` and ``frames/filters.py``. Fields that default to None are facts that a
+    source may not state. New fields are appended and default to None, so that existing digests do
+    not change.
     """
 
     hash: Annotated[
@@ -485,7 +485,8 @@ LOCK_FILE = SourceKind("lock_file")
 """The kind of files that are compared, but never published."""
 
 SOURCE_KINDS = {kind.name: kind for kind in (PAGES, INDEX, INSTALLATION, GIT, DEMO)}
-SOURCE_KIND_TEXT = "What was read: pages, index, installation, git or demo."
+*_OTHER_KINDS, _LAST_KIND = SOURCE_KINDS
+SOURCE_KIND_TEXT = f"What was read: {', '.join(_OTHER_KINDS)} or {_LAST_KIND}."
 
 
 def source_kind(name: str) -> SourceKind:
