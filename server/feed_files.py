@@ -27,11 +27,11 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     """Return the feed of an existing series."""
     history, library = past.history, past.library
     try:
-        counts = library.past.growth(history, series).counts
+        counts = library.history_queries.growth(history, series).counts
     except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
         counts = {}
     newest = neighbours_in_feed(history, series)
-    kept = library.past.stored_stories(newest)
+    kept = library.history_queries.stored_stories(newest)
     stories = {step: entry_story(library, step, kept.get(step.pair)) for step in newest}
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 

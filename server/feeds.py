@@ -253,7 +253,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         if not newest:
             return {}
         library, lanes = self.library, self.lanes
-        kept = await lanes.loading.run(partial(library.past.stored_stories, newest))
+        kept = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
         stories = {}
         for step in newest:
             html = kept.get(step.pair)
@@ -270,10 +270,10 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
 
     async def _query(self, history: History, topic: HistoryTopic) -> Any:
         """Return the result of a history query. Missing data is computed first, in limited time."""
-        question = HistoryQuery(history, topic)
-        is_complete = self.answers.is_complete(question)
+        query = HistoryQuery(history, topic)
+        is_complete = self.answers.is_complete(query)
         lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return (await lane.run(partial(self.answers.get, question))).value
+        return (await lane.run(partial(self.answers.get, query))).value
 
     async def _require_series(self, history: History, series: str) -> None:
         if not history.of_series(series):

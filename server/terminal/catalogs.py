@@ -113,7 +113,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """
         prefix = text.removeprefix("/").lower()
         opened = self.complete()
-        history = opened.library.past.hash_history(opened.history, prefix)
+        history = opened.library.history_queries.hash_history(opened.history, prefix)
         if history is None:
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
@@ -125,12 +125,12 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         Raises InvalidArgument if no revision ever had the package.
         """
         opened = self.complete(causes=True)
-        package = opened.library.past.catalog_package(opened.history, name)
+        package = opened.library.history_queries.catalog_package(opened.history, name)
         if package is None:
             names = opened.library.package_names()
             reason = f"no revision has ever had {name!r}"
             raise InvalidArgument("PACKAGE", reason + nearest_hint(nearest_names(name, names)))
-        return opened, package, opened.library.past.cells(opened.history, name)
+        return opened, package, opened.library.history_queries.cells(opened.history, name)
 
     def package_timeline(self, name: str, series: str) -> PackageTimeline:
         """Return the timeline of a package in a series.
@@ -139,7 +139,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         the series that did.
         """
         opened = self.complete(series)
-        timeline = opened.library.past.package_timeline(opened.history, series, name)
+        timeline = opened.library.history_queries.package_timeline(opened.history, series, name)
         if timeline is None:
             reason = f"no revision of the series {series} has ever had {name!r}"
             raise InvalidArgument("PACKAGE", reason + _elsewhere(opened, name, series))
@@ -186,7 +186,7 @@ def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
         for other in history.series_names
         if other != series
         and not missing_pairs(opened.catalog, history, other)
-        and opened.library.past.package_timeline(history, other, name) is not None
+        and opened.library.history_queries.package_timeline(history, other, name) is not None
     ]
     if others:
         return f"; these had it: {', '.join(others)} (--series)"

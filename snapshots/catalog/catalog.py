@@ -334,7 +334,7 @@ class Follower:
         self._catalog = catalog
         revisions, history = catalog.tables
         # Every second request checks for new revisions.
-        self._questions = cycle(
+        self._conditions = cycle(
             [
                 revisions.has_further_commit,
                 history.has_further_commit,
@@ -357,7 +357,7 @@ class Follower:
         with translated(self._catalog.location):
             # Sent even if the answer is known: if the store fails, this request is the first to
             # fail.
-            self._is_behind = next(self._questions)() or self._is_behind
+            self._is_behind = next(self._conditions)() or self._is_behind
         if not self._is_behind:
             return False
         is_new = self._catalog.refresh()

@@ -316,7 +316,7 @@ Answer = TypeVar("Answer")
 
 
 def query_table(
-    uri: str, question: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
+    uri: str, query: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
 ) -> Answer:
     """Open a table, with the ``options`` of its store, and return the result of a query.
 
@@ -329,12 +329,12 @@ def query_table(
 
     for _ in range(_OPEN_ATTEMPTS - 1):
         try:
-            return question(opened())
+            return query(opened())
         except TableNotFoundError:
             raise
         except DeltaError:
             continue
-    return question(opened())
+    return query(opened())
 
 
 _ATTEMPTS = 8
@@ -608,13 +608,13 @@ class CatalogTable:
         return {*self._unused(hours, with_others=True)}.difference(struck_off)
 
     def _unused(self, hours: int, *, with_others: bool) -> list[str]:
-        def ask(opened: DeltaTable) -> list[str]:
+        def unused(opened: DeltaTable) -> list[str]:
             return opened.vacuum(
                 hours, dry_run=True, enforce_retention_duration=False, full=with_others
             )
 
         try:
-            return list(map(unquote, query_table(self._uri, ask, self._storage.options)))
+            return list(map(unquote, query_table(self._uri, unused, self._storage.options)))
         except TableNotFoundError:
             return []
 

@@ -44,7 +44,7 @@ _NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
 _PART, _SPAN, _ENTRY, _POINT, _LINE = 500, 300, 900, 300, 20
 """The approximate sizes of the parts of an answer, in bytes."""
 
-_QUESTION, _ITEM = 300, 100
+_QUERY, _ITEM = 300, 100
 """The approximate size of a query that is cached with its answer, and of each of its texts."""
 
 
@@ -96,7 +96,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
         texts = [self.text, self.series or ""]
         for item in self.items:
             texts += [item] if isinstance(item, str) else item
-        return _QUESTION + sum(_ITEM + sys.getsizeof(text) for text in texts)
+        return _QUERY + sum(_ITEM + sys.getsizeof(text) for text in texts)
 
     @property
     def needs(self) -> str | None:
@@ -129,16 +129,16 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
 
 
 def _of_content(
-    library: Library, history: History, question: HistoryTopic
+    library: Library, history: History, topic: HistoryTopic
 ) -> dict[str, dict[str, HashHistory]]:
-    frame = library.frames.get(question.text)
+    frame = library.frames.get(topic.text)
     rows = range(len(frame))
     hashes = {
         name: [frame.hashes.at(row) for row in rows[frame.rows_of(name) or slice(0)]]
-        for name in question.items
+        for name in topic.items
     }
     packages = {text: name for name, texts in hashes.items() for text in texts}
-    histories = library.past.hash_histories(history, packages)
+    histories = library.history_queries.hash_histories(history, packages)
     return {
         name: {text: histories[text] for text in texts if text in histories}
         for name, texts in hashes.items()
@@ -146,27 +146,31 @@ def _of_content(
 
 
 _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
-    About.HASH: lambda of, history, topic: of.past.hash_history(history, topic.text),
-    About.HASHES: lambda of, history, topic: of.past.hash_histories(history, dict(topic.items)),
+    About.HASH: lambda of, history, topic: of.history_queries.hash_history(history, topic.text),
+    About.HASHES: lambda of, history, topic: of.history_queries.hash_histories(
+        history, dict(topic.items)
+    ),
     About.CONTENT: _of_content,
-    About.PACKAGE: lambda of, history, topic: of.past.package_timeline(
+    About.PACKAGE: lambda of, history, topic: of.history_queries.package_timeline(
         history, topic.series or "", topic.text
     ),
-    About.PACKAGES: lambda of, history, topic: of.past.package_timelines(
+    About.PACKAGES: lambda of, history, topic: of.history_queries.package_timelines(
         history, topic.series or "", topic.items
     ),
-    About.CATALOG_PACKAGE: lambda of, history, topic: of.past.catalog_package(history, topic.text),
-    About.ALL_PACKAGES: lambda of, history, _: of.past.all_packages(history),
-    About.GROWTH: lambda of, history, topic: of.past.growth(history, topic.series or ""),
-    About.CAUSES: lambda of, history, topic: of.past.causes(history, topic.series or ""),
-    About.COSTED_CAUSES: lambda of, history, topic: of.past.causes(
+    About.CATALOG_PACKAGE: lambda of, history, topic: of.history_queries.catalog_package(
+        history, topic.text
+    ),
+    About.ALL_PACKAGES: lambda of, history, _: of.history_queries.all_packages(history),
+    About.GROWTH: lambda of, history, topic: of.history_queries.growth(history, topic.series or ""),
+    About.CAUSES: lambda of, history, topic: of.history_queries.causes(history, topic.series or ""),
+    About.COSTED_CAUSES: lambda of, history, topic: of.history_queries.causes(
         history, topic.series or "", by_package=True
     ),
-    About.PACKAGE_CAUSES: lambda of, history, topic: of.past.package_causes(
+    About.PACKAGE_CAUSES: lambda of, history, topic: of.history_queries.package_causes(
         history, topic.series, topic.items
     ),
-    About.CELLS: lambda of, history, topic: of.past.cells(history, topic.text),
-    About.HOLDING: lambda of, history, topic: of.past.holding(
+    About.CELLS: lambda of, history, topic: of.history_queries.cells(history, topic.text),
+    About.HOLDING: lambda of, history, topic: of.history_queries.holding(
         history, sorted(topic.items), topic.series
     ),
 }
@@ -224,34 +228,34 @@ class HistoryAnswers:
         """Memory used by the cached answers, in bytes."""
         return self._cache.num_bytes
 
-    def peek(self, question: HistoryQuery) -> HistoryAnswer | None:
+    def peek(self, query: HistoryQuery) -> HistoryAnswer | None:
         """Return the answer if it is cached."""
-        cache = self._current(question.history)
-        return None if cache is None else cache.peek(question.topic)
+        cache = self._current(query.history)
+        return None if cache is None else cache.peek(query.topic)
 
-    def get(self, question: HistoryQuery) -> HistoryAnswer:
+    def get(self, query: HistoryQuery) -> HistoryAnswer:
         """Return the answer, computed now if it is not cached.
 
-        Raises the errors of Past: IncompleteHistory if the time did not suffice to compute missing
-        changes, or if they cannot be stored. An answer that omits unreadable contents lists them,
-        and is not cached.
+        Raises the errors of ``HistoryQueries``: IncompleteHistory if the time did not suffice to
+        compute missing changes, or if they cannot be stored. An answer that omits unreadable
+        contents lists them, and is not cached.
         """
-        cache = self._current(question.history)
+        cache = self._current(query.history)
         if cache is None:
-            return self._make(question.history, question.topic)
-        return cache.get(question.topic)
+            return self._make(query.history, query.topic)
+        return cache.get(query.topic)
 
-    def is_complete(self, question: HistoryQuery) -> bool:
+    def is_complete(self, query: HistoryQuery) -> bool:
         """Return whether all changes that the answer needs are stored; otherwise it is slow.
 
         Raises CatalogError if the tables of the history are damaged.
         """
-        return not self._missing(question.history, question.topic)
+        return not self._missing(query.history, query.topic)
 
-    def require_complete(self, question: HistoryQuery) -> None:
+    def require_complete(self, query: HistoryQuery) -> None:
         """Raise IncompleteHistory if changes that the answer needs are missing."""
-        if missing := self._missing(question.history, question.topic):
-            num_pairs = len(question.history.pairs_of(question.topic.needs))
+        if missing := self._missing(query.history, query.topic):
+            num_pairs = len(query.history.pairs_of(query.topic.needs))
             raise IncompleteHistory(len(missing), num_pairs, self._obstacle(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":
@@ -269,28 +273,28 @@ class HistoryAnswers:
         make: Callable[[HistoryTopic], HistoryAnswer] = partial(self._make, history)
         return SharedCache(make, self._max_bytes)
 
-    def _make(self, history: History, question: HistoryTopic) -> HistoryAnswer:
-        answer = partial(_ANSWERS[question.about], self._library)
+    def _make(self, history: History, topic: HistoryTopic) -> HistoryAnswer:
+        answer = partial(_ANSWERS[topic.about], self._library)
         try:
-            value = answer(history, question)
+            value = answer(history, topic)
         except IncompleteHistory:
-            unreadable = self._complete(history, question)
+            unreadable = self._complete(history, topic)
             readable = history.without(unreadable) if unreadable else history
-            self.require_complete(HistoryQuery(readable, question))
-            value = answer(readable, question)
+            self.require_complete(HistoryQuery(readable, topic))
+            value = answer(readable, topic)
             if unreadable:
                 # Larger than the cache, so not cached: the contents may be repaired at any time.
-                left = left_out(history, unreadable, question.needs)
+                left = left_out(history, unreadable, topic.needs)
                 return HistoryAnswer(value, self._max_bytes + 1, left)
-        return HistoryAnswer(value, _size_of(value) + question.num_bytes)
+        return HistoryAnswer(value, _size_of(value) + topic.num_bytes)
 
     # -- computation of missing changes
 
-    def _missing(self, history: History, question: HistoryTopic) -> list[Pair]:
+    def _missing(self, history: History, topic: HistoryTopic) -> list[Pair]:
         """Return the pairs whose changes, or causes, a query needs and that are not stored."""
-        return missing_pairs(self._catalog, history, question.needs, causes=question.needs_causes)
+        return missing_pairs(self._catalog, history, topic.needs, causes=topic.needs_causes)
 
-    def _complete(self, history: History, question: HistoryTopic) -> frozenset[str]:
+    def _complete(self, history: History, topic: HistoryTopic) -> frozenset[str]:
         """Compute missing changes within the time limit.
 
         Returns the unreadable contents without which the rest is complete; none if nothing would
@@ -299,9 +303,9 @@ class HistoryAnswers:
         ends = monotonic() + self._fill_seconds
         unreadable: frozenset[str] = frozenset()
         readable = history
-        while self._missing(readable, question):
-            self._fill(readable, question, ends)
-            missing = self._missing(readable, question)
+        while self._missing(readable, topic):
+            self._fill(readable, topic, ends)
+            missing = self._missing(readable, topic)
             failed = {
                 digest for digest in chain.from_iterable(missing) if not self._may_read(digest)
             }
@@ -309,16 +313,16 @@ class HistoryAnswers:
                 break
             unreadable |= failed
             readable = history.without(unreadable)
-        series = question.needs
+        series = topic.needs
         has_any = readable.revisions if series is None else readable.of_series(series)
         return unreadable if has_any else frozenset()
 
-    def _fill(self, history: History, question: HistoryTopic, ends: float) -> None:
+    def _fill(self, history: History, topic: HistoryTopic, ends: float) -> None:
         """Compute and store missing changes of a query until the moment ``ends``."""
         if not self._filling.acquire(timeout=max(0.0, ends - monotonic())):
             return
         try:
-            pairs = [pair for pair in self._missing(history, question) if self._may_try(pair)]
+            pairs = [pair for pair in self._missing(history, topic) if self._may_try(pair)]
             if pairs and self._may_try(None):
                 self._make_pairs(pairs, ends)
         finally:

@@ -152,7 +152,7 @@ class SharedCache(Generic[Key, Value]):
 class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
 
-    ``past`` answers history queries, whose results are not cached here.
+    ``history_queries`` answers queries about several revisions, whose results are not cached here.
 
     ``frame_bytes`` limits the frames, and separately the graphs, because a graph is about as large
     as its frame. ``comparison_bytes`` limits the comparisons, and separately their explanations.
@@ -167,7 +167,7 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        self.past = HistoryQueries(catalog)
+        self.history_queries = HistoryQueries(catalog)
         self._catalog = catalog
         self._recipes_url = recipes_url
         self._held = RecentRows()

@@ -113,7 +113,9 @@ def _stories(plan: Plan, folder: Path) -> Iterator[Measurement]:
     catalog.keep(list(PairMaker(catalog.load_side, neighbours={pair.pair: pair}).make([pair.pair])))
     turns = {
         "cachelog: explained": _turn(lambda: Library(catalog).explain(base, head)),
-        "cachelog: as stored": _turn(lambda: Library(catalog).past.stored_stories([pair])),
+        "cachelog: as stored": _turn(
+            lambda: Library(catalog).history_queries.stored_stories([pair])
+        ),
     }
     subject = f"the story of two revisions of {plan.data.specs:,} specs"
     yield from _measured(plan, subject, turns, {"cachelog: as stored": 0.3 / 5})

@@ -179,7 +179,7 @@ def _hash_rows(frame: Frame, hash_: str) -> Rows:
 
 
 def _series_log(opened: OpenedCatalog, series: str, selection: Selection, *, oneline: bool) -> Log:
-    points = opened.library.past.growth(opened.history, series)
+    points = opened.library.history_queries.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
     entries = _short_entries(selected) if oneline else _entries(opened, series, selected)
     return Log(
@@ -198,7 +198,7 @@ def _entries(
     opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint]
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read. Raises CatalogError if stored data is damaged."""
-    past = opened.library.past
+    past = opened.library.history_queries
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
         pairs = list(map(_pair, batch))
         returned = past.count_returned(opened.history, series, pairs)
@@ -587,7 +587,9 @@ def series_report(
     """Return the causes of most rebuilds. Raises IncompleteHistory if changes cannot be stored."""
     opened = opened.complete(series, causes=True)
     costs = opened.catalog.costs.current
-    every = opened.library.past.causes(opened.history, series, by_package=costs is not None)
+    every = opened.library.history_queries.causes(
+        opened.history, series, by_package=costs is not None
+    )
     causes = every.summed(by, since, until, opened.library.recipes.between, costs)
     revisions = every.revisions(since, until)
     return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])

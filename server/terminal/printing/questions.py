@@ -485,7 +485,7 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
     series = series_of(place.revision.tag)
     try:
         opened = opened.complete(series, causes=True)
-        causes = opened.library.past.causes(opened.history, series)
+        causes = opened.library.history_queries.causes(opened.history, series)
     except (CatalogError, IncompleteHistory) as error:
         note(f"The effect of a change is unknown: {error}")
         return None

@@ -42,7 +42,7 @@ def test_all_fields(world: World) -> None:
     """Each cause with its points, oldest first; no commits are available."""
     series = world.data(questions.SERIES_CAUSES, of="develop")["series"]
     history = world.catalog.history
-    every = world.library.past.causes(history, "develop")
+    every = world.library.history_queries.causes(history, "develop")
     expected = every.summed([SeriesCauseKey.PACKAGE, SeriesCauseKey.KIND])
     assert series["causes"]["totalCount"] == len(expected)
     assert series["byCommit"] == {"nodes": []}

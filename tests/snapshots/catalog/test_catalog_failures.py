@@ -120,7 +120,7 @@ def test_import_that_is_killed_between_its_commits(tmp_path: Path) -> None:
     assert assert_is_sound(catalog) == [0]
     assert len(catalog.counts) == 2
     new = specs_of(1)[0].hash
-    assert Library(catalog).past.hash_history(catalog.history, new) is None
+    assert Library(catalog).history_queries.hash_history(catalog.history, new) is None
     publish_state(catalog, 1)
     assert assert_is_sound(catalog) == [0, 1]
     assert missing_pairs(catalog, catalog.history) == []

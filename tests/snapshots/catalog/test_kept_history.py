@@ -113,13 +113,13 @@ def test_import_after_a_damaged_content(catalog: Catalog) -> None:
     assert "is damaged" in made.unkept
     library = Library(catalog)
     with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog history fill'"):
-        library.past.hash_history(catalog.history, hash_of("a"))
+        library.history_queries.hash_history(catalog.history, hash_of("a"))
     filled = fill(catalog, missing_pairs(catalog, catalog.history))
     assert filled.num_made == 0
     assert list(filled.failures) == [pairs([first, second])[1]]
     catalog.publish([first])
     assert fill(catalog, missing_pairs(catalog, catalog.history)).num_made == 1
-    assert library.past.hash_history(catalog.history, hash_of("a")) is not None
+    assert library.history_queries.hash_history(catalog.history, hash_of("a")) is not None
 
 
 def test_damaged_tables(catalog: Catalog) -> None:
@@ -136,7 +136,7 @@ def test_damaged_tables(catalog: Catalog) -> None:
     forget(catalog, *TABLES)
     reader.refresh()
     assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
-    assert library.past.hash_history(reader.history, hash_of("a")) is not None
+    assert library.history_queries.hash_history(reader.history, hash_of("a")) is not None
 
 
 def reverse_files(location: str, table: str) -> None:
@@ -212,9 +212,9 @@ def test_damage(
     library, history = Library(reader), reader.history
     with pytest.raises(CatalogError, match=f"{reason}.*; remove the tables comparisons, changes"):
         _ = (
-            library.past.hash_history(history, hash_of("a")),
-            library.past.package_counts(history.pairs),
-            library.past.count_returned(history, "develop", history.pairs),
+            library.history_queries.hash_history(history, hash_of("a")),
+            library.history_queries.package_counts(history.pairs),
+            library.history_queries.count_returned(history, "develop", history.pairs),
         )
 
 
@@ -224,12 +224,14 @@ def test_files_that_another_tool_merged(catalog: Catalog) -> None:
     for some in (first, [last]):
         catalog.publish(some)
     library, history = Library(catalog), catalog.history
-    expected = library.past.package_counts(history.pairs)
+    expected = library.history_queries.package_counts(history.pairs)
     DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
     reader = Catalog(catalog.location)
     reader.refresh()
-    assert Library(reader).past.package_counts(history.pairs) == expected
-    (returned,) = Library(reader).past.count_returned(history, "develop", history.pairs).items()
+    assert Library(reader).history_queries.package_counts(history.pairs) == expected
+    (returned,) = (
+        Library(reader).history_queries.count_returned(history, "develop", history.pairs).items()
+    )
     assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
@@ -256,21 +258,21 @@ def test_prefixes_of_hashes(catalog: Catalog) -> None:
     specs = [a_spec("a"), *(a_spec(hash=digest) for digest in hashes)]
     catalog.publish([a_snapshot(specs, "develop", day(0))])
     library, history = Library(catalog), catalog.history
-    history_of_hash = library.past.hash_history(history, hash_of("a")[:9])
+    history_of_hash = library.history_queries.hash_history(history, hash_of("a")[:9])
     assert history_of_hash is not None
     assert history_of_hash.hash == hash_of("a")
-    assert library.past.hash_history(history, "yyyyyy") is None
+    assert library.history_queries.hash_history(history, "yyyyyy") is None
     with pytest.raises(AmbiguousHash, match=r"'zzz' begins 8 hashes: zzza.*, \.\.\.$") as caught:
-        library.past.hash_history(history, "zzz")
+        library.history_queries.hash_history(history, "zzz")
     candidates = [f"{spec.name}@{spec.version}" for spec in specs[1:]]
     assert list(caught.value.candidates.values()) == candidates
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
         with pytest.raises(InvalidArgument, match="is not a prefix of a hash"):
-            library.past.hash_history(history, text)
+            library.history_queries.hash_history(history, text)
     # A prefix is not treated as a hash that no revision has.
     for text in ("", "abc", "A" * 32, "a" * 33, "é" * 32):
         with pytest.raises(InvalidArgument, match="is not a hash, which is 32 characters"):
-            library.past.holding(history, [hash_of("a"), text])
+            library.history_queries.holding(history, [hash_of("a"), text])
 
 
 def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +281,7 @@ def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.Mo
     catalog.refresh()
     prepare(catalog)
     monkeypatch.setattr(delta, "query_table", None)
-    assert Library(catalog).past.hash_history(catalog.history, hash_of("c")) is not None
+    assert Library(catalog).history_queries.hash_history(catalog.history, hash_of("c")) is not None
     assert not missing_pairs(catalog, catalog.history)
 
 
@@ -363,7 +365,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
 
 def stories_of(catalog: Catalog) -> dict[Pair, str]:
     """Return the stored stories of pairs of develop."""
-    stories = Library(catalog).past.stored_stories(catalog.history.neighbours("develop"))
+    stories = Library(catalog).history_queries.stored_stories(catalog.history.neighbours("develop"))
     assert stories
     return stories
 

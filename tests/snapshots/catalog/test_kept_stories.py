@@ -45,7 +45,7 @@ def stored(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories of all pairs with a stored story."""
     history = catalog.require_history()
     every = [step for name in history.series_names for step in history.neighbours(name)]
-    return Library(catalog).past.stored_stories(every)
+    return Library(catalog).history_queries.stored_stories(every)
 
 
 def computed(catalog: Catalog) -> dict[Pair, str]:

@@ -76,11 +76,11 @@ def test_few_requests_read_the_history(published: str, bucket: Emulator) -> None
     reader = Catalog(published)
     library, history = Library(reader), reader.require_history()
     assert missing_pairs(reader, history) == []
-    spec = library.past.hash_history(history, specs_of(1)[0].hash)
+    spec = library.history_queries.hash_history(history, specs_of(1)[0].hash)
     assert spec is not None
     assert [(span.series, span.first.taken_at) for span in spec.spans] == [("develop", day(1))]
     before = bucket.num_requests()
-    timeline = library.past.package_timeline(history, "develop", spec.name)
+    timeline = library.history_queries.package_timeline(history, "develop", spec.name)
     assert timeline is not None
     assert len(timeline.entries) == 2
     assert bucket.num_requests() - before <= HISTORY_REQUESTS
@@ -90,7 +90,10 @@ def test_connections_are_reused(published: str, monkeypatch: pytest.MonkeyPatch)
     """The filesystem of a table is created once, not for each refresh and timeline."""
     reader = Catalog(published)
     library, name = Library(reader), specs_of(0)[0].name
-    assert library.past.package_timeline(reader.require_history(), "develop", name) is not None
+    assert (
+        library.history_queries.package_timeline(reader.require_history(), "develop", name)
+        is not None
+    )
     publish(Catalog(published), 7, 7, "main")
     handlers: list[object] = []
 
@@ -101,7 +104,7 @@ def test_connections_are_reused(published: str, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(storage, "DeltaStorageHandler", Recording)
     assert reader.refresh()
-    assert library.past.package_timeline(reader.history, "develop", name) is not None
+    assert library.history_queries.package_timeline(reader.history, "develop", name) is not None
     assert not handlers
     reader.load(reader.history.resolve("develop").digest)
     assert handlers  # to load a content, the table of contents is not opened

@@ -51,7 +51,7 @@ def test_removed_revisions(catalog: Catalog) -> None:
         server.history.resolve(middle.digest)
     assert listed(catalog) == set(server.history.digests) == loaded(catalog).keys()
     assert missing_pairs(server, server.history) == []
-    new = Library(server).past.hash_history(server.history, hash_of("2 0"))
+    new = Library(server).history_queries.hash_history(server.history, hash_of("2 0"))
     assert new is not None
     assert (new.spans[0].first, new.spans[0].is_current) == (server.history.revisions[0], True)
 

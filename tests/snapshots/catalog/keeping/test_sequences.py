@@ -112,7 +112,7 @@ class Run:
         )
         library = Library(read)
         for text in HASHES:
-            assert library.past.hash_history(history, text) == past.hash_history(text)
+            assert library.history_queries.hash_history(history, text) == past.hash_history(text)
 
 
 @pytest.mark.untraced

@@ -279,7 +279,7 @@ def test_unused_pairs(catalog: Catalog) -> None:
     server.refresh()
     hashes = {spec.hash: spec.name for spec in specs_of(1)}
     old = server.history
-    before = Library(server).past.hash_histories(old, hashes)
+    before = Library(server).history_queries.hash_histories(old, hashes)
     with hours_ago():
         drop(catalog, "develop~1")
     with hours_ago(30):
