@@ -190,7 +190,7 @@ def test_catalog_that_is_created_again(catalog: Catalog) -> None:
     shutil.rmtree(catalog.location)
     with pytest.raises(NoCatalog):
         catalog.refresh()
-    assert (catalog.generation, catalog.history.revisions) == (-1, [])
+    assert (catalog.generation, catalog.state, catalog.history.revisions) == (-1, -1, [])
     other = Catalog(catalog.location)
     for number in range(3):
         publish(other, number + 5, number + 5)
