@@ -30,7 +30,7 @@ from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
 _MAX_ROWS, _FEW_ROWS = 1_000, 50
-"""Maximum number of rows per request; halved while it costs too much and is more than few."""
+"""Maximum number of rows per request; more than a few are halved while they cost too much."""
 
 _PATIENCE = 60.0
 """Seconds that a part may wait for an overloaded server, or for its client's allowance."""
