@@ -14,7 +14,6 @@ from snapshots.texts import (
     distinct_prefixes,
     few,
     is_plain,
-    nearest_hint,
     nearest_names,
     quoted,
     shares,
@@ -165,12 +164,6 @@ def test_nearest_names(name: str, names: list[str], nearest: list[str]) -> None:
     """At most three distinct names, best first; only the beginning of a long name counts."""
     assert nearest_names(name, names) == nearest
     assert nearest_names(name, names, most=1) == nearest[:1]
-
-
-def test_nearest_hint() -> None:
-    """It is appended to a message, and empty if no name is similar."""
-    assert nearest_hint(["zlib", "zlib-ng"]) == "; nearest: zlib, zlib-ng"
-    assert nearest_hint([]) == ""
 
 
 @given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))
