@@ -345,11 +345,11 @@ class Context:
         It is looked up separately, unless all packages are in memory, or the request also queries
         others.
         """
-        alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
+        alone, of_all = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
         others = {topic for topic in self._topics if topic.about is alone.about} - {alone}
         package: CatalogPackage | None
-        if others or self._answers.peek(HistoryQuery(self.changing_history(), every)):
-            package = self.of_history(every).get(name)
+        if others or self._answers.peek(HistoryQuery(self.changing_history(), of_all)):
+            package = self.of_history(of_all).get(name)
         else:
             package = self.of_history(alone)
         return package

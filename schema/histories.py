@@ -472,8 +472,8 @@ class AvailabilitySpanType:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that
         explain the most specs first.
         """
-        pair, every = self.span.pair, self.topic
-        causes = info.context.of_history(every).get((every.text, pair), ()) if pair else ()
+        pair, topic = self.span.pair, self.topic
+        causes = info.context.of_history(topic).get((topic.text, pair), ()) if pair else ()
         return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
 
 
@@ -719,9 +719,9 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
     """
     context = revision.context
     topic = HistoryTopic(About.CAUSES, series=series_of(revision.info.tag))
-    every: SeriesCauses = context.of_history(topic)
+    series_causes: SeriesCauses = context.of_history(topic)
     context.require_time()
-    pair = every.next_in({package}, revision.info)
+    pair = series_causes.next_in({package}, revision.info)
     if pair is None or pair.base is None:
         return None
     loaded = load_comparison(context, pair.base, pair.head)
@@ -881,11 +881,11 @@ class Series(Node):
         """
         catalog = info.context.catalog
         about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
-        every: SeriesCauses = info.context.of_history(HistoryTopic(about, series=self.name))
+        series_causes: SeriesCauses = info.context.of_history(HistoryTopic(about, series=self.name))
         info.context.require_time()
         keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
         costs = catalog.costs.current if about is About.COSTED_CAUSES else None
-        causes = every.summed(keys, since, until, catalog.recipes.between, costs)
+        causes = series_causes.summed(keys, since, until, catalog.recipes.between, costs)
         cursors = [cause.key for cause in causes]
         return Connection(
             page=page_of(page, cursors, lambda place: SeriesCauseType(cause=causes[place]))

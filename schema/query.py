@@ -208,12 +208,12 @@ class Query:
         - gone: True for only packages that no newest revision of a series has, false for only the
           others.
         """
-        every: Mapping[str, CatalogPackage]
-        every = info.context.of_history(HistoryTopic(About.ALL_PACKAGES))
+        packages: Mapping[str, CatalogPackage]
+        packages = info.context.of_history(HistoryTopic(About.ALL_PACKAGES))
         part = (search or "").lower()
         chosen = [
             package
-            for name, package in every.items()
+            for name, package in packages.items()
             if part in name.lower() and gone in (None, package.is_gone)
         ]
         names = [package.name for package in chosen]

@@ -31,8 +31,8 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
         counts = {}
     newest = neighbours_in_feed(history, series)
-    kept = library.history_queries.stored_stories(newest)
-    stories = {step: entry_story(library, step, kept.get(step.pair)) for step in newest}
+    stored = library.history_queries.stored_stories(newest)
+    stories = {step: entry_story(library, step, stored.get(step.pair)) for step in newest}
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 
 

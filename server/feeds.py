@@ -122,17 +122,17 @@ _MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 _log = logging.getLogger("cachelog.server")
 
 
-def entry_story(library: Library, neighbours: Neighbours, kept: str | None) -> EntryStory:
+def entry_story(library: Library, neighbours: Neighbours, stored: str | None) -> EntryStory:
     """Return the content of an entry: the stored story or else a new one, and its commits.
 
     The two revisions are compared only if there is no stored story, or if the commits between their
     recipes are known. Raises CatalogError if a content that is needed cannot be read.
     """
     recorded = _recorded_at(library, neighbours)
-    if kept is not None and recorded is None:
-        return EntryStory(kept)
+    if stored is not None and recorded is None:
+        return EntryStory(stored)
     explanation = library.explanations.get((*neighbours.pair,))
-    html = kept or story(neighbours, explanation)
+    html = stored or story(neighbours, explanation)
     if recorded is None or neighbours.base is None:
         return EntryStory(html)
     change = library.recipes_change(neighbours.base, neighbours.head)
@@ -253,10 +253,10 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         if not newest:
             return {}
         library, lanes = self.library, self.lanes
-        kept = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
+        stored = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
         stories = {}
         for step in newest:
-            html = kept.get(step.pair)
+            html = stored.get(step.pair)
             if html is not None and _recorded_at(library, step) is None:
                 stories[step] = EntryStory(html)
                 continue
@@ -350,10 +350,10 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         after = _after(scope["query_string"])
         state = self.catalog.state
         key = CacheKey(orjson.dumps(path).decode(), (after or "").encode(), None, MEDIA_TYPE, state)
-        kept = self.responses.get(key)
-        if isinstance(kept, FeedResponse):
+        cached = self.responses.get(key)
+        if isinstance(cached, FeedResponse):
             self.responses.num_hits += 1
-            return kept
+            return cached
         if key not in self.makings:
             self.allowances.charge(scope, _UNITS)
         return await self.makings.value(key, lambda: self._make(key, *path, after))

@@ -216,9 +216,9 @@ class History:
     @cached_property
     def pairs(self) -> list[Pair]:
         """The distinct pairs of all neighbours whose contents differ, newest first."""
-        every = list(chain.from_iterable(self._neighbours.values()))
-        every.sort(key=lambda both: age(both.head), reverse=True)
-        return _pairs_of(every)
+        neighbours = list(chain.from_iterable(self._neighbours.values()))
+        neighbours.sort(key=lambda both: age(both.head), reverse=True)
+        return _pairs_of(neighbours)
 
     def pairs_of(self, name: str | None) -> Sequence[Pair]:
         """Return the distinct pairs of a series, oldest first; all ``pairs`` for None."""

@@ -338,12 +338,14 @@ def _with_reached(rows: pa.Table, inside: npt.NDArray[np.bool_], stacks: Sequenc
         latest[nodes] = True
         latest &= ~reached
         reached |= latest
-    kept = rows.select(SPEC_ROWS.names).filter(pa.array(reached))
-    left = _items_among(kept["stacks"].combine_chunks(), stacks)
-    columns = {"stacks": left, "in_cache": pa.array(inside[reached])}
+    selected = rows.select(SPEC_ROWS.names).filter(pa.array(reached))
+    remaining = _items_among(selected["stacks"].combine_chunks(), stacks)
+    columns = {"stacks": remaining, "in_cache": pa.array(inside[reached])}
     for name, column in columns.items():
-        kept = kept.set_column(SPEC_ROWS.get_field_index(name), SPEC_ROWS.field(name), column)
-    return kept
+        selected = selected.set_column(
+            SPEC_ROWS.get_field_index(name), SPEC_ROWS.field(name), column
+        )
+    return selected
 
 
 def _items_among(lists: pa.ListArray, items: Sequence[str]) -> pa.ListArray:

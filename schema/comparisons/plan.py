@@ -106,17 +106,17 @@ def stack_locks(
             raise InvalidArgument(f"stacks[{number}]", str(error)) from None
     inside: dict[str | None, list[Spec]] = {}
     external: dict[str | None, list[Spec]] = {}
-    every: dict[str, Spec] = {}
+    by_hash: dict[str, Spec] = {}
     for number, planned in enumerate(inputs):
         values = {name: value for name, value in input_values(planned).items() if value is not None}
         try:
             stack = checked_name(values["stack"]) if "stack" in values else None
-            spec = every[planned.hash] = _spec(values)
+            spec = by_hash[planned.hash] = _spec(values)
         except ValueError as error:
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
         of_stack = external if values.get("external") else inside
         of_stack.setdefault(stack, []).append(spec)
-    for circle in circles(every):
+    for circle in circles(by_hash):
         raise InvalidArgument("specs", f"{circle[0].hash} {circle_reason(circle)}")
     stacks = dict.fromkeys((*named, *inside, *external)) or [None]
     return [StackLock(name, inside.get(name, ()), external.get(name, ())) for name in stacks]

@@ -103,8 +103,8 @@ def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
     """Yield all selections in a selection set with their depth, from 1."""
     waiting = [(selected, 1)]
     while waiting:
-        here, level = waiting.pop()
-        for node in here.selections:
+        selection_set, level = waiting.pop()
+        for node in selection_set.selections:
             yield node, level
             inner = getattr(node, "selection_set", None)
             if inner is not None:

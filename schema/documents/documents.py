@@ -44,12 +44,12 @@ def validated(
     """Return the errors that the rules find in a document, and break the visitors' reference
     cycles.
     """
-    made: list[Any] = []
+    instances: list[Any] = []
 
     def remembered(rule: Rule) -> Any:
         def make(context: graphql.ValidationContext) -> Any:
             visitor = rule(context)
-            made.append(visitor)
+            instances.append(visitor)
             return visitor
 
         return make
@@ -63,7 +63,7 @@ def validated(
             hide_suggestions=hide_suggestions,
         )
     finally:
-        for visitor in made:
+        for visitor in instances:
             vars(visitor.context).clear()
             vars(visitor).clear()
 

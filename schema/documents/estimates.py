@@ -251,8 +251,8 @@ class _Walk:
             self.cached_units += loading
             units += loading
         inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
-        made = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
-        units += inner.times * (made + cost.each * (page if is_paged(field) else 1))
+        per_object = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
+        units += inner.times * (per_object + cost.each * (page if is_paged(field) else 1))
         below = self.below(kind, node.selection_set, inner)
         num_bytes = place.times * named + inner.times * 3 + below.num_bytes
         return _part(key, units, num_bytes, below)

@@ -69,9 +69,9 @@ class RowCache:
         if None not in texts:
             return texts  # type: ignore[return-value] # there is no None in it
         missing = [number for number, text in enumerate(texts) if text is None]
-        made = render(None if len(missing) == len(rows) else np.array(missing, np.int32))
+        rendered = render(None if len(missing) == len(rows) else np.array(missing, np.int32))
         num_bytes = 0
-        for number, text in zip(missing, made, strict=True):
+        for number, text in zip(missing, rendered, strict=True):
             texts[number] = text
             if of_rows[rows[number]] is None:
                 of_rows[rows[number]] = text

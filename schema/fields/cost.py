@@ -97,16 +97,16 @@ def resolver(
 
     def declared(method: Callable[..., Any]) -> Any:
         about, parts = described_parts(method)
-        made: Any = strawberry.field(
+        field: Any = strawberry.field(
             method,
             description=description or about,
             metadata={COST: cost},
             extensions=[*extensions],
         )
-        arguments = {argument.python_name: argument for argument in made.arguments}
+        arguments = {argument.python_name: argument for argument in field.arguments}
         for name, text in parts.items():
             arguments[name].description = text
-        return made
+        return field
 
     return declared
 

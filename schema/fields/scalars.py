@@ -91,12 +91,12 @@ def object_type(kind: Kind) -> Kind:
     A list in the docstring describes the fields that have no separate description.
     """
     about, parts = described_parts(kind)
-    made = strawberry.type(kind, name=kind.__name__.removesuffix("Type"), description=about)
-    definition: Any = made.__strawberry_definition__  # type: ignore[attr-defined]
+    graphql_type = strawberry.type(kind, name=kind.__name__.removesuffix("Type"), description=about)
+    definition: Any = graphql_type.__strawberry_definition__  # type: ignore[attr-defined]
     fields = {field.python_name: field for field in definition.fields}
     for name, text in parts.items():
         fields[name].description = text
-    return made
+    return graphql_type
 
 
 def optional_field(description: str, *, deprecated: str | None = None) -> Any:

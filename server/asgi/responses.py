@@ -229,27 +229,29 @@ class ResponseCache:
         self.num_hits = 0
         """Number of responses that were served from the cache; incremented by the callers."""
 
-        self._kept: LRUCache[CacheKey, _Entry] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
+        self._cached: LRUCache[CacheKey, _Entry] = LRUCache(
+            max_bytes, lambda entry: entry.num_bytes
+        )
 
     @property
     def num_bytes(self) -> int:
         """Memory used by the cached responses, in bytes."""
-        return int(self._kept.currsize)
+        return int(self._cached.currsize)
 
     def get(self, key: CacheKey) -> Response | None:
         """Return the response that is cached under a key; None if there is none."""
         # Raising and catching KeyError twice takes ten times as long as a test.
-        return self._kept[key].response if key in self._kept else None
+        return self._cached[key].response if key in self._cached else None
 
     def put(self, key: CacheKey, response: Response) -> None:
         """Cache a response, and evict the least recently used ones if necessary.
 
         Put a response again after it was encoded in another coding, because its size has grown.
         """
-        self._kept.pop(key, None)
-        kept = _Entry(response, key.num_bytes + response.num_bytes)
-        if kept.num_bytes <= self._kept.maxsize:
-            self._kept[key] = kept
+        self._cached.pop(key, None)
+        entry = _Entry(response, key.num_bytes + response.num_bytes)
+        if entry.num_bytes <= self._cached.maxsize:
+            self._cached[key] = entry
 
 
 REVALIDATE = b"no-cache"
@@ -280,12 +282,12 @@ async def send_response(
     are compressed in the lane ``compressing``, or sent uncompressed if the lane is full.
     """
     coding = coding_for(response, headers)
-    made = response.known(coding)
-    encoded = await _encoded(response, coding, compressing) if made is None else made
+    cached = response.known(coding)
+    encoded = await _encoded(response, coding, compressing) if cached is None else cached
     method = scope["method"]
     if is_not_modified(response, encoded, method, headers):
         await send_head(send, 304, encoded.not_modified)
-        return made is None
+        return cached is None
     await send(
         {
             "type": "http.response.start",
@@ -298,7 +300,7 @@ async def send_response(
         await send({"type": "http.response.body", "body": content})
     else:
         await send_in_pieces(send, content)
-    return made is None
+    return cached is None
 
 
 def coding_for(response: Response, headers: dict[bytes, bytes]) -> str:

@@ -61,12 +61,12 @@ class MemoryLimit:
 
     def free_capacity(self, place: "Place", num_bytes: int) -> None:
         """End others so that a place can use ``num_bytes`` in total; raise as ``Place.hold``."""
-        ended, left = [], self.num_bytes - place.num_bytes
-        if left and left + num_bytes > self.max_bytes:
+        ended, remaining = [], self.num_bytes - place.num_bytes
+        if remaining and remaining + num_bytes > self.max_bytes:
             for other in self._displaceable(place, num_bytes):
                 ended.append(other)
-                left -= other.num_bytes
-                if not left or left + num_bytes <= self.max_bytes:
+                remaining -= other.num_bytes
+                if not remaining or remaining + num_bytes <= self.max_bytes:
                     break
             else:
                 raise overloaded(f"too many large {self._what}")

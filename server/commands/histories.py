@@ -189,8 +189,8 @@ def fill_command(
         report = partial(bars, "comparing neighbours")
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
-    kept = _import_recipes(opened, revisions, recipes) if recipes else None
-    console.print_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept))
+    imported = _import_recipes(opened, revisions, recipes) if recipes else None
+    console.print_result(lambda: filled_facts(filled, imported), filled_lines(filled, imported))
     for reason in dict.fromkeys(filled.failures.values()):
         console.note(f"not compared: {reason}")
     if filled.failures:
@@ -208,7 +208,7 @@ def _import_recipes(
     from snapshots.catalog.recipes_import import import_recipes
 
     settings = settings_from(os.environ)
-    kept = import_recipes(
+    imported = import_recipes(
         opened.catalog,
         revisions,
         location,
@@ -217,9 +217,9 @@ def _import_recipes(
         commit=commit,
         replace=commit is not None,
     )
-    for warning in kept.warnings:
+    for warning in imported.warnings:
         console.note(f"warning: {warning}")
-    return kept
+    return imported
 
 
 # -- recipes

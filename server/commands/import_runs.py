@@ -136,7 +136,7 @@ class ImportRun:
         if not options.recipes:
             return
         try:
-            kept = import_recipes(
+            imported = import_recipes(
                 self._catalog,
                 list({publication.revision: None for publication in publications}),
                 options.recipes,
@@ -147,10 +147,10 @@ class ImportRun:
         except CachelogError as error:
             self._report.warn(f"the commits of the recipes are not stored: {error}")
             return
-        for warning in kept.warnings:
+        for warning in imported.warnings:
             self._report.warn(warning)
-        if kept.recipes and not console.prints_json():
-            console.note(imported_text(kept))
+        if imported.recipes and not console.prints_json():
+            console.note(imported_text(imported))
 
     def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
         """Publish the states in a repository's history that the catalog does not have yet."""
@@ -188,9 +188,13 @@ class ImportRun:
                 snapshots, taken_at=options.taken_at, approve=self._approve, make_pairs=compare
             )
             note_publishing("cachelog.revisions", len(published))
-            note_publishing("cachelog.new_revisions", sum(made.is_new for made in published))
+            note_publishing(
+                "cachelog.new_revisions", sum(publication.is_new for publication in published)
+            )
         later = "what changed could not be stored now; it will be compared later"
-        for reason in filter(None, dict.fromkeys(made.unkept for made in published)):
+        for reason in filter(
+            None, dict.fromkeys(publication.not_stored for publication in published)
+        ):
             self._report.warn(f"{later}: {reason}")
         return published
 

@@ -120,7 +120,7 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
         return removal
     with console.progress() as bars:
         done = remove(catalog, removal, bars)
-    for reason in done.unkept:
+    for reason in done.not_stored:
         console.note(f"warning: new neighbours were not compared yet: {reason}")
     return done
 
@@ -163,7 +163,7 @@ def keep_list_command(
 
     if checked and not impact:
         raise click.UsageError("--check is part of what the rest is; add --impact.")
-    kept = keep_list_report(
+    report = keep_list_report(
         parameters.open_catalog(catalog),
         keep,
         locks,
@@ -171,18 +171,18 @@ def keep_list_command(
         whole=whole,
         checked=checked if impact else None,
     )
-    if kept.num_unknown:
-        specs = counted(kept.num_unknown, "spec")
+    if report.num_unknown:
+        specs = counted(report.num_unknown, "spec")
         console.note(
             f"The dependencies of {specs} are unknown: what only these reach is not on the list."
         )
-    lines = [f"{text}\n" for text in kept.hashes]
+    lines = [f"{text}\n" for text in report.hashes]
     if output is not None:
         write(output, "".join(lines).encode())
     if impact or console.prints_json():
-        console.print_result(kept.document, kept.lines())
+        console.print_result(report.document, report.lines())
     elif output is not None:
-        console.print_text(kept.summary)
+        console.print_text(report.summary)
     else:
         click.echo("".join(lines), nl=False)
 

@@ -158,11 +158,11 @@ def head_without_upgrade(
     A server may ignore the header (RFC 9110, 7.8), and must then read the body, if there is one.
     The parser takes the bytes after the head for the other protocol, so it needs a head without it.
     """
-    kept = [(name, value) for name, value in headers if name != _UPGRADE]
-    if len(kept) == len(headers):
+    others = [(name, value) for name, value in headers if name != _UPGRADE]
+    if len(others) == len(headers):
         return None
     lines = [b"%b %b HTTP/%b" % (method, url, version.encode())]
-    lines += [b"%b: %b" % header for header in kept]
+    lines += [b"%b: %b" % header for header in others]
     return b"\r\n".join([*lines, b"\r\n"])
 
 

@@ -54,10 +54,10 @@ class Address:
 
         The cursor of a list is dropped, because any other change starts the list again.
         """
-        kept = {
+        query = {
             name: values for name, values in self.query.items() if name not in ("after", "before")
         }
-        return self._link(self.path, query_string(kept | changes), is_here=True)
+        return self._link(self.path, query_string(query | changes), is_here=True)
 
     def absolute(self, link: str, public_url: str) -> str:
         """Return an absolute URL for a link of this page; the link itself without a public URL."""

@@ -164,8 +164,8 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
             parameters[HAS_COSTS] = ["true"]
         keys = self._keys(scope, parameters)
-        if (kept := self._kept(keys)) is not None:
-            return kept
+        if (cached := self._cached(keys)) is not None:
+            return cached
         return await unless_disconnected(receive, self._made(scope, parameters, keys))
 
     def _keys(self, scope: Scope, parameters: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
@@ -179,13 +179,13 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         )
         return permanent, permanent.at(self.context.catalog.state)
 
-    def _kept(self, keys: tuple[CacheKey, CacheKey]) -> Response | None:
+    def _cached(self, keys: tuple[CacheKey, CacheKey]) -> Response | None:
         """Return the cached page, if any."""
         responses = self.context.responses
         for key in keys:
-            if (kept := responses.get(key)) is not None:
+            if (cached := responses.get(key)) is not None:
                 responses.num_hits += 1
-                return kept
+                return cached
         return None
 
     async def _export(
@@ -227,8 +227,8 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         page, context = self.page, self.context
         variables = page.document.variables(parameters)
         request = await context.runner.weighed(page.document.text, variables)
-        if (kept := self._kept(keys)) is not None:  # another request has made it meanwhile
-            return kept
+        if (cached := self._cached(keys)) is not None:  # another request has made it meanwhile
+            return cached
 
         async def make() -> PageResponse:
             answered = await context.runner.answered(request)

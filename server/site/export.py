@@ -150,10 +150,10 @@ async def _answer(
 ) -> str:
     """Write an answer; return the cursor of the next part of its list, or an empty string."""
     file, document = request.file, request.document
-    kept = folder.kept(file)
-    if kept is not None:
-        folder.keep(file, kept)
-        return kept.next
+    previous = folder.kept(file)
+    if previous is not None:
+        folder.keep(file, previous)
+        return previous.next
     response = await _answered(server, document.text, request.variables)
     answer = orjson.loads(response.content)
     if answer.get("errors"):
@@ -238,10 +238,10 @@ class _Pages:
     async def _page(self, page: SitePage) -> str:
         """Write a page; return the address of the next page of its list, or an empty string."""
         address = f"{page.address}?{page.query}" if page.query else page.address
-        kept = self._folder.kept(page.file)
-        if kept is not None and self._links.still_lead(kept.links):
-            self._folder.keep(page.file, kept)
-            return kept.next
+        previous = self._folder.kept(page.file)
+        if previous is not None and self._links.still_lead(previous.links):
+            self._folder.keep(page.file, previous)
+            return previous.next
         self._links.begin(page)
         response = await self._server.get(address)
         if response.status_code != 200:

@@ -260,7 +260,7 @@ class Catalog:
         if approve is not None:
             approve(planned)
         keep = partial(self._store_new_pairs, reader, make_pairs)
-        unkept = keep(planned.history, known_pairs)
+        not_stored = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, translated(self.location):
                 used = {row.digest for row in planner.added}
@@ -270,8 +270,8 @@ class Catalog:
                 self._show_rows()
                 self._revisions.compact()
             # A concurrent import may have published a revision next to these.
-            unkept |= keep(self._history, known_pairs | unkept.keys())
-        return planner.publications(self._history, stored & written.keys(), unkept)
+            not_stored |= keep(self._history, known_pairs | not_stored.keys())
+        return planner.publications(self._history, stored & written.keys(), not_stored)
 
     def _retain(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
         """Ensure that the contents that an import needs exist and are listed.
@@ -299,20 +299,20 @@ class Catalog:
         computed when they are first requested.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
-        unmade = PairFailures()
+        pair_failures = PairFailures()
         try:
             missing = [pair for pair in new if pair not in self.counts]
             feed_pairs = neighbours_in_feeds(history) if missing else {}
-            with make_pairs(reader, self.location, missing, unmade, feed_pairs) as made:
-                store_all(made, self.keep)
+            with make_pairs(reader, self.location, missing, pair_failures, feed_pairs) as changes:
+                store_all(changes, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
-        return unmade.failures
+        return pair_failures.failures
 
-    def keep(self, made: Sequence[StoredChanges]) -> None:
+    def keep(self, changes: Sequence[StoredChanges]) -> None:
         """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""
         with self._lock:
-            self._changes.keep(made)
+            self._changes.keep(changes)
             self._changes.compact()
             self._state += 1
 

@@ -85,12 +85,12 @@ def _copied(
         except TableNotFoundError:
             raise NoCatalog(source) from None
         logs = {name: TableLog(read, name).files() for name in _TABLES}
-        there = {name: _data_files(read, name) for name in _TABLES}
+        data_files = {name: _data_files(read, name) for name in _TABLES}
     with translated(target):
         written.location.require_writable()
         if is_restored:
             written.write(_RESTORING, pa.py_buffer(source.encode()))
-        copied = copy.run(logs, there)
+        copied = copy.run(logs, data_files)
         written.remove(_RESTORING)
         return copied
 
@@ -101,21 +101,23 @@ class _Copy:
         self._target = target
         self._progress = progress
 
-    def run(self, logs: Logs, there: Mapping[str, Mapping[str, FileStat]]) -> Copied:
+    def run(self, logs: Logs, data_files: Mapping[str, Mapping[str, FileStat]]) -> Copied:
         before = {name: TableLog(self._target, name).files() for name in _TABLES}
         self._require_earlier(before["revisions"], logs["revisions"])
         copied = {name: _data_files(self._target, name) for name in _TABLES}
         missing = {
             f"{name}/{path}": file.size
             for name in _TABLES
-            for path, file in there[name].items()
+            for path, file in data_files[name].items()
             if path not in copied[name] or copied[name][path].size != file.size
         }
         self._copy_files(missing)
         for name in reversed(_TABLES):
             self._write_log(name, before[name], logs[name])
         num_revisions = self._num_revisions()
-        gone = [f"{name}/{path}" for name in _TABLES for path in copied[name].keys() - there[name]]
+        gone = [
+            f"{name}/{path}" for name in _TABLES for path in copied[name].keys() - data_files[name]
+        ]
         for path in gone:
             self._target.remove(path)
         return Copied(
@@ -172,9 +174,9 @@ class _Copy:
         """Read the copy's rows; raises CatalogError if a file that they name is missing."""
         rows = RevisionsTable(self._target)
         rows.refresh()
-        there = self._target.find("specs")
+        existing = self._target.find("specs")
         named = {file.path for files in rows.files.values() for file in files}
-        if missing := len(named - there.keys()):
+        if missing := len(named - existing.keys()):
             raise self._target.error(
                 f"{missing:,} files that its revisions name were not there to copy; copy again, "
                 f"and see 'cachelog verify --catalog {self._source.location.text}'"

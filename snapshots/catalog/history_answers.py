@@ -284,8 +284,8 @@ class HistoryAnswers:
             value = answer(readable, topic)
             if unreadable:
                 # Larger than the cache, so not cached: the contents may be repaired at any time.
-                left = left_out(history, unreadable, topic.needs)
-                return HistoryAnswer(value, self._max_bytes + 1, left)
+                omitted = left_out(history, unreadable, topic.needs)
+                return HistoryAnswer(value, self._max_bytes + 1, omitted)
         return HistoryAnswer(value, _size_of(value) + topic.num_bytes)
 
     # -- computation of missing changes

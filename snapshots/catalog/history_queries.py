@@ -64,8 +64,8 @@ def missing_pairs(
 
     With ``causes``, pairs whose causes are not stored are included.
     """
-    there = catalog.changes.explained if causes else catalog.counts.keys()
-    return [pair for pair in history.pairs_of(series) if pair not in there]
+    stored = catalog.changes.explained if causes else catalog.counts.keys()
+    return [pair for pair in history.pairs_of(series) if pair not in stored]
 
 
 def prepare(catalog: Catalog) -> None:
@@ -276,8 +276,8 @@ def pairs_without_story(
     """Return the pairs in feeds whose changes are stored without a story."""
     names = history.series_names if series is None else [series]
     neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
-    kept = HistoryQueries(catalog).stored_stories(neighbours.values())
-    return [pair for pair in neighbours if pair in catalog.counts and pair not in kept]
+    stored = HistoryQueries(catalog).stored_stories(neighbours.values())
+    return [pair for pair in neighbours if pair in catalog.counts and pair not in stored]
 
 
 def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
@@ -440,8 +440,8 @@ def fill(
     """
     filled = FillResult()
 
-    def counted(made: Iterator[StoredChanges]) -> Iterator[StoredChanges]:
-        for changes in made:
+    def counted(computed: Iterator[StoredChanges]) -> Iterator[StoredChanges]:
+        for changes in computed:
             filled.num_made += 1
             if progress is not None:
                 progress(filled.num_made + len(filled.failures), len(pairs))

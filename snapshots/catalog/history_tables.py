@@ -190,18 +190,18 @@ class HistoryTables:
         stored value. With ``is_coded``, texts in ``cells`` are codes into their distinct values,
         which are read faster.
         """
-        kept = frozenset(pairs).intersection(self.counts)
+        stored = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
         fields = _CODED_CELLS if is_coded else COMPARISONS
         schema = pa.schema([fields.field(name) for name in names])
         coded = ["cells"] if is_coded else []
         with translated(self._location):
             for file in self._comparisons.select(
-                names, lambda rows: not rows.counts.keys().isdisjoint(kept), coded
+                names, lambda rows: not rows.counts.keys().isdisjoint(stored), coded
             ):
                 rows = of_schema("the table comparisons", file, schema)
                 of_rows = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-                is_wanted = [pair in kept for pair in of_rows]
+                is_wanted = [pair in stored for pair in of_rows]
                 if not all(is_wanted):
                     rows = rows.filter(pa.array(is_wanted))
                 if any(_lacks_values(rows[name]) for name in names if name not in NULLABLE):
@@ -257,21 +257,23 @@ class HistoryTables:
 
     # -- writing
 
-    def keep(self, made: Sequence[StoredChanges]) -> None:
+    def keep(self, computed: Sequence[StoredChanges]) -> None:
         """Add the changes of some pairs, the commit point last, and make them visible.
 
         The changes of a pair that is already stored are not added again, but its row is.
         """
         if self._problem is not None:
             raise self._problem
-        new = [changes.rows for changes in made if changes.pair not in self._counts]
+        new = [changes.rows for changes in computed if changes.pair not in self._counts]
         with translated(self._location):
             if new:
                 rows = pa.concat_tables(new)
                 added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
                 self._changes.append(rows)
                 self._hashes.append(added.select(HASHES.names))
-            self._comparisons.append(comparisons_table(made, importer_name(), datetime.now(UTC)))
+            self._comparisons.append(
+                comparisons_table(computed, importer_name(), datetime.now(UTC))
+            )
         self._show_rows()
 
     def compact(self) -> None:

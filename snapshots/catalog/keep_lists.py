@@ -65,25 +65,28 @@ class UnlistedHashes(msgspec.Struct, frozen=True):
     cells: list[Cell]
 
 
-def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> UnlistedHashes:
+def rest_of(library: Library, digests: Iterable[str], listed: Collection[str]) -> UnlistedHashes:
     """Return what contents have that is not on a keep list; raises like ``keep_list``."""
     sizes: dict[str, int | None] = {}
-    left: set[Cell] = set()
-    gone: set[Cell] = set()
+    remaining: set[Cell] = set()
+    removed: set[Cell] = set()
     for digest in dict.fromkeys(digests):
         frame = library.frames.get(digest)
         texts = frame.hashes.texts
-        is_kept: Mask = np.fromiter((text in kept for text in texts), np.bool_, len(texts))
-        left |= _cells(frame, np.flatnonzero(is_kept).astype(np.int32))
+        is_kept: Mask = np.fromiter((text in listed for text in texts), np.bool_, len(texts))
+        remaining |= _cells(frame, np.flatnonzero(is_kept).astype(np.int32))
         rows = np.flatnonzero(~is_kept).astype(np.int32)
-        gone |= _cells(frame, rows)
+        removed |= _cells(frame, rows)
         for row in rows.tolist():
             size = frame.size.at(row)
             if size is not None or texts[row] not in sizes:
                 sizes[texts[row]] = size
     known = [size for size in sizes.values() if size is not None]
     return UnlistedHashes(
-        sizes.keys(), sum(known) if known else None, len(sizes) - len(known), sorted(gone - left)
+        sizes.keys(),
+        sum(known) if known else None,
+        len(sizes) - len(known),
+        sorted(removed - remaining),
     )
 
 

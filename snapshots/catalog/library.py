@@ -85,14 +85,14 @@ class SharedCache(Generic[Key, Value]):
     ) -> None:
         self._make = make
         self._shared_by = shared_by
-        self._kept: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
+        self._cached: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
         self._pending: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
 
     @property
     def num_cached(self) -> int:
         """Number of cached values."""
-        return len(self._kept)
+        return len(self._cached)
 
     @property
     def num_bytes(self) -> int:
@@ -102,22 +102,22 @@ class SharedCache(Generic[Key, Value]):
 
     def _num_bytes(self) -> int:
         # The base class's lookup: an access by LRUCache would count as a use.
-        values = (Cache.__getitem__(self._kept, key) for key in self._kept)
+        values = (Cache.__getitem__(self._cached, key) for key in self._cached)
         pools = {pool for value in values for pool in self._shared_by(value)}
         of_pools: int = sum(pool.num_bytes for pool in pools if pool is not None)
-        return int(self._kept.currsize) + of_pools
+        return int(self._cached.currsize) + of_pools
 
     def peek(self, key: Key) -> Value | None:
         """Return the value if it is cached, else None."""
         with self._lock:
-            value: Value | None = self._kept.get(key)
+            value: Value | None = self._cached.get(key)
             return value
 
     def get(self, key: Key) -> Value:
         """Return the value, computed now if it is not cached; raises the errors of ``make``."""
         with self._lock:
-            if key in self._kept:
-                return self._kept[key]
+            if key in self._cached:
+                return self._cached[key]
             future = self._pending.get(key)
             if future is None:
                 mine = self._pending[key] = Future()
@@ -142,11 +142,11 @@ class SharedCache(Generic[Key, Value]):
             self._keep(key, value)
 
     def _keep(self, key: Key, value: Value) -> None:
-        if self._kept.getsizeof(value) <= self._kept.maxsize:
-            self._kept[key] = value
+        if self._cached.getsizeof(value) <= self._cached.maxsize:
+            self._cached[key] = value
             # A shared pool grows with each value that shares it.
-            while self._num_bytes() > self._kept.maxsize:
-                self._kept.popitem()
+            while self._num_bytes() > self._cached.maxsize:
+                self._cached.popitem()
 
 
 class Library:
@@ -445,14 +445,14 @@ def judge_planned(
     The first revision of a series is judged by the rules that need no base. ``names`` returns the
     packages of other revisions. Raises the errors of ``judge``.
     """
-    kept: dict[str, Side] = {}
+    previous: dict[str, Side] = {}
 
     def side(digest: str) -> Side:
-        return kept.get(digest) or planned.load(digest)
+        return previous.get(digest) or planned.load(digest)
 
     for base, head in planned.neighbours():
         sides = [side(one.digest) for one in (base, head) if one is not None]
-        kept = {one.frame.digest: one for one in sides}
+        previous = {one.frame.digest: one for one in sides}
         own = rules if base is not None else [one for one in rules if not one.needs_base]
         yield Judgement(base, head, judge(own, _judged_sides(sides, names)))
 

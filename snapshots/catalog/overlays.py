@@ -285,8 +285,8 @@ class Bases:
                     data = to_parquet(own, encodings=_ENCODINGS)
                     if data.size <= most_bytes(whole_bytes, self._sizes[base.digest].values()):
                         return PackedRows(own, data, base)
-        kept = whole(content.table)
-        return PackedRows(kept, to_parquet(kept, encodings=_ENCODINGS))
+        rows = whole(content.table)
+        return PackedRows(rows, to_parquet(rows, encodings=_ENCODINGS))
 
     def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)

@@ -65,14 +65,14 @@ class PairMaker:
     """Compares pairs one by one, and retains the two contents of the last pair.
 
     ``load`` reads a content. ``narrow`` returns the parts of two contents that determine the stored
-    changes, if they are in memory. ``unmade`` collects failures. For pairs in ``neighbours``, the
-    story is composed as well.
+    changes, if they are in memory. ``pair_failures`` collects failures. For pairs in
+    ``neighbours``, the story is composed as well.
     """
 
     def __init__(
         self,
         load: Callable[[str], Side],
-        unmade: PairFailures | None = None,
+        pair_failures: PairFailures | None = None,
         neighbours: NeighboursOfPairs | None = None,
         narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
     ) -> None:
@@ -80,7 +80,7 @@ class PairMaker:
         self._narrow = narrow
         self._neighbours = neighbours or {}
         self._sides: dict[str, Side] = {}
-        self.unmade = PairFailures() if unmade is None else unmade
+        self.pair_failures = PairFailures() if pair_failures is None else pair_failures
 
     def make(self, chain: Iterable[Pair]) -> Iterator[StoredChanges]:
         """Yield the stored form of each pair's changes, except pairs with an unreadable content."""
@@ -94,17 +94,17 @@ class PairMaker:
                 neighbours = self._neighbours.get(pair)
                 yield _with_story(neighbours, *sides) if neighbours else changes_to_store(*sides)
             else:
-                unreadable = self.unmade.unreadable
-                self.unmade.failures[pair] = next(
+                unreadable = self.pair_failures.unreadable
+                self.pair_failures.failures[pair] = next(
                     unreadable[digest] for digest in pair if digest in unreadable
                 )
 
     def _side(self, digest: str) -> Side | None:
-        if digest not in self._sides and digest not in self.unmade.unreadable:
+        if digest not in self._sides and digest not in self.pair_failures.unreadable:
             try:
                 self._sides[digest] = self._load(digest)
             except CachelogError as error:
-                self.unmade.unreadable[digest] = str(error)
+                self.pair_failures.unreadable[digest] = str(error)
         return self._sides.get(digest)
 
 
@@ -118,14 +118,14 @@ def _with_story(neighbours: Neighbours, base: Side, head: Side) -> StoredChanges
     from snapshots.notes.templates import story
 
     explanation = Explanation(Comparison(base.frame, head.frame), base, head)
-    kept = as_stored(explanation.comparison, explanation.reasoning, explanation.causes)
+    stored = as_stored(explanation.comparison, explanation.reasoning, explanation.causes)
     return msgspec.structs.replace(
-        kept, story=stories.to_text(neighbours, story(neighbours, explanation))
+        stored, story=stories.to_text(neighbours, story(neighbours, explanation))
     )
 
 
 def store_all(
-    made: Iterable[StoredChanges], keep: Callable[[Sequence[StoredChanges]], None]
+    computed: Iterable[StoredChanges], keep: Callable[[Sequence[StoredChanges]], None]
 ) -> None:
     """Store the changes of pairs in batches of about ``ROWS_AT_ONCE`` rows.
 
@@ -133,7 +133,7 @@ def store_all(
     """
     batch: list[StoredChanges] = []
     try:
-        for changes in made:
+        for changes in computed:
             batch.append(changes)
             if sum(len(one.rows) for one in batch) >= ROWS_AT_ONCE:
                 full, batch = batch, []
@@ -163,39 +163,39 @@ def changes_of_pairs(
     reader: ContentReader,
     location: str,
     pairs: Sequence[Pair],
-    unmade: PairFailures,
+    pair_failures: PairFailures,
     neighbours: NeighboursOfPairs,
     *,
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[Iterator[StoredChanges]]:
-    """Yield the stored form of the pairs' changes as it is computed; failures go to ``unmade``.
+    """Yield the stored form of the pairs' changes as it is computed.
 
-    Pairs in ``neighbours`` have their story with them. ``jobs`` and ``cluster`` are those of
-    ``mapping``.
+    Failures are added to ``pair_failures``. Pairs in ``neighbours`` have their story with them.
+    ``jobs`` and ``cluster`` are those of ``mapping``.
     """
     chains = in_chains(pairs)
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        maker = PairMaker(reader.side, unmade, neighbours, reader.narrow_sides)
+        maker = PairMaker(reader.side, pair_failures, neighbours, reader.narrow_sides)
         yield maker.make(chain.from_iterable(chains))
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
     of_pairs = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
     make = partial(_make, reader, of_pairs)
-    with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as made:
-        yield _gathered(made, unmade)
+    with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as results:
+        yield _gathered(results, pair_failures)
 
 
 _Made = tuple[list[StoredChanges], PairFailures]
 
 
-def _gathered(pieces: Iterator[_Made], unmade: PairFailures) -> Iterator[StoredChanges]:
-    for made, left in pieces:
-        unmade.add(left)
-        yield from made
+def _gathered(pieces: Iterator[_Made], pair_failures: PairFailures) -> Iterator[StoredChanges]:
+    for changes, failures in pieces:
+        pair_failures.add(failures)
+        yield from changes
 
 
 def _make(reader: ContentReader, neighbours: NeighboursOfPairs, pairs: Sequence[Pair]) -> _Made:
     maker = PairMaker(reader.side, neighbours=neighbours)
-    return list(maker.make(pairs)), maker.unmade
+    return list(maker.make(pairs)), maker.pair_failures

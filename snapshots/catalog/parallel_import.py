@@ -94,12 +94,12 @@ def packing(
     Contents that the catalog has, as of its last ``refresh`` before a part is read, are packed
     without rows. ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
     """
-    here = PartReader(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
+    reader = PartReader(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
     if cluster is None and jobs in (None, 1):
-        yield here
+        yield reader
         return
     with ExitStack() as stack:
-        yield _Workers(here, catalog, stack, jobs, cluster)
+        yield _Workers(reader, catalog, stack, jobs, cluster)
 
 
 def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:

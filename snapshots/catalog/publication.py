@@ -24,15 +24,15 @@ MAX_ROW_BYTES = 32 << 20
 class Publication(msgspec.Struct, frozen=True):
     """The result of publishing a snapshot: its revision, and whether that is new.
 
-    ``is_mended`` is whether its content was damaged in the store and was replaced. ``unkept`` is
-    the reason why the changes before or after it could not be stored, which leaves its history
+    ``is_repaired`` is whether its content was damaged in the store and was replaced. ``not_stored``
+    is the reason why the changes before or after it could not be stored, which leaves its history
     incomplete.
     """
 
     revision: RevisionInfo
     is_new: bool
-    is_mended: bool = False
-    unkept: str | None = None
+    is_repaired: bool = False
+    not_stored: str | None = None
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -48,11 +48,12 @@ class Planned(msgspec.Struct, frozen=True):
     def neighbours(self) -> list[Neighbours]:
         """Return each new revision with its predecessor in the series, oldest first."""
         keys = {row.key for row in self.added}
-        every = [
+        neighbours = [
             both for name in self.history.series_names for both in self.history.neighbours(name)
         ]
         return sorted(
-            (both for both in every if both.head.key in keys), key=lambda both: both.head.taken_at
+            (both for both in neighbours if both.head.key in keys),
+            key=lambda both: both.head.taken_at,
         )
 
 
@@ -126,14 +127,14 @@ class PublicationPlanner:
         self,
         history: History,
         mended: Collection[str] = (),
-        unkept: Mapping[Pair, str] | None = None,
+        not_stored: Mapping[Pair, str] | None = None,
     ) -> list[Publication]:
         """Return the result of each snapshot, according to the history after the import.
 
         A concurrent import may have published the same state first. ``mended`` are the contents
-        that were replaced, and ``unkept`` has the pairs whose changes could not be stored.
+        that were replaced, and ``not_stored`` has the pairs whose changes could not be stored.
         """
-        reasons = {digest: why for pair, why in (unkept or {}).items() for digest in pair}
+        reasons = {digest: why for pair, why in (not_stored or {}).items() for digest in pair}
         return [
             _publication(row, history, row.digest in mended, reasons.get(row.digest))
             for row in self._seen
@@ -141,12 +142,12 @@ class PublicationPlanner:
 
 
 def _publication(
-    row: RevisionInfo, history: History, is_mended: bool, unkept: str | None
+    row: RevisionInfo, history: History, is_repaired: bool, not_stored: str | None
 ) -> Publication:
     if row in history.of_tag(row.tag):
-        return Publication(row, True, is_mended, unkept)
+        return Publication(row, True, is_repaired, not_stored)
     standing = history.at(row.tag, row.taken_at)
-    return Publication(standing or row, False, is_mended)
+    return Publication(standing or row, False, is_repaired)
 
 
 def _describe(

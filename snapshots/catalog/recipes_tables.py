@@ -176,9 +176,9 @@ class RecipesTables:
         with self._lock, translated(self._location):
             if commits and self._commits.refresh(missing_ok=True):
                 self._graphs = None  # other processes have stored some since
-            kept = {source: self.graph(source).commits for source in commits}
+            stored = {source: self.graph(source).commits for source in commits}
             new = {
-                source: [commit for commit in of_source if commit.oid not in kept[source]]
+                source: [commit for commit in of_source if commit.oid not in stored[source]]
                 for source, of_source in commits.items()
             }
             if any(new.values()):

@@ -113,13 +113,13 @@ def drop_rows(
             if file.added_at >= added_before:
                 continue
             rows = rows_of(storage, f"{table.name}/{file.path}", file.size)
-            left = rows.filter(pc.invert(goes(rows)))
-            if len(left) == len(rows):
+            remaining = rows.filter(pc.invert(goes(rows)))
+            if len(remaining) == len(rows):
                 continue
-            num_dropped += len(rows) - len(left)
+            num_dropped += len(rows) - len(remaining)
             removed.append(remove_action(file))
-            if len(left) and not dry_run:
-                data, action = write(file.path, left)
+            if len(remaining) and not dry_run:
+                data, action = write(file.path, remaining)
                 storage.write(f"{table.name}/{action.path}", data)
                 added.append(action)
         # Invisible until the commit.
@@ -308,16 +308,16 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
     """The removed revisions, newest first, and all their rows.
 
     ``contents`` are the digests that are no longer needed, and ``num_bytes`` is the size of their
-    files, which a vacuum deletes. A content is needed if it is the base of others. ``unkept`` has
-    the reasons of new neighbours that could not be compared; their changes are computed when they
-    are requested.
+    files, which a vacuum deletes. A content is needed if it is the base of others. ``not_stored``
+    has the reasons of new neighbours that could not be compared; their changes are computed when
+    they are requested.
     """
 
     revisions: tuple[RevisionInfo, ...]
     rows: tuple[RevisionInfo, ...]
     contents: tuple[str, ...]
     num_bytes: int
-    unkept: tuple[str, ...] = ()
+    not_stored: tuple[str, ...] = ()
 
 
 def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
@@ -348,7 +348,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         return planned
     gone = {row.key for row in planned.rows}
     after = catalog.history.without_rows(gone)
-    unkept = _store_pairs(catalog, after, progress or Report().progress)
+    not_stored = _store_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
         contents = Contents(catalog.location)
         drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, gone))
@@ -360,7 +360,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         planned,
         contents=tuple(sorted(going - needed)),
         num_bytes=sum(file.size for file in struck),
-        unkept=tuple(unkept),
+        not_stored=tuple(not_stored),
     )
 
 

@@ -246,24 +246,24 @@ class SpecsTable:
         for content in contents:
             digest = content.digest
             # A replaced content may be the base of others, so it must be whole.
-            kept = bases.packed(content, None if digest in recorded else before(digest))
+            packed = bases.packed(content, None if digest in recorded else before(digest))
             folder = folder_of(digest)
             # Named by its bytes, so that two imports of the same content write the same file.
-            file = named_by_bytes(folder, kept.data)
-            there = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
-            leftover = self._leftover(digest) if there or digest in recorded else set()
+            file = named_by_bytes(folder, packed.data)
+            existing = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
+            leftover = self._leftover(digest) if existing or digest in recorded else set()
             if leftover and leftover != {file.path}:
-                file = named_by_bytes(f"{folder}{uuid4()}-", kept.data)
-                replacing[digest] = add_action(file, len(kept.rows), {"digest": digest})
+                file = named_by_bytes(f"{folder}{uuid4()}-", packed.data)
+                replacing[digest] = add_action(file, len(packed.rows), {"digest": digest})
             else:
                 if not leftover:
-                    file = _new_file(folder, kept.data, there)
+                    file = _new_file(folder, packed.data, existing)
                 # Files that the table already lists are added as well, because a vacuum may be
                 # about to unlist them.
-                added.append(add_action(file, len(kept.rows), {"digest": digest}))
-            self._storage.write(f"{_TABLE}/{file.path}", kept.data)
-            files[digest] = (file,) if kept.base is None else (kept.base.file, file)
-            rows = ContentRows(digest, kept.rows, content.packages)
+                added.append(add_action(file, len(packed.rows), {"digest": digest}))
+            self._storage.write(f"{_TABLE}/{file.path}", packed.data)
+            files[digest] = (file,) if packed.base is None else (packed.base.file, file)
+            rows = ContentRows(digest, packed.rows, content.packages)
             bases.take(digest, files[digest], rows)
         if added:
             self._table.commit(added)
@@ -327,7 +327,7 @@ class SpecsTable:
         return set(self._sizes(digest))
 
 
-def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, FileStat]) -> StoredFile:
+def _new_file(folder: str, data: pa.Buffer, in_folder: Mapping[str, FileStat]) -> StoredFile:
     """Describe the file of a content that the table does not list.
 
     The name differs from that of an old file, left by a killed import or of a content that no row
@@ -337,7 +337,7 @@ def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, FileStat]) -> St
     fresh_since = time() - FRESH_SECONDS
     for number in count():
         file = named_by_bytes(f"{folder}{number}-" if number else folder, data)
-        existing = there.get(file.path.removeprefix(folder))
+        existing = in_folder.get(file.path.removeprefix(folder))
         if existing is None or existing.written_at > fresh_since:
             break
     return file

@@ -127,21 +127,21 @@ class _Vacuum:
 
     def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
-        there = self._storage.find(table.name)
+        existing = self._storage.find(table.name)
         unused = {*table.out_of_use(self._hours)}
         leftovers = table.unlisted_files(min(self._hours, _HOURS_OF_LEFTOVERS))
-        if leftovers and not self._is_written_to(table, there):
+        if leftovers and not self._is_written_to(table, existing):
             unused |= leftovers
         # Read last, so that files that rows name by now are preserved.
         named = self._contents.named_files()
         return {
             path: file
-            for path, file in there.items()
+            for path, file in existing.items()
             if (path in unused and path not in named and path.endswith(_WRITTEN))
             or (path.endswith(_UNFINISHED) and file.written_at < self._unfinished_until)
         }
 
-    def _is_written_to(self, table: CatalogTable, there: Mapping[str, FileStat]) -> bool:
+    def _is_written_to(self, table: CatalogTable, existing: Mapping[str, FileStat]) -> bool:
         """Return whether an import may be writing files that it has not listed yet."""
         table.current()
         listed = {file.path for file in table.files()}
@@ -150,7 +150,7 @@ class _Vacuum:
             and path.endswith(_WRITTEN)
             and not path.startswith("_")
             and path not in listed
-            for path, file in there.items()
+            for path, file in existing.items()
         )
 
     def _delete(self, table: str, files: Mapping[str, FileStat]) -> None:

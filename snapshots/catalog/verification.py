@@ -169,9 +169,9 @@ def numbers_of_named(rows: pa.Table) -> Numbers:
 
 def sums_of_rows(rows: pa.Table) -> PairSums:
     """Return the sums of the rows of one pair."""
-    kept = StoredPairs()
-    kept.take(rows)
-    return next(iter(kept.sums.values()), _NO_SUMS)
+    pairs = StoredPairs()
+    pairs.take(rows)
+    return next(iter(pairs.sums.values()), _NO_SUMS)
 
 
 # -- records from rows
@@ -379,35 +379,37 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         if not counts:
             return
         try:
-            kept = self._kept(counts)
-            yield from _first_findings(self._misfits(kept, counts))
-            yield from self._missing_hashes(kept)
+            stored = self._stored(counts)
+            yield from _first_findings(self._misfits(stored, counts))
+            yield from self._missing_hashes(stored)
             if deep:
-                yield from _first_findings(self._other_changes(kept, counts))
+                yield from _first_findings(self._other_changes(stored, counts))
         except CatalogError as error:
             yield _damage(error.reason)
 
-    def _kept(self, counts: Mapping[Pair, PairCounts]) -> StoredPairs:
-        kept = StoredPairs()
+    def _stored(self, counts: Mapping[Pair, PairCounts]) -> StoredPairs:
+        stored = StoredPairs()
         # Other rows belong to a killed or running import, or to former neighbours.
         for rows in self._files("changes", CHANGES):
-            kept.take(rows_of_pairs(rows, counts))
+            stored.take(rows_of_pairs(rows, counts))
         doubtful = {
-            pair for pair, sums in kept.sums.items() if self._misfit(pair, sums, counts[pair])
+            pair for pair, sums in stored.sums.items() if self._misfit(pair, sums, counts[pair])
         }
         if doubtful:
             files = self._files("changes", CHANGES)
             rows = pa.concat_tables([rows_of_pairs(rows, doubtful) for rows in files])
-            kept.replace(doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names))
-        return kept
+            stored.replace(
+                doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names)
+            )
+        return stored
 
-    def _misfits(self, kept: StoredPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
-        for pair, sums in kept.sums.items():
+    def _misfits(self, stored: StoredPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
+        for pair, sums in stored.sums.items():
             if reason := self._misfit(pair, sums, counts[pair]):
                 yield _damage(f"{short_pair(*pair)}: {reason}")
         for pair, of_pair in counts.items():
             specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
-            if pair not in kept.sums and any(specs):
+            if pair not in stored.sums and any(specs):
                 yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, sums: PairSums, counts: PairCounts) -> str | None:
@@ -423,38 +425,42 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             return "its changes are not as many as comparisons says"
         return None
 
-    def _missing_hashes(self, kept: StoredPairs) -> Iterator[Finding]:
-        missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
+    def _missing_hashes(self, stored: StoredPairs) -> Iterator[Finding]:
+        missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *stored.added]))
         for rows in self._files("hashes", HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
         if len(missing):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
 
     def _other_changes(
-        self, kept: StoredPairs, counts: Mapping[Pair, PairCounts]
+        self, stored: StoredPairs, counts: Mapping[Pair, PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
         maker = PairMaker(self.catalog.load_side)
         done = 0
         for chain in in_chains(pairs):
-            for made in maker.make(chain):
+            for computed in maker.make(chain):
                 done += 1
                 self.progress("comparing neighbours", done, len(pairs))
-                expected = sums_of_rows(made.rows)
-                if not np.array_equal(kept.sums.get(made.pair, _NO_SUMS), expected):
-                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
-                elif made.counts != counts[made.pair] or not self._agrees(made, _CHANGES):
-                    yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
-                elif not self._agrees(made, _CAUSES):
-                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
+                expected = sums_of_rows(computed.rows)
+                if not np.array_equal(stored.sums.get(computed.pair, _NO_SUMS), expected):
+                    yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other changes")
+                elif computed.counts != counts[computed.pair] or not self._agrees(
+                    computed, _CHANGES
+                ):
+                    yield _damage(
+                        f"{short_pair(*computed.pair)}: a comparison counts other changes"
+                    )
+                elif not self._agrees(computed, _CAUSES):
+                    yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other causes")
 
-    def _agrees(self, made: StoredChanges, columns: Sequence[str]) -> bool:
+    def _agrees(self, computed: StoredChanges, columns: Sequence[str]) -> bool:
         """Return whether all rows of a pair in ``comparisons`` have the values computed now.
 
         If causes are compared, rows without causes, or with those of another version, are skipped.
         """
-        expected = comparisons_table([made], "", None).select(["base", "head", *columns])
-        for rows in self.catalog.changes.comparisons([made.pair], columns):
+        expected = comparisons_table([computed], "", None).select(["base", "head", *columns])
+        for rows in self.catalog.changes.comparisons([computed.pair], columns):
             if "causes_format" in columns:
                 rows = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
             if len(rows) and not rows.equals(pa.concat_tables([expected] * len(rows))):
@@ -615,16 +621,16 @@ class _Verification:
         if unlisted := [item for item in named if item != NOTHING and item not in digests]:
             reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
             yield _note("specs", reason, LIST_AGAIN)
-        if left := unnamed(listed, named):
-            taken = size(sum(item.size for item in left))
-            reason = f"{counted(len(left), 'file')} of contents that no row names, {taken}"
+        if unused := unnamed(listed, named):
+            taken = size(sum(item.size for item in unused))
+            reason = f"{counted(len(unused), 'file')} of contents that no row names, {taken}"
             yield _note("specs", reason, VACUUM)
-        kept = {item.path for item in listed} | self._contents.named_files()
-        there = self._storage.find("specs")
+        known_paths = {item.path for item in listed} | self._contents.named_files()
+        existing = self._storage.find("specs")
         stray = [
             file.size
-            for path, file in there.items()
-            if path not in kept
+            for path, file in existing.items()
+            if path not in known_paths
             and path.endswith((".parquet", ".tmp"))
             and not path.startswith("_delta_log/")
         ]

@@ -93,8 +93,8 @@ class WholeTable(Generic[Rows]):
         listed = {f"{self._name}/{file.path}": file.size for file in self.table.files()}
         new = {path: size for path, size in listed.items() if path not in self._read}
         read = {path: (new[path], self._decode(table)) for path, table in self._cached_columns(new)}
-        kept = {path: rows for path, rows in self._read.items() if path in listed}
-        self._read, self._mark = kept | read, mark
+        unchanged = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read, self._mark = unchanged | read, mark
         return True
 
     def select(

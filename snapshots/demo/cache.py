@@ -77,17 +77,17 @@ class DemoCache:
         """Advance to the revision with this number, counted from 0."""
         self._packages |= self._lost
         affected = self._specs_affected()
-        left = {
+        editable = {
             name: affected[name]
             for name, package in self._packages.items()
             if not self._drop_extra_versions(package)
         }
         if number % 3:
-            self._edit_common_dependency(left)
+            self._edit_common_dependency(editable)
         else:
             self._upgrade_a_compiler()
-        self._edit_near_leaves(left)
-        self._add_and_remove(left, is_outage=number % _OUTAGE_EVERY == 4)
+        self._edit_near_leaves(editable)
+        self._add_and_remove(editable, is_outage=number % _OUTAGE_EVERY == 4)
         if number % 2:
             self._closed.pop(0)
         else:
@@ -108,36 +108,36 @@ class DemoCache:
         if ranked:
             self._compilers.upgrade(self._draw.pick(ranked[:3]))
 
-    def _edit_common_dependency(self, left: dict[str, int]) -> None:
-        """Edit one of the packages with the most dependents, and remove it from ``left``.
+    def _edit_common_dependency(self, editable: dict[str, int]) -> None:
+        """Edit one of the packages with the most dependents, and remove it from ``editable``.
 
-        ``left`` has the number of specs that change with each package that may be edited.
+        ``editable`` has the number of specs that change with each package that may be edited.
         """
         most = _MAX_AFFECTED * self._num_specs
-        ranked = sorted(left, key=left.__getitem__)
-        widest = [name for name in ranked if left[name] <= most][-_WIDEST:] or ranked[:1]
+        ranked = sorted(editable, key=editable.__getitem__)
+        widest = [name for name in ranked if editable[name] <= most][-_WIDEST:] or ranked[:1]
         if widest:
             name = self._draw.pick(widest)
             edit = self._draw.pick((DemoPackage.upgrade, DemoPackage.change_recipe))
             edit(self._packages[name])
-            del left[name]
+            del editable[name]
 
-    def _edit_near_leaves(self, left: dict[str, int]) -> None:
+    def _edit_near_leaves(self, editable: dict[str, int]) -> None:
         """Edit packages with few dependents."""
         packages, most = self._steady_size, _MAX_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
-                fitting = [name for name in left if left[name] <= most]
+                fitting = [name for name in editable if editable[name] <= most]
                 if drawn := self._draw.some(fitting, 2):
-                    name = min(drawn, key=left.__getitem__)
+                    name = min(drawn, key=editable.__getitem__)
                     edit(self._packages[name])
-                    most -= left.pop(name)
+                    most -= editable.pop(name)
 
-    def _add_and_remove(self, left: dict[str, int], *, is_outage: bool) -> None:
+    def _add_and_remove(self, editable: dict[str, int], *, is_outage: bool) -> None:
         """Replace some packages without dependents, drop more in an outage, and add new ones."""
         number = self._steady_size
         replaced, lost = 1 + number // 200, is_outage * number // _LOST_ONE_IN
-        leaves = [name for name in left if left[name] == self._packages[name].num_specs]
+        leaves = [name for name in editable if editable[name] == self._packages[name].num_specs]
         drawn = self._draw.some(leaves, replaced + lost)
         quotas = [self._packages.pop(name).quota for name in drawn[:replaced]]
         self._lost = {name: self._packages.pop(name) for name in drawn[replaced:]}

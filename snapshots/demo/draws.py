@@ -30,9 +30,9 @@ class Draw(Random):
 
     def some(self, choices: Sequence[T], number: int) -> list[T]:
         """Return ``number`` different choices, or all if there are fewer, in random order."""
-        left = list(choices)
-        picks = min(number, len(left))
-        return [left.pop(int(self.random() * len(left))) for _ in range(picks)]
+        remaining = list(choices)
+        picks = min(number, len(remaining))
+        return [remaining.pop(int(self.random() * len(remaining))) for _ in range(picks)]
 
 
 def data_of(name: str) -> str:

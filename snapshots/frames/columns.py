@@ -153,8 +153,10 @@ class ListColumn(Column[tuple[str, ...]]):
 
     def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
         """Return a 64-bit hash of each distinct list, computed without the item."""
-        kept = (value and tuple(other for other in value if other != item) for value in self.values)
-        return np.fromiter(map(hash, kept), np.int64, len(self.values))
+        shortened = (
+            value and tuple(other for other in value if other != item) for value in self.values
+        )
+        return np.fromiter(map(hash, shortened), np.int64, len(self.values))
 
     @cached_property
     def item_index(self) -> dict[str, int]:

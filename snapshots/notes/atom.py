@@ -256,8 +256,8 @@ def series_feed(
     With ``after``, return the document with the entries that follow the entry of the revision with
     this key; raises RevisionNotFound if there is none.
     """
-    every = history.neighbours(series)[::-1]
-    page, following = page_after(every, lambda neighbours: neighbours.head, after)
+    newest_first = history.neighbours(series)[::-1]
+    page, following = page_after(newest_first, lambda neighbours: neighbours.head, after)
     entries = [
         _entry(
             addresses,

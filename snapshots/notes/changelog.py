@@ -355,10 +355,12 @@ def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambigui
     ties = explanation.ties(changes)
     tied = [place for place, tie in enumerate(ties) if tie is not None]
     names = [change.name for change in changes.take(np.array(tied, np.int32))]
-    every = {(name, id(ties[place])): ties[place] for place, name in zip(tied, names, strict=True)}
+    distinct = {
+        (name, id(ties[place])): ties[place] for place, name in zip(tied, names, strict=True)
+    }
     return [
         Ambiguity(package, tie.num_pairs, max(tie.num_base, tie.num_head))
-        for (package, _), tie in every.items()
+        for (package, _), tie in distinct.items()
         if tie is not None
     ]
 

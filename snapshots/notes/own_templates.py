@@ -145,13 +145,13 @@ def _require_text(file: Path) -> None:
 
 def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
     """Join the pieces; raise SourceError if the text is too long or contains invalid characters."""
-    kept, remaining = [], longest
+    pieces_read, remaining = [], longest
     for piece in pieces:
         remaining -= len(piece)
         if remaining < 0:
             raise SourceError(str(file), f"writes more than {longest:,} characters")
-        kept.append(piece)
-    text = "".join(kept)
+        pieces_read.append(piece)
+    text = "".join(pieces_read)
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -456,9 +456,9 @@ def build_cost(group: Iterable[CauseEntry]) -> BuildCost | None:
 
 def explained(causes: Iterable[CauseEntry]) -> tuple[list[list[CauseEntry]], int]:
     """Return the groups of known causes, and the number of specs without a known cause."""
-    every = list(causes)
-    known = [cause for cause in every if cause.kind != CauseKind.UNKNOWN.value]
-    return grouped(known), num_specs(every) - num_specs(known)
+    all_causes = list(causes)
+    known = [cause for cause in all_causes if cause.kind != CauseKind.UNKNOWN.value]
+    return grouped(known), num_specs(all_causes) - num_specs(known)
 
 
 def is_most(num_unknown: int, groups: Iterable[Sequence[CauseEntry]]) -> bool:

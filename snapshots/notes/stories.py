@@ -54,8 +54,8 @@ def neighbours_in_feeds(history: History) -> dict[Pair, Neighbours]:
 
 def to_text(neighbours: Neighbours, html: str) -> str:
     """Return the story of two neighbours in the stored form: StoredStory in JSON."""
-    kept = StoredStory(format=FORMAT, synthetic=_is_synthetic(neighbours), html=html)
-    return msgspec.json.encode(kept).decode()
+    stored = StoredStory(format=FORMAT, synthetic=_is_synthetic(neighbours), html=html)
+    return msgspec.json.encode(stored).decode()
 
 
 def from_text(neighbours: Neighbours, text: bytes | None) -> str | None:
@@ -68,11 +68,11 @@ def from_text(neighbours: Neighbours, text: bytes | None) -> str | None:
     if text is None:
         return None
     try:
-        kept = msgspec.json.decode(text, type=StoredStory)
+        stored = msgspec.json.decode(text, type=StoredStory)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    is_ours = (kept.format, kept.synthetic) == (FORMAT, _is_synthetic(neighbours))
-    return kept.html if is_ours and _HTML.fullmatch(kept.html) else None
+    is_ours = (stored.format, stored.synthetic) == (FORMAT, _is_synthetic(neighbours))
+    return stored.html if is_ours and _HTML.fullmatch(stored.html) else None
 
 
 def _is_synthetic(neighbours: Neighbours) -> bool:

@@ -49,10 +49,10 @@ class BoundedBackend(httpcore.NetworkBackend):
         end = getattr(self._of_thread, "end", None)
         if end is None:
             return timeout
-        left: float = end - time.monotonic()
-        if left <= 0:
+        remaining: float = end - time.monotonic()
+        if remaining <= 0:
             raise DeadlineExceeded
-        return left if timeout is None else min(timeout, left)
+        return remaining if timeout is None else min(timeout, remaining)
 
     def connect_tcp(
         self,
@@ -86,16 +86,18 @@ class _BoundedStream(httpcore.NetworkStream):
         self._backend = backend
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._with_deadline(lambda left: self._stream.read(max_bytes, left), timeout)
+        return self._with_deadline(
+            lambda remaining: self._stream.read(max_bytes, remaining), timeout
+        )
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._with_deadline(lambda left: self._stream.write(buffer, left), timeout)
+        self._with_deadline(lambda remaining: self._stream.write(buffer, remaining), timeout)
 
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        left = self._backend.remaining(timeout)
-        stream = self._stream.start_tls(ssl_context, server_hostname, left)
+        remaining = self._backend.remaining(timeout)
+        stream = self._stream.start_tls(ssl_context, server_hostname, remaining)
         return _BoundedStream(stream, self._backend)
 
     def close(self) -> None:
@@ -107,9 +109,9 @@ class _BoundedStream(httpcore.NetworkStream):
     def _with_deadline(
         self, work: Callable[[float | None], Result], timeout: float | None
     ) -> Result:
-        left = self._backend.remaining(timeout)
+        remaining = self._backend.remaining(timeout)
         try:
-            return work(left)
+            return work(remaining)
         except httpcore.TimeoutException:
             self._backend.remaining(timeout)  # raises if the deadline caused the timeout
             raise

@@ -250,15 +250,15 @@ class Transport:
             return self._close_on_exit(user_file(location, self.settings.max_index_bytes))
         key = key or location
         store = self._body_store()
-        kept = store.find(key, location)
-        if kept and kept.etag:
-            headers = {**headers, "If-None-Match": kept.etag}
-        if kept is not None:
-            self._close_on_exit(kept)
+        cached = store.find(key, location)
+        if cached and cached.etag:
+            headers = {**headers, "If-None-Match": cached.etag}
+        if cached is not None:
+            self._close_on_exit(cached)
 
         def stored(response: "httpx.Response") -> StoredBody:
-            if kept is not None and response.status_code == 304:
-                return kept
+            if cached is not None and response.status_code == 304:
+                return cached
             encoding = _encoding_of(response, location)
             note = Note(location, _etag_of(response), encoding)
             return self._close_on_exit(store.keep(key, note, self._monitored(response, location)))

@@ -168,7 +168,7 @@ def _publish(catalog: Catalog, snapshot: Snapshot) -> float:
     start = process_time()
     (publication,) = catalog.publish([snapshot])
     milliseconds = (process_time() - start) * 1_000
-    if not publication.is_new or publication.unkept:
+    if not publication.is_new or publication.not_stored:
         raise SystemExit(f"years: {publication}")
     return milliseconds
 

@@ -141,9 +141,9 @@ def check_lines(checked: CheckedSide) -> Iterator[str]:
         yield ""
     yield from _summary(checked)
     if left_out := checked.locked.left_out:
-        left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
+        names = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
         yield from wrapped(
-            f"Not looked up, because build caches do not contain them: {', '.join(left)}."
+            f"Not looked up, because build caches do not contain them: {', '.join(names)}."
         )
     for place, missing in enumerate(checked.missing()):
         if place == 0:

@@ -164,12 +164,12 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     return facts | {"url": links.commit(recipes.commit)}
 
 
-def imported_text(kept: "ImportedRecipes") -> str:
+def imported_text(imported: "ImportedRecipes") -> str:
     """Return the number of revisions whose recipes were found, in words."""
-    revisions = counted(len(kept.recipes), "revision")
-    by_date = sum(recipes.found_by is RecipesOrigin.DATE for recipes in kept.recipes.values())
+    revisions = counted(len(imported.recipes), "revision")
+    by_date = sum(recipes.found_by is RecipesOrigin.DATE for recipes in imported.recipes.values())
     dated = f", {by_date:,} of them by date" if by_date else ""
-    commits = counted(kept.num_commits, "commit")
+    commits = counted(imported.num_commits, "commit")
     return f"recipes of {revisions} found{dated}; {commits} read"
 
 

@@ -320,8 +320,8 @@ def _cell_log(
     in_series = [(one, span) for one, several in shown.items() for span in several]
     what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
 
-    def why(span: CellSpan, *, came: bool) -> tuple[str, dict[str, Any]]:
-        reasons = {} if came else span.reasons
+    def why(span: CellSpan, *, is_start: bool) -> tuple[str, dict[str, Any]]:
+        reasons = {} if is_start else span.reasons
         text = reasons_text(reasons)
         return text and f": {text}", {"reasons": reasons}
 
@@ -366,8 +366,8 @@ def _cell_lines(spans: Mapping[str, Sequence[CellSpan]]) -> Iterator[str]:
 def _hash_log(past: HashHistory, history: History, series: str | None, selection: Selection) -> Log:
     spans = [span for span in past.spans if series in (None, span.series)]
 
-    def why(span: Span, *, came: bool) -> tuple[str, dict[str, Any]]:
-        reason = span.reason_came if came else span.reason_gone
+    def why(span: Span, *, is_start: bool) -> tuple[str, dict[str, Any]]:
+        reason = span.reason_came if is_start else span.reason_gone
         return f": {_reason_text(reason)}", {"reason": reason}
 
     name = styles.name(versioned(past.name, past.version))
@@ -394,8 +394,8 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
     """Yield the spans of a hash, with the reasons why it was added and removed."""
     for span in spans:
-        came, gone = _reason_text(span.reason_came), _reason_text(span.reason_gone)
-        yield from wrapped(indent + _span_text(span.series, span, came, gone), indent + _INDENT)
+        added, removed = _reason_text(span.reason_came), _reason_text(span.reason_gone)
+        yield from wrapped(indent + _span_text(span.series, span, added, removed), indent + _INDENT)
 
 
 # -- spans of a cell or a hash
@@ -488,9 +488,9 @@ def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
     digits = max(len(f"{total:,}") for total in totals)
     width = console.width() or sys.maxsize
     room = width - widest - digits - len(" " + " | " + " ")
-    left = room - max(len(text) + 1 for text in texts)
-    has_texts = left >= _NARROWEST_BAR
-    longest = min(_WIDEST_BAR, left if has_texts else room)
+    remaining = room - max(len(text) + 1 for text in texts)
+    has_texts = remaining >= _NARROWEST_BAR
+    longest = min(_WIDEST_BAR, remaining if has_texts else room)
     scale = min(1.0, longest / max(1, *totals))
     for package, total, text in zip(packages, totals, texts, strict=True):
         after = f" {text}" if has_texts else ""
@@ -587,11 +587,11 @@ def series_report(
     """Return the causes of most rebuilds. Raises IncompleteHistory if changes cannot be stored."""
     opened = opened.complete(series, causes=True)
     costs = opened.catalog.costs.current
-    every = opened.library.history_queries.causes(
+    series_causes = opened.library.history_queries.causes(
         opened.history, series, by_package=costs is not None
     )
-    causes = every.summed(by, since, until, opened.library.recipes.between, costs)
-    revisions = every.revisions(since, until)
+    causes = series_causes.summed(by, since, until, opened.library.recipes.between, costs)
+    revisions = series_causes.revisions(since, until)
     return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
 
 

@@ -106,17 +106,21 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
     """Yield one line for each revision that an import published or found unchanged."""
     if not publications:
         yield "nothing new, nothing published"
-    for made in publications:
-        revision = made.revision
+    for publication in publications:
+        revision = publication.revision
         date = day(revision.taken_at)
         facts = f"{short_digest(revision.digest)} of {date}, {contents_text(revision)}"
         if revision.num_proven is not None:
             facts += f"; hashes: {proof_text(revision)}"
-        if made.is_new:
+        if publication.is_new:
             synthetic = " (synthetic)" if revision.source.synthetic else ""
-            repaired = "; its stored content was damaged, and is replaced" if made.is_mended else ""
+            repaired = (
+                "; its stored content was damaged, and is replaced"
+                if publication.is_repaired
+                else ""
+            )
             yield f"{revision.tag}: published {facts}{synthetic}{repaired}"
-        elif made.is_mended:
+        elif publication.is_repaired:
             yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
         else:
             yield f"{revision.tag}: unchanged, nothing published; it exists as {facts}"
@@ -126,8 +130,9 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
     """Return the results of an import in their JSON form."""
     return {
         "revisions": [
-            revision_facts(made.revision) | {"published": made.is_new, "replaced": made.is_mended}
-            for made in publications
+            revision_facts(publication.revision)
+            | {"published": publication.is_new, "replaced": publication.is_repaired}
+            for publication in publications
         ],
         "skipped": [
             attributes_of(error, "location", "line", "key", "reason") for error in report.skipped

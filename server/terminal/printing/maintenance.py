@@ -41,8 +41,8 @@ def costs_lines(rows: pa.Table) -> list[str]:
     """Return the number of costs that were stored."""
     facts = costs_facts(rows)
     unit = f", in {facts['unit'].upper()}" if facts["unit"] else ""
-    kept = f"{counted(facts['num_hashes'], 'spec')} and {counted(facts['num_names'], 'package')}"
-    return [f"costs of {kept} kept{unit}"]
+    counts = f"{counted(facts['num_hashes'], 'spec')} and {counted(facts['num_names'], 'package')}"
+    return [f"costs of {counts} kept{unit}"]
 
 
 def costs_facts(rows: pa.Table) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
         "removed": removal.revisions,
         "unused_contents": removal.contents,
         "num_unused_bytes": removal.num_bytes,
-        "warnings": removal.unkept,
+        "warnings": removal.not_stored,
     }
 
 
@@ -113,12 +113,12 @@ def pruned_facts(
     removal: Removal, choices: Sequence[RetentionChoice], *, dry_run: bool
 ) -> dict[str, Any]:
     """Return the JSON form of the removed revisions, and of those that stay with the reasons."""
-    kept = [
+    remaining = [
         revision_facts(choice.revision) | {"kept_by": choice.kept_by}
         for choice in choices
         if choice.kept_by
     ]
-    return removal_facts(removal, dry_run=dry_run) | {"kept": kept}
+    return removal_facts(removal, dry_run=dry_run) | {"kept": remaining}
 
 
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
@@ -281,12 +281,12 @@ def keep_list_report(
     listed = keep_list(opened.library, digests, locked, whole=whole)
     rest, of_locks = None, []
     if checked is not None:
-        every = dict.fromkeys(choice.revision.digest for choice in choices)
-        rest = rest_of(opened.library, every, listed.hashes)
+        all_digests = dict.fromkeys(choice.revision.digest for choice in choices)
+        rest = rest_of(opened.library, all_digests, listed.hashes)
         for file, specs in files.items():
-            left = {spec.hash for spec in specs}.difference(listed.hashes)
-            num_lost = len(left & rest.hashes)
-            of_locks.append(CheckedLock(file, len(specs), num_lost, len(left) - num_lost))
+            unlisted = {spec.hash for spec in specs}.difference(listed.hashes)
+            num_lost = len(unlisted & rest.hashes)
+            of_locks.append(CheckedLock(file, len(specs), num_lost, len(unlisted) - num_lost))
     hashes = sorted(listed.hashes)
     return KeepListReport(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
 
@@ -294,7 +294,7 @@ def keep_list_report(
 # -- filling in history
 
 
-def filled_lines(filled: FillResult, kept: ImportedRecipes | None = None) -> Iterator[str]:
+def filled_lines(filled: FillResult, imported: ImportedRecipes | None = None) -> Iterator[str]:
     """Yield the number of pairs that were compared and that failed, and the recipes found."""
     if filled.num_made:
         yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
@@ -302,11 +302,11 @@ def filled_lines(filled: FillResult, kept: ImportedRecipes | None = None) -> Ite
         yield "nothing is missing: the changes of all neighbours are kept"
     if filled.failures:
         yield f"{counted(len(filled.failures), 'pair')} could not be compared"
-    if kept is not None:
-        yield imported_text(kept)
+    if imported is not None:
+        yield imported_text(imported)
 
 
-def filled_facts(filled: FillResult, kept: ImportedRecipes | None = None) -> dict[str, Any]:
+def filled_facts(filled: FillResult, imported: ImportedRecipes | None = None) -> dict[str, Any]:
     """Return the same in its JSON form."""
     facts = {
         "num_compared": filled.num_made,
@@ -315,9 +315,9 @@ def filled_facts(filled: FillResult, kept: ImportedRecipes | None = None) -> dic
             for pair, reason in filled.failures.items()
         ],
     }
-    if kept is None:
+    if imported is None:
         return facts
-    counts = {"num_revisions": len(kept.recipes), "num_commits": kept.num_commits}
+    counts = {"num_revisions": len(imported.recipes), "num_commits": imported.num_commits}
     return {"recipes": counts} | facts
 
 

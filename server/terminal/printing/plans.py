@@ -94,12 +94,12 @@ def plan(
         content = locked.content
         stack_locks.append(StackLock(stack, [*content.specs()], content.outside.specs))
         roots += locked.roots
-    made = opened.library.plan(side.content, stack_locks)
-    for stack in made.unknown_stacks():
-        nearest = nearest_or_first(stack, sorted(made.known_stacks))
+    computed = opened.library.plan(side.content, stack_locks)
+    for stack in computed.unknown_stacks():
+        nearest = nearest_or_first(stack, sorted(computed.known_stacks))
         note(f"{side.name} has no stack {quoted(stack)}{nearest_hint(nearest)}")
     head = FileInfo(
-        **msgspec.structs.asdict(made.content.summary()),
+        **msgspec.structs.asdict(computed.content.summary()),
         source=Source(
             kind=LOCK_FILE.name,
             location=", ".join("=".join(lock) for lock in locks),
@@ -108,9 +108,9 @@ def plan(
         roots=tuple(dict.fromkeys(roots)),
     )
     known = opened.catalog.recipes.of(side)
-    change = None if recipes is None else _commits(made.explanation, known, recipes, commits)
-    why = made.explanation
-    return Planned(side, head, opened.library, explained=why, plan=made, commits=change)
+    change = None if recipes is None else _commits(computed.explanation, known, recipes, commits)
+    why = computed.explanation
+    return Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
 
 
 def _commits(
@@ -150,11 +150,11 @@ def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
 
 def summary(planned: Planned) -> str:
     """Return the numbers of specs to build, reused and external in one line."""
-    made = planned.plan
-    text = f"{len(made.to_build):,} of {counted(made.num_specs, 'spec')} to build"
-    if planned.costs is not None and len(made.to_build):
-        text += f" in {planned.costs.total(made.to_build)}"
-    return f"{text}; {made.num_reused:,} reused, {made.num_external:,} external"
+    plan = planned.plan
+    text = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
+    if planned.costs is not None and len(plan.to_build):
+        text += f" in {planned.costs.total(plan.to_build)}"
+    return f"{text}; {plan.num_reused:,} reused, {plan.num_external:,} external"
 
 
 def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
@@ -233,16 +233,16 @@ def _downgrade_text(change: PackageChange) -> str:
 
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
     """Return the plan in its JSON form, which docs/plan.md describes."""
-    made, costs = planned.plan, planned.costs
+    plan, costs = planned.plan, planned.costs
     notes: dict[str, Any] = msgspec.json.decode(to_json(planned.notes()))
     return {
         "format": FORMAT,
         "base": planned.base,
         "head": planned.head,
-        **attributes_of(made, "num_specs", "num_reused"),
-        "num_to_build": len(made.to_build),
-        **attributes_of(made, "num_external", "size_label"),
-        "build_cost": None if costs is None else costs.total(made.to_build),
+        **attributes_of(plan, "num_specs", "num_reused"),
+        "num_to_build": len(plan.to_build),
+        **attributes_of(plan, "num_external", "size_label"),
+        "build_cost": None if costs is None else costs.total(plan.to_build),
         "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
         **{name: notes[name] for name in _NOTES},
         "to_build": _to_build(planned),
@@ -266,5 +266,5 @@ def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
 
 def _to_build(planned: Planned) -> list[dict[str, Any]]:
     added, stacks = planned.changes.specs.select([SpecChangeKind.ADDED]), planned.whole.head.stacks
-    every = zip(added.after.tolist(), comparisons.spec_changes_facts(planned, added), strict=True)
-    return [facts | {"stacks": stacks.at(row)} for row, facts in every]
+    changes = zip(added.after.tolist(), comparisons.spec_changes_facts(planned, added), strict=True)
+    return [facts | {"stacks": stacks.at(row)} for row, facts in changes]

@@ -468,10 +468,10 @@ def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
         if start not in done:
             path[start] = iter(specs[start].dependencies or ())
         while path:
-            here, edges = next(reversed(path.items()))
+            current, edges = next(reversed(path.items()))
             end = next((edge.hash for edge in edges), None)
             if end is None:
-                done.add(here)
+                done.add(current)
                 path.popitem()
             elif end in path:
                 circle: deque[Spec] = deque()

@@ -487,11 +487,11 @@ def packages_at(
         if document is not None:
             package = packages[hash_by_manifest[location]] = use(document, location)
             if is_url(location):  # a file can be read again, and can change
-                kept.keep(_package_key(location), msgspec.json.encode(package))
+                cache.keep(_package_key(location), msgspec.json.encode(package))
 
-    with DocumentCache(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
+    with DocumentCache(settings.cache_dir, settings.cache_bytes, transport.report) as cache:
         for location in list(hash_by_manifest):
-            document = kept.find(_package_key(location))
+            document = cache.find(_package_key(location))
             if document is not None:
                 with suppress(msgspec.DecodeError):
                     package = msgspec.json.decode(document, type=BinaryPackage)
@@ -573,7 +573,7 @@ def read_published(
 
     def with_cached() -> Iterator[tuple[SpecPlace, bytes | None]]:
         for place in places:
-            yield place, kept.find(place.key) if place.key else None
+            yield place, cache.find(place.key) if place.key else None
 
     def unpacked_or_read(item: tuple[SpecPlace, bytes | None]) -> tuple[PublishedSpec, bool]:
         place, packed = item
@@ -589,9 +589,9 @@ def read_published(
         warn_if_signed(report, is_signed=spec.is_signed)
         packages[place.digest], checksums[place.digest] = spec.package, spec.checksum
         if is_new and place.key:
-            kept.keep(place.key, compressor.compress(msgspec.msgpack.encode(spec)))
+            cache.keep(place.key, compressor.compress(msgspec.msgpack.encode(spec)))
 
-    with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as kept:
+    with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as cache:
         task = f"reading the specs of {location}"
         transport.each(task, unpacked_or_read, with_cached(), len(places), add)
     return documents.specs(), packages, checksums

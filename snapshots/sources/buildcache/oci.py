@@ -233,8 +233,8 @@ class Registry:
             if len(tags) > _MAX_TAGS or num_empty > _MAX_EMPTY_PAGES:
                 reason = f"does not stop paging: {len(tags):,} tags on {num_pages:,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
-            here, there = urlsplit(url), urlsplit(next_page or url)
-            if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+            current, following = urlsplit(url), urlsplit(next_page or url)
+            if (following.scheme, following.netloc) != (current.scheme, current.netloc):
                 raise SourceError(url, f"leads to another host for more tags: {next_page}")
         return tags
 

@@ -192,8 +192,8 @@ def _without_password(url: str) -> str:
         return url
     parts = urlsplit(url)
     user, _, host = parts.netloc.rpartition("@")
-    kept = f"{user.partition(':')[0]}@{host}" if user and parts.scheme == "ssh" else host
-    return urlunsplit(parts._replace(netloc=kept))
+    netloc = f"{user.partition(':')[0]}@{host}" if user and parts.scheme == "ssh" else host
+    return urlunsplit(parts._replace(netloc=netloc))
 
 
 # -- redirects

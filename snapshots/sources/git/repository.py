@@ -240,14 +240,14 @@ def _environment(repository: Repository, network: Network) -> dict[str, str]:
         place = {"GIT_DIR": str(repository.folder)}
     if repository.objects is not None:
         place["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
-    kept = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
+    inherited = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
     config = {**_OVERRIDES, **network.config}
     overrides = {"GIT_CONFIG_COUNT": str(len(config))}
     for number, (name, value) in enumerate(config.items()):
         overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     # For git, an empty list means all protocols that its settings allow.
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
-    return kept | _SETTINGS | overrides | allowed | place
+    return inherited | _SETTINGS | overrides | allowed | place
 
 
 def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:

@@ -90,7 +90,7 @@ def test_same_result_in_several_processes(tmp_path: Path, monkeypatch: pytest.Mo
         == [publication.revision.tag for publication in others]
         == [*TAGS]
     )
-    assert all(publication.is_new and publication.unkept is None for publication in others)
+    assert all(publication.is_new and publication.not_stored is None for publication in others)
     assert stored(tmp_path / "alone") == stored(tmp_path / "others")
     assert len(stored(tmp_path / "others")[2]) == len(TAGS)
     monkeypatch.setattr("snapshots.catalog.parallel_import.mapping", mapping_here)
@@ -164,7 +164,7 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
     assert rows() == [False, True, False]
     again = published(tmp_path / "catalog", pages)
     assert not any(publication.is_new for publication in again)
-    assert [publication.is_mended for publication in again] == [False, True, False]
+    assert [publication.is_repaired for publication in again] == [False, True, False]
 
 
 def test_nothing_to_publish(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> Non
         importers = [Catalog(f"{folder}/catalog") for _ in range(2)]
         for group in grouped(snapshots, random):
             made = random.choice(importers).publish(group)
-            assert not any(publication.unkept for publication in made)
+            assert not any(publication.not_stored for publication in made)
         reader = Catalog(f"{folder}/catalog")
         reader.refresh()
         check(reader, past_of(reader, past))
@@ -109,8 +109,8 @@ def test_import_after_a_damaged_content(catalog: Catalog) -> None:
         file.write_bytes(file.read_bytes()[::-1])
     (made,) = catalog.publish([second])
     assert made.is_new
-    assert made.unkept is not None
-    assert "is damaged" in made.unkept
+    assert made.not_stored is not None
+    assert "is damaged" in made.not_stored
     library = Library(catalog)
     with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog history fill'"):
         library.history_queries.hash_history(catalog.history, hash_of("a"))
@@ -132,7 +132,7 @@ def test_damaged_tables(catalog: Catalog) -> None:
     library = Library(reader)
     assert len(library.frames.get(second.content.digest)) == 2
     (made,) = reader.publish([third])
-    assert (made.is_new, made.unkept is not None) == (True, True)
+    assert (made.is_new, made.not_stored is not None) == (True, True)
     forget(catalog, *TABLES)
     reader.refresh()
     assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
@@ -244,8 +244,8 @@ def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr("snapshots.catalog.sorted_table.SortedTable.append", failing)
         (made,) = catalog.publish(states("ab"))
-        assert made.unkept is not None
-        assert "No space left on device" in made.unkept
+        assert made.not_stored is not None
+        assert "No space left on device" in made.not_stored
         with pytest.raises(CatalogError, match="No space left"):
             fill(catalog, catalog.history.pairs)
     assert not catalog.counts

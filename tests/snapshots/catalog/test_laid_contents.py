@@ -156,7 +156,7 @@ def test_damaged_base(catalog: Catalog, digests: list[str]) -> None:
     (new,) = publish(catalog, 4)
     assert len(catalog.files_of(new)) == 1
     (mended,) = catalog.publish([a_snapshot(state(0), "develop", day(0))])
-    assert mended.is_mended
+    assert mended.is_repaired
     assert_sound(catalog, 0, 1, 2, 3, 4)
     assert listed(catalog) == {*digests, new}
 
@@ -169,7 +169,7 @@ def test_damaged_base_without_a_revision(catalog: Catalog, digests: list[str]) -
     assert len([finding for finding in verify(catalog.location).findings if finding.is_damage]) == 3
     for number in (1, 2, 3):
         (mended,) = catalog.publish([a_snapshot(state(number), "develop", day(number))])
-        assert mended.is_mended
+        assert mended.is_repaired
     assert_sound(catalog, 1, 2, 3)
 
 

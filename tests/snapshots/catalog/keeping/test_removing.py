@@ -70,8 +70,8 @@ def test_removal_in_spite_of_damage(catalog: Catalog) -> None:
     for file in Path(catalog.location, "specs", f"digest={damaged}").iterdir():
         file.write_bytes(b"nothing")
     done = drop(catalog, "develop~1")
-    assert len(done.unkept) == 1
-    assert damaged[:12] in done.unkept[0]
+    assert len(done.not_stored) == 1
+    assert damaged[:12] in done.not_stored[0]
     assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 0)]
 
 
