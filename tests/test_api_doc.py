@@ -12,7 +12,7 @@ from schema.errors import CODES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo.revisions import develop_history
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.server.servers import application
 from tests.test_docs import blocks
 

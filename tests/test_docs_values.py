@@ -53,7 +53,7 @@ from snapshots.recipes.commits import SWEEPING, RecipesOrigin, package_of, stack
 from snapshots.recipes.effects import MAX_DEPENDENTS, CommitLevel
 from snapshots.recipes.repository import REFS
 from snapshots.sources.lock_files import LOCK_FILE_VERSIONS, MAX_BYTES, MAX_SPECS
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.test_docs import DOCUMENTS, blocks, section
 
 WORDS = {3: "three", 6: "six", 8: "eight", 10: "ten", 60: "a minute"}

@@ -12,7 +12,7 @@ from snapshots.catalog.retention import parse_policy
 from tests.server.commands import cachelog
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
-from tests.snapshots.keeping import publish, rows
+from tests.snapshots.removal_catalogs import publish, rows
 from tests.snapshots.templates import copied
 
 TEXT = (Path(__file__).parents[1] / "docs" / "keeping.md").read_text("utf-8")

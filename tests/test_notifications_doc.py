@@ -11,7 +11,7 @@ import pytest
 from graphql import OperationType
 
 from server.webhooks import HEADER, AnnouncedCause, document, signature
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.server.webhooks.hooks import ANNOUNCEMENT
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notifications.md").read_text("utf-8")

@@ -32,9 +32,9 @@ ELSEWHERE = {
 """By layer, tests of higher layers that cover lines which the layer's own examples do not."""
 
 WIDE = (
-    "tests/snapshots/catalog/tables/test_damage.py",
+    "tests/snapshots/catalog/tables/test_damaged_files.py",
     "tests/snapshots/catalog/test_catalog.py",
-    "tests/snapshots/catalog/test_laid_contents.py",
+    "tests/snapshots/catalog/test_overlay_series.py",
     "tests/snapshots/catalog/test_power_cuts.py",
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
@@ -42,8 +42,8 @@ WIDE = (
     "tests/snapshots/demo/test_demo_changes.py",
     "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
-    "tests/snapshots/sources/buildcache/test_ways_in.py",
-    "tests/snapshots/sources/git/test_resuming.py",
+    "tests/snapshots/sources/buildcache/test_location_kinds.py",
+    "tests/snapshots/sources/git/test_resumption.py",
 )
 """Slow tests that cover no line which faster tests of the layer do not cover."""
 

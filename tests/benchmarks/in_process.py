@@ -24,7 +24,7 @@ from snapshots.catalog.library import Library
 from tests.benchmarks.measurements import Measurement, Turn, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.queries import QUERIES, request_body, require_same
-from tests.schema.usual import api
+from tests.schema.default_api import api
 
 Respond = Callable[[], Coroutine[Any, Any, bytes]]
 """Computes one response."""

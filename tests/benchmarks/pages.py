@@ -23,7 +23,7 @@ from tests.benchmarks.documents import aligned
 from tests.benchmarks.in_process import Respond, request_scope, responding, started, turns_of
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.server.pages.tour import tour
 from tests.server.servers import application
 

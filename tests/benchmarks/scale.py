@@ -19,7 +19,7 @@ from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
 from tests.benchmarks.queries import QUERIES
-from tests.schema.usual import api
+from tests.schema.default_api import api
 
 MEMORY_TARGET = Target(60, "median")
 START_TARGET = Target(2, "median")

@@ -14,7 +14,7 @@ import pytest
 
 from server.settings import Settings
 from tests.deploy.files import ROOT
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.server.servers import application, free_port
 
 FILE = ROOT / "deploy/spack-cachelog/cachelog/cmd/cachelog.py"

@@ -35,8 +35,8 @@ from snapshots.sources.settings import ReadSettings
 from snapshots.spack.names import checked_hash, checked_items, checked_variant, checked_version
 from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
-from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of
+from tests.snapshots.record_checks import check_facts
 from tests.snapshots.sources.buildcache.folders import blob, manifest, put, put_specs, signed
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,

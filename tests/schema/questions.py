@@ -3,7 +3,7 @@
 from strawberry.utils.str_converters import to_camel_case
 
 from tests.model.listings import PLAIN_FACTS
-from tests.schema.pasts import (
+from tests.schema.model_histories import (
     ALL_PACKAGES,
     GROWTH,
     HISTORY_OF_HASH,

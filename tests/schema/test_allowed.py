@@ -4,9 +4,9 @@ import pytest
 from graphql import get_introspection_query
 
 from schema.limits import Limits
+from tests.schema.default_api import api
 from tests.schema.questions import DOCUMENTS
 from tests.schema.selections import COMPARE, PAGE, REVISION
-from tests.schema.usual import api
 
 FULL = (
     "hash name version compiler operatingSystem platform target variants stacks size tarball "

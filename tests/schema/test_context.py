@@ -10,7 +10,7 @@ from schema.context import Context
 from schema.execution.budget import Budget, NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.library import Library
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.schema.worlds import World, opened, plain
 
 

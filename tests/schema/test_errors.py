@@ -11,7 +11,7 @@ from graphql import GraphQLError
 from schema import errors
 from snapshots.errors import CachelogError
 from snapshots.frames.frame import Frame
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.schema.worlds import World, opened, plain
 
 REVISION = "query($ref: String) { revision(ref: $ref) { digest } }"

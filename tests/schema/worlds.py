@@ -25,7 +25,7 @@ from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, RevisionInfo, Source, Spec
 from snapshots.spack.names import ROOT_STACK
-from tests.schema.usual import api
+from tests.schema.default_api import api
 
 STATES = (
     ("develop-2025-01-05", datetime(2025, 1, 5, tzinfo=UTC)),

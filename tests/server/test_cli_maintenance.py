@@ -9,9 +9,9 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from tests.server.cache_pages import page, write_page
 from tests.server.commands import CommandResult, cachelog, succeed
-from tests.snapshots.catalog.pasts import TABLES, forget, states
+from tests.snapshots.catalog.expected_histories import TABLES, forget, states
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.keeping import (
+from tests.snapshots.removal_catalogs import (
     clean,
     drop,
     grow_old,

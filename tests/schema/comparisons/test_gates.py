@@ -12,7 +12,7 @@ from snapshots.catalog.library import judged
 from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 

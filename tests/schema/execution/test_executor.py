@@ -20,8 +20,8 @@ from schema.fields.many import ColumnTable, NotVectorized, function_for_many, is
 from schema.revisions.package import Package
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
+from tests.schema.default_api import api
 from tests.schema.generated_documents import Question, Writer
-from tests.schema.usual import api
 from tests.schema.worlds import World, pools_of
 
 SCHEMA = schema._schema

@@ -22,8 +22,8 @@ from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.connections import is_paged
 from schema.fields.cost import COMPARING, EXPLAINING, LOADING, ArgumentCost, stated_cost
 from schema.limits import Limits
+from tests.schema.default_api import api
 from tests.schema.selections import COMPARE, FACETS, PAGE, REVISION, SPEC, times
-from tests.schema.usual import api
 from tests.schema.worlds import World, plain
 
 SCHEMA = schema._schema

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.schema.pasts import LINES, History, published_history
+from tests.schema.model_histories import LINES, History, published_history
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from schema.node import node_id
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from tests.schema.pasts import (
+from tests.schema.model_histories import (
     ALL_PACKAGES,
     GROWTH,
     HASH,

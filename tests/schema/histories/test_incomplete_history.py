@@ -13,10 +13,10 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.history_queries import missing_pairs
 from snapshots.errors import CatalogError
-from tests.schema.pasts import HASHES, History
-from tests.schema.usual import api
+from tests.schema.default_api import api
+from tests.schema.model_histories import HASHES, History
 from tests.schema.worlds import World, opened, plain
-from tests.snapshots.catalog.pasts import TABLES, forget
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 
 GROWTH = '{ series(name: "%s") { growth { numSpecs } } }'
 ALL = (

@@ -11,7 +11,7 @@ from snapshots.timelines.causes import SeriesCauseKey
 from tests.model.builds import Build, Need, state_of
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import published
-from tests.schema.usual import api
+from tests.schema.default_api import api
 from tests.schema.worlds import World, shown
 from tests.snapshots.costs import rows
 

@@ -10,8 +10,8 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.execution.executor import RenderingExecutor
 from schema.limits import Limits
 from snapshots.models import ConcreteSpec, Spec
+from tests.schema.default_api import api
 from tests.schema.questions import LOOKUPS
-from tests.schema.usual import api
 from tests.schema.worlds import State, World, plain
 from tests.snapshots.factories import hash_of
 

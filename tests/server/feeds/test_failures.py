@@ -13,7 +13,7 @@ from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
 from snapshots.errors import CatalogError, IncompleteHistory
 from tests.server.feeds.endpoints import SERIES, FeedsOf
-from tests.snapshots.catalog.pasts import forget_stories
+from tests.snapshots.catalog.expected_histories import forget_stories
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 

@@ -8,7 +8,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from tests.snapshots import forks, overlays
-from tests.snapshots.keeping import published
+from tests.snapshots.removal_catalogs import published
 from tests.snapshots.templates import copied
 
 

@@ -24,8 +24,8 @@ from snapshots.tables import SPECS, revisions_table, with_columns
 from tests.expensive import IS_QUICK
 from tests.snapshots.factories import a_revision, day
 from tests.snapshots.importers import TAGS, publish_state, specs_of
-from tests.snapshots.keeping import file_size_limit, publish_killed
 from tests.snapshots.records import with_digest
+from tests.snapshots.removal_catalogs import file_size_limit, publish_killed
 from tests.snapshots.templates import copied
 
 FOREIGN: dict[str, tuple[str, Callable[[Catalog, str], object], str]] = {

@@ -12,7 +12,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import Contents
 from snapshots.catalog.verification import verify
 from snapshots.errors import NewerCatalog
-from tests.snapshots.keeping import publish
+from tests.snapshots.removal_catalogs import publish
 
 FORMAT = "cachelog.format"
 

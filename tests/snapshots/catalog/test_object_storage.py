@@ -21,7 +21,7 @@ from tests.snapshots import overlays
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
-from tests.snapshots.keeping import loaded, publish, rows
+from tests.snapshots.removal_catalogs import loaded, publish, rows
 
 HISTORY_REQUESTS = 8
 """Maximum number of requests for a timeline: the state of the table, and one file per run."""

@@ -16,7 +16,7 @@ from snapshots.errors import CatalogError
 from tests.expensive import IS_QUICK
 from tests.snapshots.catalog.test_broken_logs import COMMITS, log, template
 from tests.snapshots.importers import TAGS, publish_state
-from tests.snapshots.keeping import publish, published
+from tests.snapshots.removal_catalogs import publish, published
 from tests.snapshots.templates import copied
 
 __all__ = ["log", "template"]

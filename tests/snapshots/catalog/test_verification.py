@@ -27,11 +27,11 @@ from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog, NoCatalog
 from snapshots.models import NOTHING, CauseKind, Spec
 from snapshots.tables import CHANGES, revisions_table
-from tests.snapshots.catalog.pasts import TABLES, forget
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import SPECS, a_revision, a_snapshot, a_spec, day, digest_of
 from tests.snapshots.importers import specs_of
-from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, publish, stored
+from tests.snapshots.removal_catalogs import clean, drop, grow_old, hours_ago, publish, stored
 from tests.snapshots.templates import copied
 
 STATES = 4

@@ -28,7 +28,7 @@ from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
 from snapshots.history import Pair
 from snapshots.models import Spec
-from tests.snapshots.catalog.pasts import TABLES, forget
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import SOURCE, a_spec, day
 from tests.snapshots.templates import copied
 

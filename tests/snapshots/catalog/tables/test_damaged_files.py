@@ -15,7 +15,7 @@ from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import Spec
 from tests.expensive import cases
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.keeping import publish
+from tests.snapshots.removal_catalogs import publish
 
 FLIPS = cases(40)
 

@@ -17,7 +17,7 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import neighbours_in_feeds
 from snapshots.notes.templates import story
-from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
+from tests.snapshots.catalog.expected_histories import TABLES, forget, forget_stories
 from tests.snapshots.templates import copied
 
 

@@ -9,7 +9,7 @@ from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
-from tests.snapshots.keeping import publish
+from tests.snapshots.removal_catalogs import publish
 
 ROUND = 6
 """Number of calls of ``refresh`` that send each kind of request."""

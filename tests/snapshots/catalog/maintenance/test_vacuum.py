@@ -21,9 +21,9 @@ from snapshots.catalog.vacuum import check_grace, vacuum
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair
-from tests.snapshots.catalog.pasts import TABLES, forget
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.importers import specs_of
-from tests.snapshots.keeping import (
+from tests.snapshots.removal_catalogs import (
     HOUR,
     clean,
     drop,

@@ -18,7 +18,7 @@ from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from tests.snapshots.importers import TAGS, publish_for_ever, publish_state
-from tests.snapshots.keeping import clean, drop, hours_ago, loaded, publish, rows, stored
+from tests.snapshots.removal_catalogs import clean, drop, hours_ago, loaded, publish, rows, stored
 
 TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
 

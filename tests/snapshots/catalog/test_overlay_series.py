@@ -18,7 +18,7 @@ from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS
 from tests.snapshots import overlays
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, listed, stored
+from tests.snapshots.removal_catalogs import clean, drop, grow_old, hours_ago, listed, stored
 from tests.snapshots.templates import copied
 
 pytestmark = pytest.mark.usefixtures("laid_always")

@@ -22,8 +22,8 @@ from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
-from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
 from tests.snapshots.overlays import laid_always
+from tests.snapshots.removal_catalogs import clean, grow_old, hours_ago, listed, rows, stored
 from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
 
 POLICIES = ("1 last", "2 daily", "1 weekly, 2 last", "2 monthly", "all releases")

@@ -27,7 +27,7 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
-from tests.snapshots.catalog.pasts import (
+from tests.snapshots.catalog.expected_histories import (
     TABLES,
     check,
     forget,

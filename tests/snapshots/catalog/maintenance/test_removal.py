@@ -21,7 +21,7 @@ from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, RevisionNotFound
 from tests.snapshots.factories import a_snapshot, day, hash_of
 from tests.snapshots.importers import TAGS, publish_and_merge, specs_of
-from tests.snapshots.keeping import (
+from tests.snapshots.removal_catalogs import (
     clean,
     drop,
     facts,

@@ -19,7 +19,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
-from tests.snapshots.catalog.pasts import TABLES, forget
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
 
 
