@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes.involvement import ranks
 from snapshots.changes.sides import (
     Fingerprints,
     Side,
@@ -29,7 +30,6 @@ from snapshots.frames.columns import Mask, Rows, begins_of_runs, mixed, places_o
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
-Numbers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int64]
 
 
@@ -43,9 +43,7 @@ class Candidates:
 
     def __init__(self, side: Side, rows: Rows) -> None:
         self.side = side
-        by_hash = np.empty(len(side.frame), np.int32)
-        by_hash[side.frame.hashes.order] = np.arange(len(side.frame), dtype=np.int32)
-        self.rows = rows[np.argsort(by_hash[rows], kind="stable")]
+        self.rows = rows[np.argsort(ranks(side.frame.hashes.order)[rows], kind="stable")]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -102,7 +100,7 @@ class Candidates:
             np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
         return sums
 
-    def _named(self) -> tuple[Fingerprints, Numbers, Numbers]:
+    def _named(self) -> tuple[Fingerprints, Places, Places]:
         """Return hashes of names, and for each dependency the indices of its owner and its name."""
         side, graph = self.side, self.side.graph
         stating = np.flatnonzero(stating_compilers(side)[self.rows])
@@ -160,9 +158,7 @@ class Classes:
     def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
         _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
         order = np.lexsort((first, -versions[first], keys[first]))
-        ranks = np.empty(len(order), np.int64)
-        ranks[order] = np.arange(len(order))
-        numbers = ranks[of_member]
+        numbers = ranks(order)[of_member]
         bounds = np.concatenate(([0], np.cumsum(np.bincount(numbers)))).tolist()
         # Sorted by class; the free members of a class are those from ``_starts`` to ``_stops``.
         self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()

@@ -197,7 +197,8 @@ class Causes:
 
     They are sorted by ``num_specs`` and ``num_involved``, both descending, then by package, kind,
     before and after, and numbered in this order. Each counterpart has one main cause: the sum of
-    ``num_specs`` is the number of counterparts. Specs are identified by their row in head.
+    ``num_specs`` is the number of counterparts. Specs are identified by their row in head; -1 is no
+    spec.
 
     The counterparts and their differing own facts are those of ``reasoning``. For nodes that are
     apart, the architecture explains what no other cause explains.
@@ -236,7 +237,8 @@ class Causes:
         self._best, self._main = places[best].astype(np.int32), places[main]
         self._names = self._own.names
         self.head_rows: Rows = graph.head_nodes[: graph.num_starts].astype(np.int32)
-        self._specs = np.full(len(head.frame), -1, np.int32)
+        # The last item is that of the row -1, for no row.
+        self._specs = np.full(len(head.frame) + 1, -1, np.int32)
         self._specs[self.head_rows] = np.arange(graph.num_starts)
         has_best = self._best[own.pairs] == self._own.numbers
         self._paths = Paths(base, head, graph, self._best, np.unique(own.pairs[has_best]))
@@ -442,10 +444,6 @@ class Causes:
         """
         spec = int(self._specs[head_row])
         return [] if spec < 0 else self._path_from(spec)
-
-    def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
-        """Return the path of each row to its main cause."""
-        return list(map(self.path, head_rows.tolist()))
 
     def path_between(self, base_node: int, head_node: int) -> list[CauseStep]:
         """Return the path from a pair of nodes to its main cause; empty if it is not reached."""

@@ -47,6 +47,7 @@ from snapshots.changes.candidates import (
     Candidates,
     Classes,
     Items,
+    Places,
     Tie,
     Ties,
     marks_of_items,
@@ -60,8 +61,6 @@ from snapshots.changes.sides import Apart, Fingerprints, Side
 from snapshots.changes.votes import Votes, count_votes
 from snapshots.frames.columns import Mask, Rows, mixed
 from snapshots.spack.names import ROOT_STACK
-
-Places = npt.NDArray[np.int64]
 
 _NO_KEY = -1
 

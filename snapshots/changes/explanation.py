@@ -144,20 +144,11 @@ class Explanation:
 
     def main_causes(self, changes: SpecChanges) -> npt.NDArray[np.int32]:
         """Return the number of each change's main cause; -1 if it has no counterpart."""
-        rows = self.head_rows(changes)
-        numbers = np.full(len(rows), _NO_ROW, np.int32)
-        paired = rows != _NO_ROW
-        numbers[paired] = self.causes.main_of(rows[paired])
-        return numbers
+        return self.causes.main_of(self.head_rows(changes))
 
     def involved(self, changes: SpecChanges) -> CauseLists:
         """Return the numbers of all causes of each change, the main cause first."""
-        rows = self.head_rows(changes)
-        paired = rows != _NO_ROW
-        lists = self.causes.involved_in(rows[paired])
-        counts = np.zeros(len(rows), np.int64)
-        counts[paired] = np.diff(lists.offsets)
-        return CauseLists(np.concatenate(([0], np.cumsum(counts))), lists.numbers)
+        return self.causes.involved_in(self.head_rows(changes))
 
     def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
         """Return the added specs whose main cause a cause is, or in which it is involved."""
@@ -168,10 +159,7 @@ class Explanation:
 
     def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
         """Return the path of each change to its main cause; empty without a counterpart."""
-        rows = self.head_rows(changes)
-        paired = rows != _NO_ROW
-        paths = iter(self.causes.paths(rows[paired]))
-        return [next(paths) if is_paired else [] for is_paired in paired.tolist()]
+        return list(map(self.causes.path, self.head_rows(changes).tolist()))
 
 
 def explain(

@@ -6,6 +6,7 @@ thousands of items in a large graph use bounded memory.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -147,7 +148,7 @@ def _transposed(bits: Bytes) -> Bytes:
     return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
 
 
-def ranks(order: Sequence[int] | Numbers) -> Numbers:
+def ranks(order: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Numbers:
     """Return the index of each number in an order of all of them."""
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))

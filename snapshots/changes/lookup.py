@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from snapshots.changes.coverage import compiler_name
 from snapshots.changes.likeness import shares
-from snapshots.changes.pairings import FieldChange
+from snapshots.changes.pairings import FieldChange, as_json
 from snapshots.frames.columns import Column, ListColumn, Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes
@@ -265,9 +264,5 @@ class Lookup:
             before, after = getattr(spec, name), self.frame.columns[name].at(row)
             is_known = after is not None or not OWN_FACTS[name].may_be_unknown
             if before is not None and is_known and before != after:
-                changes.append(FieldChange(name, _as_json(before), _as_json(after)))
+                changes.append(FieldChange(name, as_json(name, before), as_json(name, after)))
         return changes
-
-
-def _as_json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -190,7 +190,7 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
         before, after = pairs.base.columns[name], pairs.head.columns[name]
         for place in np.flatnonzero(_differs(name, pairs)).tolist():
             values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
-            changes[place].append(FieldChange(name, *(_as_json(name, value) for value in values)))
+            changes[place].append(FieldChange(name, *(as_json(name, value) for value in values)))
     return changes
 
 
@@ -238,7 +238,7 @@ def _unequal(
     return mask
 
 
-def _as_json(name: str, value: Any) -> Any:
+def as_json(name: str, value: Any) -> Any:
     """Return a value in its JSON form; root is left out of stacks."""
     if name == "stacks":
         return [stack for stack in value if stack != ROOT_STACK]

@@ -7,18 +7,16 @@ cells follow by addition. Rebuilds do not change cells: in most pairs, few cells
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.changes.coverage import folded
+from snapshots.changes.involvement import Numbers, ranks
 from snapshots.changes.pairings import Pairing, code_of
 from snapshots.changes.reasons import REASONS, Codes, Reasoning, SpecChangeReason
 from snapshots.frames.columns import Column, Rows
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import CELL
-
-Numbers = npt.NDArray[np.int64]
 
 _FACTS = ("package", "version", "target")
 _NO_REASON = len(REASONS)
@@ -45,9 +43,8 @@ class _Values:
     def in_order(self, codes: Numbers) -> tuple[Numbers, pa.Array]:
         """Return the rank of each code's value, and the values in order, None first."""
         ordered = sorted(self._codes, key=lambda value: (value is not None, value or ""))
-        ranks = np.empty(len(ordered), np.int64)
-        ranks[[self._codes[value] for value in ordered]] = np.arange(len(ordered))
-        return ranks[codes], pa.array(ordered, pa.string())
+        ranked = ranks([self._codes[value] for value in ordered])
+        return ranked[codes], pa.array(ordered, pa.string())
 
 
 def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
@@ -68,7 +65,7 @@ def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
     columns = np.hstack(parts)
     # The order of the values does not depend on the order of the rows of the frames.
     ranked = [known.in_order(codes) for known, codes in zip(values, columns, strict=False)]
-    keys, _ = folded([ranks for ranks, _ in ranked], [len(texts) for _, texts in ranked])
+    keys, _ = folded([places for places, _ in ranked], [len(texts) for _, texts in ranked])
     _, of_cell = np.unique(keys, return_inverse=True)
     grew = np.flatnonzero((np.bincount(of_cell, columns[5]) != 0)[of_cell])
     _, first, same = np.unique(
@@ -76,7 +73,7 @@ def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
     )
     num_specs = np.bincount(same, columns[5][grew], len(first)).astype(np.int64)
     chosen = grew[first]
-    facts = [texts.take(pa.array(ranks[chosen])) for ranks, texts in ranked]
+    facts = [texts.take(pa.array(places[chosen])) for places, texts in ranked]
     why = _REASONS.take(pa.array(columns[4][chosen]))
     return pa.StructArray.from_arrays([*facts, why, pa.array(num_specs)], fields=list(CELL))
 

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from snapshots.changes.explanation import explain_pairs
-from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Numbers
+from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Numbers, ranks
 from snapshots.changes.pairings import Records
 from snapshots.changes.sides import Side, row_hashes
-from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
@@ -49,7 +49,7 @@ class Twins(Records[TwinGroup]):
         reach = _count_dependents(side, rows)
         order = _order_by_group(side, rows, keys, reach)
         rows, reach = rows[order], reach[order]
-        starts = np.flatnonzero(np.r_[True, keys[order][1:] != keys[order][:-1]][: len(rows)])
+        starts = np.flatnonzero(begins_of_runs(keys[order]))
         sizes = np.diff(np.append(starts, len(rows)))
         groups = np.repeat(np.arange(len(starts)), sizes)
         is_other = np.ones(len(rows), np.bool_)
@@ -58,9 +58,7 @@ class Twins(Records[TwinGroup]):
         by_weight = np.lexsort((rows[starts], -weights))
         self._starts, self._sizes, self._rows = starts[by_weight], sizes[by_weight], rows
         self._group_of = np.full(len(side.frame), _NONE, np.int64)
-        places = np.empty(len(starts), np.int64)
-        places[by_weight] = np.arange(len(starts))
-        self._group_of[rows] = places[groups]
+        self._group_of[rows] = ranks(by_weight)[groups]
         firsts = np.repeat(rows[starts], sizes)
         self.explanation = explain_pairs(side, side, firsts[is_other], rows[is_other])
 
@@ -157,10 +155,8 @@ def _order_by_group(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Nu
     num_stacks = np.fromiter(
         (len({*names} - {ROOT_STACK}) for names in stacks.values), np.int64, len(stacks.values)
     )[stacks.codes[rows]]
-    by_hash = np.empty(len(frame), np.int64)
-    by_hash[frame.hashes.order] = np.arange(len(frame))
-    best_first = np.lexsort((by_hash[rows], -num_stacks, -reach, keys))
-    begins = np.flatnonzero(np.r_[True, keys[best_first][1:] != keys[best_first][:-1]][: len(rows)])
+    by_hash = ranks(frame.hashes.order)[rows]
+    best_first = np.lexsort((by_hash, -num_stacks, -reach, keys))
     is_first = np.zeros(len(rows), np.bool_)
-    is_first[best_first[begins]] = True
-    return np.lexsort((by_hash[rows], ~is_first, keys))
+    is_first[best_first[begins_of_runs(keys[best_first])]] = True
+    return np.lexsort((by_hash, ~is_first, keys))

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from snapshots.changes.candidates import Candidates
+from snapshots.changes.candidates import Candidates, Places
 from snapshots.changes.sides import Fingerprints, node_codes, node_fingerprints
 from snapshots.frames.columns import Mask, Rows, begins_of_runs, mixed
 
-Places = npt.NDArray[np.int64]
 _NONE = -1
 
 

@@ -103,7 +103,7 @@ class Events:
     ``hashes`` and ``versions`` are codes into ``hash_values`` and ``version_values``. ``kinds`` are
     codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. An added hash
     that an earlier revision of the series had has the reason RETURNED, unless it replaced another
-    one; ``pure_reasons`` are the reasons in the rows.
+    one.
     """
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:
@@ -120,11 +120,9 @@ class Events:
         versions, self.version_values = _encoded(rows["version"])
         self.versions = versions[numbers]
         self.kinds = _codes(rows["kind"], SpecChangeKind, KINDS)[numbers]
-        self.pure_reasons = _codes(rows["reason"], SpecChangeReason, REASONS)[numbers]
-        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _REPLACING)
-        self.reasons: npt.NDArray[np.int8] = np.where(
-            is_new & self.follows, _RETURNED, self.pure_reasons
-        )
+        reasons = _codes(rows["reason"], SpecChangeReason, REASONS)[numbers]
+        is_new = (self.kinds == ADDED) & ~np.isin(reasons, _REPLACING)
+        self.reasons: npt.NDArray[np.int8] = np.where(is_new & self.follows, _RETURNED, reasons)
 
     def __len__(self) -> int:
         return len(self.places)

@@ -103,7 +103,7 @@ def test_shortest_path() -> None:
     )
     causes = causes_of(base, head)
     assert names_on(causes, head, "top:2") == ["top", "b", "z"]
-    assert [path[0].name for path in causes.paths(all_rows(head))] == head.frame.packages
+    assert [causes.path(row)[0].name for row in all_rows(head).tolist()] == head.frame.packages
 
 
 def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
