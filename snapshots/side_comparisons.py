@@ -193,7 +193,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             most_specs,
         )
 
-    def judged(self, elsewhere: Callable[[], Collection[str]]) -> RuleContext:
+    def rule_context(self, elsewhere: Callable[[], Collection[str]]) -> RuleContext:
         """Return the input of rules: all changes; ``elsewhere`` returns further package names."""
         return RuleContext(
             Searched(self.whole.base, partial(self._graph, "base")),

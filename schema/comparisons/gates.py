@@ -337,5 +337,7 @@ def evaluate(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInpu
         )
     rules = rules_of(inputs)
     context.require_time()  # a rule takes up to 50 ms
-    judged = comparison.judged(context.names_elsewhere)
-    return CheckReport(verdict=judge(rules, judged, context.budget.check), comparison=comparison)
+    rule_context = comparison.rule_context(context.names_elsewhere)
+    return CheckReport(
+        verdict=judge(rules, rule_context, context.budget.check), comparison=comparison
+    )

@@ -418,7 +418,7 @@ def best_covering(
 # -- the input of rules
 
 
-def judged(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
+def rule_context(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
     """Return the input of rules: two sides, or head alone.
 
     Data is loaded when a rule needs it; raises CatalogError if it cannot be read.
@@ -426,7 +426,7 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> RuleConte
     if base is None:
         after = Searched(library.frames.get(head.content), partial(library.graph_of, head))
         return RuleContext(None, after, library.package_names)
-    return SideComparison(base, head, library).judged(library.package_names)
+    return SideComparison(base, head, library).rule_context(library.package_names)
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -454,10 +454,10 @@ def judge_planned(
         sides = [side(one.digest) for one in (base, head) if one is not None]
         previous = {one.frame.digest: one for one in sides}
         own = rules if base is not None else [one for one in rules if not one.needs_base]
-        yield Judgement(base, head, judge(own, _judged_sides(sides, names)))
+        yield Judgement(base, head, judge(own, _context_of_sides(sides, names)))
 
 
-def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
+def _context_of_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
     after = sides[-1]
     if len(sides) == 1:
         return RuleContext(None, _of_side(after), names)

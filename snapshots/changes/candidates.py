@@ -79,8 +79,8 @@ class Candidates:
         column = self.side.frame.stacks
         owners, items = column.items_of(column.codes[self.rows[places]])
         hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
-        kept = items != column.item_index.get(ROOT_STACK, -1)
-        return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
+        is_other = items != column.item_index.get(ROOT_STACK, -1)
+        return Items(owners[is_other], hashes[items[is_other]].astype(np.uint64))
 
     def keys(self, facts: Sequence[str]) -> Fingerprints:
         """Return one hash of several facts; ``facts`` are names of these columns."""
@@ -242,8 +242,8 @@ class Ties:
         """Yield the indices of candidates with their ties, of base and of head."""
         for numbers in (self.of_base, self.of_head):
             places = np.flatnonzero(numbers != _NO_TIE)
-            every = map(self.every.__getitem__, numbers[places].tolist())
-            yield list(zip(places.tolist(), every, strict=True))
+            ties = map(self.every.__getitem__, numbers[places].tolist())
+            yield list(zip(places.tolist(), ties, strict=True))
 
     @staticmethod
     def _enter(numbers: Rows, places: Places, values: npt.ArrayLike) -> None:
@@ -301,14 +301,14 @@ def _connected(partners: Mapping[int, list[int]]) -> Iterator[dict[int, list[int
     for one, others in partners.items():
         for other in others:
             reverse[other].append(one)
-    left = dict(partners)
-    while left:
+    remaining = dict(partners)
+    while remaining:
         connected: dict[int, list[int]] = {}
-        waiting = [next(iter(left))]
+        waiting = [next(iter(remaining))]
         while waiting:
             one = waiting.pop()
-            if one in left:
-                connected[one] = left.pop(one)
+            if one in remaining:
+                connected[one] = remaining.pop(one)
                 for other in connected[one]:
                     waiting += reverse.pop(other, ())
         yield connected

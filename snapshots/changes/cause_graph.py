@@ -131,7 +131,7 @@ def _equal_first(
 ) -> tuple[list[tuple[EdgeEnd, EdgeEnd]], list[EdgeEnd], list[EdgeEnd]]:
     """Return the pairs of equal hashes, and the remaining edges of both sides, in order."""
     both: list[tuple[EdgeEnd, EdgeEnd]] = []
-    left: list[EdgeEnd] = []
+    unmatched: list[EdgeEnd] = []
     after = defaultdict(list)
     for edge in sorted(head, key=_order, reverse=True):
         after[edge.hash].append(edge)
@@ -139,9 +139,9 @@ def _equal_first(
         if after[edge.hash]:
             both.append((edge, after[edge.hash].pop()))
         else:
-            left.append(edge)
+            unmatched.append(edge)
     new = sorted((edge for edges in after.values() for edge in edges), key=_order)
-    return both, left, new
+    return both, unmatched, new
 
 
 def _order(edge: EdgeEnd) -> tuple[object, ...]:
@@ -198,9 +198,9 @@ class EdgeJoin:
     def __init__(self, base: Side, head: Side) -> None:
         self._sides = base, head
         packages = [(side.frame.packages, side.graph.outside.packages) for side in self._sides]
-        every = sorted(set(chain(*chain(*packages))))
-        places = {name: place for place, name in enumerate(every)}
-        self._size = len(every) + 1
+        names = sorted(set(chain(*chain(*packages))))
+        places = {name: place for place, name in enumerate(names)}
+        self._size = len(names) + 1
         self._names: list[Numbers] = []
         for side, lists in zip(self._sides, packages, strict=True):
             codes = np.fromiter(map(places.__getitem__, chain(*lists)), np.int32)

@@ -201,8 +201,8 @@ class CauseNaming:
             pairs: Mask = first & bits != 0
             if kind is CauseKind.EXTERNAL:
                 pairs = self._graph.is_external
-            elif (left := unexplained.get(kind)) is not None:
-                pairs = left
+            elif (remaining := unexplained.get(kind)) is not None:
+                pairs = remaining
             self._add_simple(kind, np.flatnonzero(pairs))
         self._add_dependencies(np.flatnonzero(first == bits_of(["dependencies"])))
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
@@ -248,8 +248,8 @@ class CauseNaming:
         for place in range(max(map(len, lists), default=0)):
             has_one = np.array([len(names) > place for names in lists])
             names = [names[place] for names in lists if len(names) > place]
-            kept = has_one[group]
-            self._add(names, pairs[kept], (np.cumsum(has_one) - 1)[group[kept]])
+            is_named = has_one[group]
+            self._add(names, pairs[is_named], (np.cumsum(has_one) - 1)[group[is_named]])
 
     def _add(self, names: Iterable[CauseName], pairs: Numbers, group: Numbers) -> None:
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]

@@ -94,9 +94,9 @@ class Paths:
         the one with the smaller hashes.
         """
         steps = [self.step(pair)]
-        for left in range(int(self._distances[pair]) - 1, -1, -1):
+        for distance in range(int(self._distances[pair]) - 1, -1, -1):
             targets = self._targets(pair)
-            is_next = self._distances[targets] == left
+            is_next = self._distances[targets] == distance
             is_next &= self._best[targets] == self._best[pair]
             pair = self._in_order(targets[is_next].tolist())[0]
             steps.append(self.step(pair))
@@ -362,11 +362,11 @@ class Causes:
         words, places = np.divmod(items[marked], WORD)
         bits = np.zeros((self._graph.num_pairs, -(-size // WORD)), np.uint64)
         bits[self._own.pairs] = ~np.uint64(0)
-        kept = np.full_like(bits, ~np.uint64(0))
-        kept[marked, words] = ~(np.uint64(1) << places.astype(np.uint64))
+        masks = np.full_like(bits, ~np.uint64(0))
+        masks[marked, words] = ~(np.uint64(1) << places.astype(np.uint64))
 
         def pass_over(pairs: Nodes) -> None:
-            bits[pairs] &= kept[pairs]
+            bits[pairs] &= masks[pairs]
 
         self._order.spread(bits, np.bitwise_or, pass_over)
         of_starts = np.ascontiguousarray(bits[: self._graph.num_starts]).view(np.uint8)

@@ -76,8 +76,8 @@ class Group(msgspec.Struct, frozen=True):
 
     def without(self, places: Places) -> "Group":
         """Return the group without the candidates at ``places``."""
-        kept = np.isin(self.places, places, invert=True)
-        return Group(self.places[kept], self.keys[kept])
+        is_other = np.isin(self.places, places, invert=True)
+        return Group(self.places[is_other], self.keys[is_other])
 
     def keys_among(self, size: int) -> Places:
         """Return the key number of each of ``size`` candidates, -1 for those not in the group."""
@@ -110,15 +110,15 @@ class _Ranked(msgspec.Struct, frozen=True):
 
     def singles(self, places: Places) -> tuple[Classes, Places]:
         """Return classes of one candidate each, and the class number of each of ``places``."""
-        every = np.unique(places)
-        classes = Classes(every, np.zeros_like(every), every.astype(np.uint64), -every)
-        return classes, np.searchsorted(every, places)
+        distinct = np.unique(places)
+        classes = Classes(distinct, np.zeros_like(distinct), distinct.astype(np.uint64), -distinct)
+        return classes, np.searchsorted(distinct, places)
 
     def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
         """Return the classes of the candidates that are not paired yet."""
-        left = np.delete(np.arange(len(group.places)), paired)
-        places = group.places[left]
-        return Classes(places, group.keys[left], marks[left], self.versions[places])
+        unpaired = np.delete(np.arange(len(group.places)), paired)
+        places = group.places[unpaired]
+        return Classes(places, group.keys[unpaired], marks[unpaired], self.versions[places])
 
 
 class Ranking:

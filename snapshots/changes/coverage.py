@@ -235,8 +235,8 @@ def _in_order(
     """Return the cells sorted by package and values, with only the values that occur."""
     values, ranks = [], np.empty((len(axes), len(packages)), np.int32)
     for number, (axis, own) in enumerate(zip(axes, codes, strict=True)):
-        there, places = np.unique(own, return_inverse=True)
-        texts = [axis.values[code] for code in there.tolist()]
+        codes_in_use, places = np.unique(own, return_inverse=True)
+        texts = [axis.values[code] for code in codes_in_use.tolist()]
         values.append(_sorted(axis.dimension, texts))
         rank_of = {text: rank for rank, text in enumerate(values[-1])}
         ranks[number] = np.array([rank_of[text] for text in texts], np.int32)[places]
@@ -272,21 +272,21 @@ def nearest_rows(
     operating system, target, all variants, and a common stack other than root. Ties are resolved by
     version, newest first, then by hash.
     """
-    was, left = base.rows_of(package), head.rows_of(package)
-    if was is None or left is None:
+    was, remaining = base.rows_of(package), head.rows_of(package)
+    if was is None or remaining is None:
         return np.empty(0, np.int32)
     in_cell = np.ones(was.stop - was.start, np.bool_)
     for mask in having(base, was, values):
         in_cell &= mask
     cell = rows_where(in_cell) + np.int32(was.start)
-    score = np.zeros(left.stop - left.start, np.int64)
-    for mask, times in zip(having(head, left, values), values.values(), strict=True):
+    score = np.zeros(remaining.stop - remaining.start, np.int64)
+    for mask, times in zip(having(head, remaining, values), values.values(), strict=True):
         score += _MANY * times * mask
-    for mask in _alike(base, cell, head, left, {dimension for dimension, _ in values}):
+    for mask in _alike(base, cell, head, remaining, {dimension for dimension, _ in values}):
         score += mask
     # The rows are sorted by version, newest first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
-    return nearest + np.int32(left.start)
+    return nearest + np.int32(remaining.start)
 
 
 def _alike(

@@ -180,8 +180,8 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
 def _met(frame: Frame, rows: Rows, conditions: SpecFilter) -> Mask:
     """Return which of the rows meet the conditions; False where there is no row."""
     mask = np.zeros(len(rows), np.bool_)
-    there = rows != _NO_ROW
-    mask[there] = frame.select(conditions)[rows[there]]
+    has_row = rows != _NO_ROW
+    mask[has_row] = frame.select(conditions)[rows[has_row]]
     return mask
 
 

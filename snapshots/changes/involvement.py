@@ -47,15 +47,15 @@ class Involvement:
         self._order = order
         self._num_specs = num_specs
         self._numbers = self._places = np.arange(self._size)
-        self._kept: Bits | None = None
+        self._cached: Bits | None = None
         if 8 * num_specs * -(-self._size // WORD) <= MAX_CACHED_BYTES:
             blocks = [bits for _, bits in self._blocks()]
-            self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
+            self._cached = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
 
     @property
     def num_bytes(self) -> int:
         """Memory used by the cached bits, in bytes."""
-        return 0 if self._kept is None else self._kept.nbytes
+        return 0 if self._cached is None else self._cached.nbytes
 
     def renumber(self, numbers: Numbers) -> None:
         """Renumber the items: the new item n is the former item ``numbers[n]``."""
@@ -91,8 +91,8 @@ class Involvement:
         """Return sorted pairs of an index into ``specs`` and an item involved in that spec."""
         places, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for first, bits in self._blocks():
-            here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
-            rows, columns = np.nonzero(here)
+            is_reached = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
+            rows, columns = np.nonzero(is_reached)
             places.append(rows)
             items.append(columns + first)
         of_specs, of_items = np.concatenate(places), self._places[np.concatenate(items)]
@@ -110,18 +110,18 @@ class Involvement:
 
     def _blocks(self) -> Iterator[tuple[int, Bits]]:
         """Yield the bits of the specs for one block of items at a time, and its first item."""
-        if self._kept is not None:
+        if self._cached is not None:
             if self._size:
-                yield 0, self._kept
+                yield 0, self._cached
             return
         num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_nodes)))
         for first in range(0, self._size, num_words * WORD):
             size = min(num_words * WORD, self._size - first)
             bits = np.zeros((self._order.num_nodes, -(-size // WORD)), np.uint64)
-            here = (self._items >= first) & (self._items < first + size)
-            words, places = np.divmod(self._items[here] - first, WORD)
+            in_block = (self._items >= first) & (self._items < first + size)
+            words, places = np.divmod(self._items[in_block] - first, WORD)
             values = np.uint64(1) << places.astype(np.uint64)
-            np.bitwise_or.at(bits, (self._nodes[here], words), values)
+            np.bitwise_or.at(bits, (self._nodes[in_block], words), values)
             self._order.spread(bits, np.bitwise_or)
             yield first, np.ascontiguousarray(bits[: self._num_specs])
 

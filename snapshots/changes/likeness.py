@@ -126,7 +126,7 @@ class Below:
         self._block = 1 + 8 * _BLOCK_BYTES // max(1, num_nodes)
         for walk in self._walks:
             walk.number(distinct)
-        self._kept: list[_Block] | None = None
+        self._cached: list[_Block] | None = None
         numbers = self._number()
         self.base_numbers, self.head_numbers = np.split(numbers, [len(base_rows)])
         _, self._with_number = np.unique(numbers, return_index=True)
@@ -150,18 +150,18 @@ class Below:
         """Return the set numbers of all rows; compute the sizes of sets, and cache small blocks."""
         size = sum(walk.num_rows for walk in self._walks)
         numbers, self._sizes = np.zeros((2, size), np.int64)
-        kept, left = list[_Block](), _MAX_CACHED_BYTES
+        cached, num_free = list[_Block](), _MAX_CACHED_BYTES
         for block in self._blocks():
-            left -= block.num_bytes
-            if left >= 0:
-                kept.append(block)
+            num_free -= block.num_bytes
+            if num_free >= 0:
+                cached.append(block)
             else:
-                kept.clear()
+                cached.clear()
             pairs = numbers * len(block.distinct) + block.codes
             _, numbers = np.unique(pairs, return_inverse=True)
             self._sizes += _counts(block.distinct)[block.codes]
-        if left >= 0:
-            self._kept = kept
+        if num_free >= 0:
+            self._cached = cached
         return numbers
 
     def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
@@ -173,7 +173,7 @@ class Below:
         pairs, places = np.unique(base * size + head, return_inverse=True)
         ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
         common = np.zeros(len(pairs), np.int64)
-        for block in self._blocks() if self._kept is None else self._kept:
+        for block in self._blocks() if self._cached is None else self._cached:
             sets, codes = block.distinct, block.codes
             both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
             common += _counts([sets[one] & sets[other] for one, other in both])

@@ -348,10 +348,10 @@ def _newest(
     stacks = np.fromiter(map(hash, frame.stacks.items), np.int64, len(frame.stacks.items))
     architectures = row_hashes(frame, rows, ARCHITECTURE)
     places = np.concatenate([architectures, stacks[items].astype(np.uint64)])
-    every = np.concatenate([np.arange(len(rows)), owners])
+    owner = np.concatenate([np.arange(len(rows)), owners])
     # The newest version of a package comes first.
-    keys, first = np.unique(mixed(packages[every].astype(np.uint64), places), return_index=True)
-    return keys, packages[every[first]], frame.version.codes[rows[every[first]]]
+    keys, first = np.unique(mixed(packages[owner].astype(np.uint64), places), return_index=True)
+    return keys, packages[owner[first]], frame.version.codes[rows[owner[first]]]
 
 
 def _version_keys(frame: Frame, codes: Codes) -> list[VersionKey]:

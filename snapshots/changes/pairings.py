@@ -92,8 +92,8 @@ class CommonNames:
         self, base: Sequence[str], head: Sequence[str], left_out: frozenset[str] = frozenset()
     ) -> None:
         # Each list is nearly sorted: sorting their concatenation is faster than sorting a set.
-        every = dict.fromkeys((*base, *head))
-        self.names = natural_order(name for name in every if name not in left_out)
+        distinct = dict.fromkeys((*base, *head))
+        self.names = natural_order(name for name in distinct if name not in left_out)
         self._places = {name: place for place, name in enumerate(self.names)}
         self.from_base, self.in_base = self._mapped(base)
         self.from_head, self.in_head = self._mapped(head)

@@ -63,9 +63,9 @@ class StackChanges(ChangeTable[StackChange]):
         size_before = _sizes(base, pairing.base_rows, stacks.in_base, num_before)
         size_after = _sizes(head, pairing.head_rows, stacks.in_head, num_after)
         self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
-        left, joined = _moves(changed, stacks)
-        added = _num_specs(head, pairing.added, stacks.in_head) + joined
-        removed = _num_specs(base, pairing.removed, stacks.in_base) + left
+        moved_out, moved_in = _moves(changed, stacks)
+        added = _num_specs(head, pairing.added, stacks.in_head) + moved_in
+        removed = _num_specs(base, pairing.removed, stacks.in_base) + moved_out
         differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
         # If a source does not state stacks, none was added or removed.
         self._places = rows_where(differ & pairing.persisting.state_stacks)
@@ -164,14 +164,14 @@ def _moves(pairs: RowPairs, stacks: CommonNames) -> tuple[Numbers, Numbers]:
     codes = base.codes[pairs.base_rows].astype(np.int64), head.codes[pairs.head_rows]
     moves, counts = np.unique(codes[0] * len(head.values) + codes[1], return_counts=True)
     before, after = divmod(moves, len(head.values))
-    left, joined = (
+    moved_out, moved_in = (
         np.bincount(members % size, counts[members // size], size).astype(np.int64)
         for members in _members_of_one_side(
             _numbered(base, before, stacks.from_base, size),
             _numbered(head, after, stacks.from_head, size),
         )
     )
-    return left, joined
+    return moved_out, moved_in
 
 
 def _numbered(column: ListColumn, lists: Numbers, places: Codes, size: int) -> Numbers:

@@ -94,8 +94,8 @@ def _changed_rows(
         (base, pairing.removed, pairs.base_rows, reasoning.of_base, -1),
         (head, pairing.added, pairs.head_rows, reasoning.of_head, 1),
     ):
-        every = np.concatenate([rows, persisting[differ]])
-        yield frame, every, np.concatenate([reasons[rows], facts]), sign
+        changed = np.concatenate([rows, persisting[differ]])
+        yield frame, changed, np.concatenate([reasons[rows], facts]), sign
 
 
 def _cells(frame: Frame, rows: Rows, values: Sequence[_Values]) -> tuple[Numbers, Rows]:

@@ -298,30 +298,30 @@ def as_stored(comparison: Comparison, reasoning: Reasoning, causes: Causes | Non
 
 
 def comparisons_table(
-    made: Iterable[StoredChanges], made_by: str, made_at: datetime | None
+    computed: Iterable[StoredChanges], made_by: str, made_at: datetime | None
 ) -> pa.Table:
     """Return one row per pair in the form of the table ``comparisons``."""
-    every = list(made)
+    stored = list(computed)
     rows = [
-        counts_row(kept.pair, kept.counts)
+        counts_row(changes.pair, changes.counts)
         | {
-            "packages": msgspec.to_builtins(kept.packages),
-            "story": kept.story,
-            "causes": msgspec.to_builtins(kept.causes),
+            "packages": msgspec.to_builtins(changes.packages),
+            "story": changes.story,
+            "causes": msgspec.to_builtins(changes.causes),
             "package_causes": (
-                None if kept.causes is None else msgspec.to_builtins(kept.package_causes)
+                None if changes.causes is None else msgspec.to_builtins(changes.package_causes)
             ),
-            "causes_format": None if kept.causes is None else CAUSES_FORMAT,
+            "causes_format": None if changes.causes is None else CAUSES_FORMAT,
             "made_by": made_by,
             "made_at": made_at,
         }
-        for kept in every
+        for changes in stored
     ]
     # For a first revision, these contain an item per spec: no Python objects are created.
     numbers = {
-        "new_specs": [_new_specs(kept.rows) for kept in every],
-        "removed_specs": [_removed_specs(kept.rows) for kept in every],
-        "cells": [kept.cells for kept in every],
+        "new_specs": [_new_specs(changes.rows) for changes in stored],
+        "removed_specs": [_removed_specs(changes.rows) for changes in stored],
+        "cells": [changes.cells for changes in stored],
     }
     others = pa.schema([field for field in COMPARISONS if field.name not in numbers])
     table = pa.Table.from_pylist(rows, schema=others)

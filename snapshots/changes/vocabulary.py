@@ -178,8 +178,8 @@ def _few_variants(variants: str | None) -> str | None:
     """Return as many variants as fit into a line, or the beginning of the first one."""
     if variants is None or len(variants) <= _TITLE_VARIANTS:
         return variants
-    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
-    return f"{kept or variants[:_TITLE_VARIANTS]} …"
+    beginning, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
+    return f"{beginning or variants[:_TITLE_VARIANTS]} …"
 
 
 # -- packages

@@ -113,15 +113,15 @@ class PackageCells:
 
     def values(self, dimension: CoverageDimension) -> list[str]:
         """Return all values in the history: versions newest first, others in natural order."""
-        every = {
+        distinct = {
             value
             for changes in self._changes.values()
             for change in changes
             if (value := getattr(change, dimension.value)) is not None
         }
         if dimension is CoverageDimension.VERSION:
-            return sorted(every, key=lambda text: (version_key(text), text), reverse=True)
-        return natural_order(every)
+            return sorted(distinct, key=lambda text: (version_key(text), text), reverse=True)
+        return natural_order(distinct)
 
     def spans(self, series: str, cell: Cell) -> list[CellSpan]:
         """Return the spans of a cell in a series, oldest first.

@@ -188,7 +188,7 @@ def _changed(table: pa.Table) -> dict[Pair, list[_Changed]]:
         items.field(name).to_pylist()
         for name in ("name", "specs_added", "specs_removed", "versions_added", "versions_removed")
     )
-    every = [*map(_Changed, *columns)]
+    packages = [*map(_Changed, *columns)]
     ends = (lists.offsets.to_numpy() - lists.offsets[0].as_py()).tolist()
     pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
-    return {pair: every[ends[row] : ends[row + 1]] for row, pair in enumerate(pairs)}
+    return {pair: packages[ends[row] : ends[row + 1]] for row, pair in enumerate(pairs)}

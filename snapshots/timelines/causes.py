@@ -181,9 +181,9 @@ class SeriesCauses:
         values: dict[str, list[Any]] = {**self._values}
         codes = {name: of_rows[rows] for name, of_rows in self._codes.items()}
         if SeriesCauseKey.COMMIT in by:
-            kept, commit_codes, values["commit"] = self._explained_by(rows, between)
-            rows = rows[kept]
-            codes = {name: of_rows[kept] for name, of_rows in codes.items()}
+            is_explained, commit_codes, values["commit"] = self._explained_by(rows, between)
+            rows = rows[is_explained]
+            codes = {name: of_rows[is_explained] for name, of_rows in codes.items()}
             codes["commit"] = commit_codes
         keys = np.zeros(len(rows), np.int64)
         for key in by:

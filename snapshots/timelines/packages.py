@@ -195,7 +195,7 @@ def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
     places = [events.places, events.places[is_other], events.places[is_other]]
     ones = np.ones(np.count_nonzero(is_other), np.int64)
     counts = np.concatenate([signs[events.kinds], ones, -ones])
-    every = np.concatenate(keys) * num_places + np.concatenate(places)
-    distinct, of_each = np.unique(every, return_inverse=True)
+    pairs = np.concatenate(keys) * num_places + np.concatenate(places)
+    distinct, of_each = np.unique(pairs, return_inverse=True)
     sums = np.bincount(of_each, weights=counts, minlength=len(distinct)).astype(np.int64)
     return distinct // num_places, distinct % num_places, sums

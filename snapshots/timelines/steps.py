@@ -152,11 +152,11 @@ def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
     ]
     counts = np.array([len(places) for places in indices_of], np.int64)
     starts = np.cumsum(counts) - counts
-    every = np.array([place for places in indices_of for place in places], np.int64)
+    all_places = np.array([place for places in indices_of for place in places], np.int64)
     times = counts[pair_of_row]
     numbers: Codes = np.repeat(np.arange(len(rows)), times)
     nth = np.arange(len(numbers)) - np.repeat(np.cumsum(times) - times, times)
-    repeated: Places = every[starts[pair_of_row[numbers]] + nth]
+    repeated: Places = all_places[starts[pair_of_row[numbers]] + nth]
     return numbers, repeated
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, NamedTuple
 
-from snapshots.changes.rules.measures import RuleSubject
+from snapshots.changes.rules.measures import RuleScope
 from snapshots.changes.rules.rules import Forbidden
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
@@ -124,9 +124,7 @@ Keys = set[tuple[str, ...]]
 """The findings of rules: packages, versions, hashes, stacks or cells."""
 
 
-def in_scope(
-    specs: Iterable[Spec], only: RuleSubject, matches: Callable[[Spec], bool]
-) -> list[Spec]:
+def in_scope(specs: Iterable[Spec], only: RuleScope, matches: Callable[[Spec], bool]) -> list[Spec]:
     """Return the specs to which a rule applies."""
     return [
         spec

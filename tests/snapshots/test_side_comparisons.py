@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library, judged
+from snapshots.catalog.library import Library, rule_context
 from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rules import judge, read_rule
@@ -118,15 +118,15 @@ def test_what_rules_judge(compare: Compare, query: str) -> None:
     rule = read_rule({"name": "a", "require": query}, lambda _: ())
     rebuilt = read_rule({"name": "b", "limit": "specs-rebuilt", "at-most": 2}, lambda _: ())
     names = whole.source.package_names
-    verdict = judge([rule, rebuilt], whole.judged(names))
+    verdict = judge([rule, rebuilt], whole.rule_context(names))
     assert [result.passed for result in verdict.results] == [query.endswith("2"), True]
     messages = [result.message for result in verdict.results]
-    for subject in (given.judged(names), judged(whole.source, whole.base, whole.head)):
+    for subject in (given.rule_context(names), rule_context(whole.source, whole.base, whole.head)):
         assert [result.message for result in judge([rule, rebuilt], subject).results] == messages
-    alone = judge([rule], judged(whole.source, None, whole.head))
+    alone = judge([rule], rule_context(whole.source, None, whole.head))
     assert alone.passed is query.endswith("2")
     commits = read_rule(
         {"name": "c", "limit": "specs-rebuilt-by-commit", "at-most": 2}, lambda _: ()
     )
     with pytest.raises(RuleUnusable, match="nothing can be judged"):
-        judge([commits], whole.judged(names))
+        judge([commits], whole.rule_context(names))

@@ -141,7 +141,7 @@ def _commits(
 
 def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
     """Judge a plan by the rules of a file. Raises CachelogError if that is not possible."""
-    subject = planned.judged(planned.source.package_names)
+    subject = planned.rule_context(planned.source.package_names)
     return verdicts.report_of(rules, read_rules(rules), planned.base, planned.head, subject)
 
 

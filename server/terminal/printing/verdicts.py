@@ -12,7 +12,7 @@ from server.terminal.catalogs import open_sides
 from server.terminal.console import attributes_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
-from snapshots.catalog.library import judge_planned, judged
+from snapshots.catalog.library import judge_planned, rule_context
 from snapshots.catalog.publication import Approve, Planned
 from snapshots.changes.rules.measures import RuleContext
 from snapshots.changes.rules.rule_files import read_rules
@@ -43,7 +43,7 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
     rule_set = read_rules(rules)
     opened, (*before, head) = open_sides(location, texts)
     base = before[0] if before else None
-    return report_of(rules, rule_set, base, head, judged(opened.library, base, head))
+    return report_of(rules, rule_set, base, head, rule_context(opened.library, base, head))
 
 
 def report_of(
@@ -51,14 +51,14 @@ def report_of(
     rule_set: Sequence[Rule],
     base: SideInfo | None,
     head: SideInfo,
-    subject: RuleContext,
+    context: RuleContext,
 ) -> GateReport:
     """Judge the comparison of two sides, or one side, by the rules of a file.
 
     Raises RulesError for a rule that cannot be judged.
     """
     with _placed(rules):
-        return GateReport(rules, base, head, judge(rule_set, subject))
+        return GateReport(rules, base, head, judge(rule_set, context))
 
 
 def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:

@@ -4,7 +4,8 @@ A rule is about an entire comparison, or about the specs in its scope. A rule wi
 evaluated as if both revisions contained only the specs in scope: a spec that left a stack is
 removed for the users of the stack, although other stacks may still have it. Rules can limit the
 counts of a comparison's summary, and the sizes of added and removed specs. The whole of each
-measure, to which a percentage refers, is the corresponding count of base.
+measure, to which a percentage refers, is the corresponding count of base, or of head if the
+measure is ``of_head``.
 """
 
 import re
@@ -115,7 +116,7 @@ class RuleContext(msgspec.Struct, frozen=True):
 _GLOB = re.compile(r"[*?\[]")
 
 
-class RuleSubject(msgspec.Struct, frozen=True, kw_only=True):
+class RuleScope(msgspec.Struct, frozen=True, kw_only=True):
     """The scope of a rule: the specs that meet all conditions; None and empty are no condition.
 
     ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
@@ -142,32 +143,32 @@ def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
     )
 
 
-class Scope:
+class ScopedComparison:
     """The specs of head that are in the scope of a rule, and, if there is a base, those of base.
 
     Results that require the difference of both raise TypeError if there is no base.
     """
 
-    def __init__(self, judged: RuleContext, only: RuleSubject) -> None:
-        self._judged = judged
-        self.only = only
-        self.head = judged.head.frame
-        self.base = None if judged.comparison is None else judged.comparison.base
+    def __init__(self, context: RuleContext, scope: RuleScope) -> None:
+        self._context = context
+        self.scope = scope
+        self.head = context.head.frame
+        self.base = None if context.comparison is None else context.comparison.base
         self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
 
     @cached_property
     def masks(self) -> tuple[Mask, Mask]:
         """The rows in scope of base, empty without a base, and of head."""
-        before = NO_MASK if self.base is None else _rows_in_scope(self.base, self.only)
-        after = _rows_in_scope(self.head, self.only)
-        if self.only.matching is None:
+        before = NO_MASK if self.base is None else _rows_in_scope(self.base, self.scope)
+        after = _rows_in_scope(self.head, self.scope)
+        if self.scope.matching is None:
             return before, after
-        in_base, in_head = self._judged.find(self.only.matching)
+        in_base, in_head = self._context.find(self.scope.matching)
         return before & in_base, after & in_head
 
     def find(self, query: str) -> tuple[Mask, Mask]:
         """Return the rows in scope that match a query in Spack's language."""
-        in_base, in_head = self._judged.find(query)
+        in_base, in_head = self._context.find(query)
         return self.masks[0] & in_base, self.masks[1] & in_head
 
     def holes(self) -> tuple[DependencyGraph, Holes]:
@@ -175,7 +176,7 @@ class Scope:
 
         Raises InvalidArgument if the source of head states the dependencies of none of them.
         """
-        graph, rows = self._judged.head.load(), self.masks[1]
+        graph, rows = self._context.head.load(), self.masks[1]
         known = graph.known[rows] if rows.any() else graph.known
         if len(known) and not known.any():
             reason = "head does not list dependencies of these specs, so nothing can be judged"
@@ -184,34 +185,34 @@ class Scope:
 
     def twins(self) -> Twins:
         """Return the twins among the specs of head in scope."""
-        return Twins(Side(self.head, self._judged.head.load()), self.masks[1])
+        return Twins(Side(self.head, self._context.head.load()), self.masks[1])
 
     # -- the difference from base
 
     @property
     def _whole(self) -> Comparison:
         """The changes of all specs, regardless of the scope."""
-        if self._judged.comparison is None:
+        if self._context.comparison is None:
             raise TypeError("judged without a base")
-        return self._judged.comparison
+        return self._context.comparison
 
     @cached_property
     def comparison(self) -> Comparison:
         """The changes of the specs in scope."""
-        if self.only == RuleSubject():
+        if self.scope == RuleScope():
             return self._whole
         pairing = self._whole.pairing.within(*self.masks)
         return Comparison(self._whole.base, self._whole.head, pairing)
 
     def explain(self) -> Explanation:
         """Return the explanation of all changes, regardless of the scope."""
-        if self._judged.explain is None:
+        if self._context.explain is None:
             raise TypeError("a comparison is judged without what explains it")
-        return self._judged.explain()
+        return self._context.explain()
 
     def most_rebuilt(self, counts: Sequence[CauseCount]) -> CommitRebuild | None:
         """Return the commit that rebuilt most specs; raise InvalidArgument if none are known."""
-        return self._judged.most_rebuilt(counts)
+        return self._context.most_rebuilt(counts)
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
@@ -247,11 +248,11 @@ class Scope:
     def num_stacks(self) -> int:
         """Number of stacks of base in scope."""
         before, _ = self.comparison.stacks.num_stacks
-        return before if self.only.stack is None else min(before, 1)
+        return before if self.scope.stack is None else min(before, 1)
 
     def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
         """Return the number of cells of base in scope."""
-        if self.only.stack is not None:  # all specs in scope are in it, and no other counts
+        if self.scope.stack is not None:  # all specs in scope are in it, and no other counts
             dimensions = [
                 dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
             ]
@@ -264,14 +265,14 @@ class Scope:
         if who := self._side_without_stacks():
             raise InvalidArgument("stack", f"{who} does not list stacks, so nothing can be judged")
         changes = (change for change in self.comparison.stacks if change.kind is kind)
-        return [change for change in changes if self.only.stack in (None, change.name)]
+        return [change for change in changes if self.scope.stack in (None, change.name)]
 
     def cells(self, dimensions: tuple[CoverageDimension, ...]) -> CoverageChanges:
         """Return the cells that were lost and gained; raises as ``require_stated`` does."""
         self.require_stated(dimensions)
         if dimensions not in self._cells:
             cells = coverage(self.comparison, dimensions)
-            self._cells[dimensions] = cells.of_stack(self.only.stack)
+            self._cells[dimensions] = cells.of_stack(self.scope.stack)
         return self._cells[dimensions]
 
     def require_stated(self, dimensions: Sequence[CoverageDimension]) -> None:
@@ -290,7 +291,7 @@ class Scope:
         """
         self.require_stated(dimensions)
         lost = coverage(self._whole, dimensions, self.find(query)).select([CoverageChangeKind.LOST])
-        return lost.of_stack(self.only.stack)
+        return lost.of_stack(self.scope.stack)
 
 
 def side_without_stacks(base: Frame, head: Frame) -> str | None:
@@ -301,10 +302,10 @@ def side_without_stacks(base: Frame, head: Frame) -> str | None:
     return "head" if base_states else "base"
 
 
-def _rows_in_scope(frame: Frame, only: RuleSubject) -> Mask:
+def _rows_in_scope(frame: Frame, scope: RuleScope) -> Mask:
     """Return the rows of a frame that are in scope, by stack and package."""
-    mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
-    return mask if only.stack is None else mask & frame.in_stack(only.stack)
+    mask: Mask = scope.packages_meant(frame.packages)[frame.package.codes]
+    return mask if scope.stack is None else mask & frame.in_stack(scope.stack)
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -334,62 +335,65 @@ class Measure(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind | None, scope: Scope) -> Measured:
+def _packages(kind: PackageChangeKind | None, scoped: ScopedComparison) -> Measured:
     """Return the packages with a kind of change; with None, those without a change."""
-    changes = scope.comparison
+    changes = scoped.comparison
     count = changes.num_packages_unchanged if kind is None else changes.packages.count(kind)
-    return Measured(count, scope.num_packages)
+    return Measured(count, scoped.num_packages)
 
 
-def _specs_unchanged(scope: Scope) -> Measured:
-    return Measured(scope.comparison.num_unchanged, scope.num_specs)
+def _specs_unchanged(scoped: ScopedComparison) -> Measured:
+    return Measured(scoped.comparison.num_unchanged, scoped.num_specs)
 
 
-def _specs(kind: SpecChangeKind, scope: Scope) -> Measured:
-    changes = scope.comparison.specs.select([kind])
-    return Measured(len(changes), scope.num_specs, changes)
+def _specs(kind: SpecChangeKind, scoped: ScopedComparison) -> Measured:
+    changes = scoped.comparison.specs.select([kind])
+    return Measured(len(changes), scoped.num_specs, changes)
 
 
-def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
-    changes = scope.comparison.specs
-    changes = changes.take(scope.explain().reasons(changes) == code_of(reason))
-    return Measured(len(changes), scope.num_specs, changes)
+def _reasons(reason: SpecChangeReason, scoped: ScopedComparison) -> Measured:
+    changes = scoped.comparison.specs
+    changes = changes.take(scoped.explain().reasons(changes) == code_of(reason))
+    return Measured(len(changes), scoped.num_specs, changes)
 
 
-def _rebuilt_by_commit(scope: Scope) -> Measured:
+def _rebuilt_by_commit(scoped: ScopedComparison) -> Measured:
     """Return the specs whose main causes are recipe changes of the commit that rebuilt most."""
-    changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
-    most = scope.most_rebuilt(causes.counted(changes.after))
+    changes, causes = (
+        scoped.comparison.specs.select([SpecChangeKind.ADDED]),
+        scoped.explain().causes,
+    )
+    most = scoped.most_rebuilt(causes.counted(changes.after))
     numbers = [] if most is None else list(most.causes)
     changes = changes.take(np.isin(causes.main_of(changes.after), numbers))
-    return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
+    return Measured(len(changes), scoped.num_specs, changes, by=most.commit if most else None)
 
 
-def _stacks(kind: StackChangeKind, scope: Scope) -> Measured:
-    return Measured(len(scope.stacks(kind)), scope.num_stacks)
+def _stacks(kind: StackChangeKind, scoped: ScopedComparison) -> Measured:
+    return Measured(len(scoped.stacks(kind)), scoped.num_stacks)
 
 
-def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
-    cells = scope.cells(scope.usual_dimensions)
-    return Measured(cells.count(kind), scope.num_cells(scope.usual_dimensions))
+def _coverage(kind: CoverageChangeKind, scoped: ScopedComparison) -> Measured:
+    cells = scoped.cells(scoped.usual_dimensions)
+    return Measured(cells.count(kind), scoped.num_cells(scoped.usual_dimensions))
 
 
-def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
+def _size(kind: SpecChangeKind, scoped: ScopedComparison) -> Measured:
     """Return the sum of the known sizes of the binary packages that were added or removed."""
-    changes = scope.comparison.specs.select([kind])
+    changes = scoped.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
     rows = changes.after if is_added else changes.before
     sizes = (changes.head if is_added else changes.base).size.numbers[rows]
     num_unknown = int(np.count_nonzero(sizes < 0))
     is_known = num_unknown < len(rows) or not len(rows)
     count = int(np.maximum(sizes, 0).sum()) if is_known else None
-    whole, _ = scope.comparison.packages.total_sizes()
+    whole, _ = scoped.comparison.packages.total_sizes()
     return Measured(count, whole, changes, num_unknown)
 
 
-def _twins(scope: Scope) -> Measured:
-    twins = scope.twins()
-    whole = int(np.count_nonzero(scope.masks[1]))
+def _twins(scoped: ScopedComparison) -> Measured:
+    twins = scoped.twins()
+    whole = int(np.count_nonzero(scoped.masks[1]))
     return Measured(len(twins.others), whole, twins.explanation.comparison.specs)
 
 

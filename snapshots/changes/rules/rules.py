@@ -36,8 +36,8 @@ from snapshots.changes.rules.measures import (
     MEASURES,
     Measured,
     RuleContext,
-    RuleSubject,
-    Scope,
+    RuleScope,
+    ScopedComparison,
     rows_of,
     side_without_stacks,
 )
@@ -391,23 +391,23 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
     return rows
 
 
-def _packages_removed(scope: Scope) -> Breaches:
-    removed = scope.comparison.packages.select([PackageChangeKind.REMOVED])
+def _packages_removed(scoped: ScopedComparison) -> Breaches:
+    removed = scoped.comparison.packages.select([PackageChangeKind.REMOVED])
 
     def breach(change: PackageChange) -> Breach:
-        rows = _rows_of(scope, change.name)
+        rows = _rows_of(scoped, change.name)
         versions = ", ".join(change.versions_before)
         message = f"{change.name} was removed: base has {counted(len(rows), 'spec')} of {versions}"
-        return Breach(message, change.name, scope.comparison.base, rows)
+        return Breach(message, change.name, scoped.comparison.base, rows)
 
     return Breaches(removed, breach)
 
 
-def _packages_downgraded(scope: Scope) -> Breaches:
-    downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
+def _packages_downgraded(scoped: ScopedComparison) -> Breaches:
+    downgraded = scoped.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
     def breach(change: PackageChange) -> Breach:
-        frame, rows = scope.comparison.base, _rows_of(scope, change.name)
+        frame, rows = scoped.comparison.base, _rows_of(scoped, change.name)
         code = frame.version.index[change.newest_before or ""]
         rows = rows[frame.version.codes[rows] == code]
         message = f"{change.name} fell from {change.newest_before} to {change.newest_after}"
@@ -416,10 +416,10 @@ def _packages_downgraded(scope: Scope) -> Breaches:
     return Breaches(downgraded, breach)
 
 
-def _versions_removed(scope: Scope) -> Breaches:
+def _versions_removed(scoped: ScopedComparison) -> Breaches:
     """Return a breach for each version of a package that only base has, in base's order."""
-    base, head = scope.comparison.base, scope.comparison.head
-    in_base, in_head = scope.masks
+    base, head = scoped.comparison.base, scoped.comparison.head
+    in_base, in_head = scoped.masks
     rows = rows_where(in_base)
     columns = ("package", "version")
     ours = row_hashes(base, rows, columns)
@@ -436,12 +436,12 @@ def _versions_removed(scope: Scope) -> Breaches:
     return Breaches(parts, breach)
 
 
-def _stacks_removed(scope: Scope) -> Breaches:
-    removed = scope.stacks(StackChangeKind.REMOVED)
+def _stacks_removed(scoped: ScopedComparison) -> Breaches:
+    removed = scoped.stacks(StackChangeKind.REMOVED)
 
     def breach(change: StackChange) -> Breach:
-        base = scope.comparison.base
-        rows = rows_where(scope.masks[0] & base.in_stack(change.name))
+        base = scoped.comparison.base
+        rows = rows_where(scoped.masks[0] & base.in_stack(change.name))
         specs = counted(len(rows), "spec")
         message = f"the stack {change.name} was removed: base has {specs}"
         return Breach(message, None, base, rows)
@@ -449,8 +449,8 @@ def _stacks_removed(scope: Scope) -> Breaches:
     return Breaches(removed, breach)
 
 
-def _specs_removed(scope: Scope) -> Breaches:
-    removed = scope.comparison.specs.select([SpecChangeKind.REMOVED])
+def _specs_removed(scoped: ScopedComparison) -> Breaches:
+    removed = scoped.comparison.specs.select([SpecChangeKind.REMOVED])
 
     def breach(change: SpecChange) -> Breach:
         row = change.before or 0
@@ -462,39 +462,41 @@ def _specs_removed(scope: Scope) -> Breaches:
     return Breaches(removed, breach)
 
 
-def _cells_lost(scope: Scope, dimensions: tuple[CoverageDimension, ...] = ()) -> Breaches:
-    cells = scope.cells(dimensions or scope.usual_dimensions)
+def _cells_lost(
+    scoped: ScopedComparison, dimensions: tuple[CoverageDimension, ...] = ()
+) -> Breaches:
+    cells = scoped.cells(dimensions or scoped.usual_dimensions)
     lost = cells.select([CoverageChangeKind.LOST])
-    return lost_cells(lost, scope.masks[0], "{package} was removed")
+    return lost_cells(lost, scoped.masks[0], "{package} was removed")
 
 
-def _holes(scope: Scope) -> Breaches:
+def _holes(scoped: ScopedComparison) -> Breaches:
     """Return the holes in the scope, each with the specs that need it.
 
     The note states the number of specs whose dependencies are not known.
     """
-    graph, holes = scope.holes()
+    graph, holes = scoped.holes()
 
     def breach(number: int) -> Breach:
         hole = holes[number]
         name = f"{versioned(hole.name, hole.version)} /{short_hash(hole.hash)}"
         message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
-        return Breach(message, hole.name, scope.head, holes.affected(graph, number))
+        return Breach(message, hole.name, scoped.head, holes.affected(graph, number))
 
-    num_unsure = int(np.count_nonzero(scope.masks[1])) - holes.num_affected - holes.num_whole
+    num_unsure = int(np.count_nonzero(scoped.masks[1])) - holes.num_affected - holes.num_whole
     unsure = f"; unknown for {counted(num_unsure, 'spec')} with unknown dependencies"
     return Breaches(range(len(holes)), breach, unsure if num_unsure else "")
 
 
-def _rows_of(scope: Scope, package: str) -> Rows:
+def _rows_of(scoped: ScopedComparison, package: str) -> Rows:
     """Return the rows of a package of base that are in scope."""
-    own = scope.comparison.base.rows_of(package) or slice(0, 0)
-    rows: Rows = rows_where(scope.masks[0][own]) + np.int32(own.start)
+    own = scoped.comparison.base.rows_of(package) or slice(0, 0)
+    rows: Rows = rows_where(scoped.masks[0][own]) + np.int32(own.start)
     return rows
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What a rule can forbid; ``noun`` names the counted objects, ``happened`` what befell them.
+    """What a rule can forbid: ``noun`` names the counted objects, ``happened`` the change to them.
 
     ``find`` returns the breaches in a scope, by the dimensions of the rule if it names any. An
     event that is ``of_head`` needs no base: it depends on head alone.
@@ -507,12 +509,12 @@ class Event(msgspec.Struct, frozen=True):
 
 
 EVENTS: Mapping[Forbidden, Event] = {
-    Forbidden.PACKAGE_REMOVED: Event("package", " removed", _packages_removed),
-    Forbidden.PACKAGE_DOWNGRADED: Event("package", " downgraded", _packages_downgraded),
-    Forbidden.VERSION_REMOVED: Event("version", " removed", _versions_removed),
-    Forbidden.STACK_REMOVED: Event("stack", " removed", _stacks_removed),
-    Forbidden.COVERAGE_LOST: Event("cell", " lost", _cells_lost),
-    Forbidden.SPEC_REMOVED: Event("spec", " removed", _specs_removed),
+    Forbidden.PACKAGE_REMOVED: Event("package", "removed", _packages_removed),
+    Forbidden.PACKAGE_DOWNGRADED: Event("package", "downgraded", _packages_downgraded),
+    Forbidden.VERSION_REMOVED: Event("version", "removed", _versions_removed),
+    Forbidden.STACK_REMOVED: Event("stack", "removed", _stacks_removed),
+    Forbidden.COVERAGE_LOST: Event("cell", "lost", _cells_lost),
+    Forbidden.SPEC_REMOVED: Event("spec", "removed", _specs_removed),
     Forbidden.HOLE: Event("hole", "", _holes, of_head=True),
 }
 """The events that rules can forbid."""
@@ -572,13 +574,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     line: int | None = None
 
     @property
-    def only(self) -> RuleSubject:
+    def scope(self) -> RuleScope:
         """The scope of the rule."""
-        values = {name: getattr(self, name, UNSET) for name in RuleSubject.__struct_fields__}
+        values = {name: getattr(self, name, UNSET) for name in RuleScope.__struct_fields__}
         for name in ("package", "except_"):
             if isinstance(values[name], str):
                 values[name] = (values[name],)
-        return RuleSubject(**{name: value for name, value in values.items() if value is not UNSET})
+        return RuleScope(**{name: value for name, value in values.items() if value is not UNSET})
 
     @property
     def needs_base(self) -> bool:
@@ -593,7 +595,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
         """Return the rule with the files that it names loaded; raise BadRule if that fails."""
         return self
 
-    def judge(self, scope: Scope) -> "RuleResult":
+    def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the result of the rule; raise CachelogError if it cannot be evaluated."""
         raise NotImplementedError
 
@@ -628,11 +630,11 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
             name = quoted(Forbidden.COVERAGE_LOST.value)
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
-    def judge(self, scope: Scope) -> "RuleResult":
+    def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the number of forbidden changes or holes as a message, and each as a breach."""
         event = EVENTS[self.forbid]
-        breaches = event.find(scope, *([self.for_each] if self.for_each else []))
-        message = counted(len(breaches), event.noun) + event.happened + breaches.note
+        breaches = event.find(scoped, *([self.for_each] if self.for_each else []))
+        message = f"{counted(len(breaches), event.noun)} {event.happened}".rstrip() + breaches.note
         return RuleResult(self, message, breaches)
 
 
@@ -656,15 +658,15 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
         """Whether a match is required for each combination that base has."""
         return bool(self.for_each)
 
-    def judge(self, scope: Scope) -> "RuleResult":
+    def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the breaches: no match in head, or none in a cell in which base has one."""
         try:
-            before, after = scope.find(self.require)
+            before, after = scoped.find(self.require)
         except UnknownPackage as error:  # neither side has a spec with one of the names
             return RuleResult(self, str(error), (Breach(str(error)),))
         matches = int(after.sum())
-        if self.for_each and scope.base is not None:
-            lost = scope.lost_for_query(self.require, self.for_each)
+        if self.for_each and scoped.base is not None:
+            lost = scoped.lost_for_query(self.require, self.for_each)
             if len(lost):
                 message = f"{counted(matches, 'spec')} found, missing in {len(lost):,} cells"
                 return RuleResult(self, message, lost_cells(lost, before, f"no {self.require}"))
@@ -675,7 +677,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
             return RuleResult(self, message, (Breach(message),))
         rows = rows_where(before)
         message += f", where base has {counted(len(rows), 'spec')}"
-        return RuleResult(self, message, (Breach(message, None, scope.base, rows),))
+        return RuleResult(self, message, (Breach(message, None, scoped.base, rows),))
 
 
 class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -708,13 +710,13 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
             reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
             yield Fault("at-most", f'{reason} or a percentage ("5 %")')
 
-    def judge(self, scope: Scope) -> "RuleResult":
+    def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the count as a message, and a breach if it exceeds the limit.
 
         A count that is unknown exceeds any limit.
         """
         measure, limit = MEASURES[self.limit], read_amount(self.at_most)
-        measured = measure.take(scope)
+        measured = measure.take(scoped)
         if measured.amount is None or (
             limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
         ):
@@ -769,14 +771,14 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         except ValueError as error:
             raise BadRule([Fault("cover", str(error))]) from None
 
-    def judge(self, scope: Scope) -> "RuleResult":
+    def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the coverage as a message; if too many specs are missing, they are breaches.
 
         Specs that head does not have in the stack of the rule are missing.
         """
-        is_meant = scope.only.packages_meant([spec.name for spec in self.specs])
-        lookup = Lookup(RequestedSpecs(compress(self.specs, is_meant.tolist())), scope.head)
-        _, in_scope = scope.masks
+        is_meant = scoped.scope.packages_meant([spec.name for spec in self.specs])
+        lookup = Lookup(RequestedSpecs(compress(self.specs, is_meant.tolist())), scoped.head)
+        _, in_scope = scoped.masks
         is_there = lookup.rows >= 0
         is_there[is_there] = in_scope[lookup.rows[is_there]]
         total, num_present = len(lookup.requested), int(np.count_nonzero(is_there))
@@ -860,9 +862,9 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
     kinds = [key for key in KINDS if key in values]
     faults = [_unknown(name) for name in values if name not in KEYS]
     if len(kinds) > 1 or not (kinds or faults):
-        every = ", ".join(KINDS)
+        choices = ", ".join(KINDS)
         has = f"has {' and '.join(kinds)}" if kinds else "asks for nothing"
-        faults.append(Fault(None, f"the rule {has}: each rule has exactly one of {every}"))
+        faults.append(Fault(None, f"the rule {has}: each rule has exactly one of {choices}"))
     keys = KEYS_OF[kinds[0]] if len(kinds) == 1 else KEYS
     of_kind = "each rule has a name" if len(kinds) != 1 else f"{kinds[0]} needs it"
     needed = ["name", *(key.name for key in keys.values() if key.is_required and len(kinds) == 1)]
@@ -923,57 +925,57 @@ SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
 Check = Callable[[], None]
 
 
-def judge(rules: Iterable[Rule], judged: RuleContext, check: Check = lambda: None) -> Verdict:
+def judge(rules: Iterable[Rule], context: RuleContext, check: Check = lambda: None) -> Verdict:
     """Return the verdict of rules on a comparison, or on head alone without a base.
 
     ``check`` is called before each rule, and may raise. Raises RuleUnusable for a rule that needs a
     missing base, is about a stack that neither side has, or cannot be evaluated.
     """
-    scopes: dict[RuleSubject, Scope] = {}
+    scopes: dict[RuleScope, ScopedComparison] = {}
     results = []
     for rule in rules:
         check()
-        only = rule.only
-        if only not in scopes:
-            _require_stack(rule, judged)
-            scopes[only] = Scope(judged, only)
-        results.append(_judge_one(rule, scopes[only]))
+        scope = rule.scope
+        if scope not in scopes:
+            _require_stack(rule, context)
+            scopes[scope] = ScopedComparison(context, scope)
+        results.append(_judge_one(rule, scopes[scope]))
     return Verdict(tuple(results))
 
 
-def _judge_one(rule: Rule, scope: Scope) -> RuleResult:
-    if rule.needs_base and scope.base is None:
+def _judge_one(rule: Rule, scoped: ScopedComparison) -> RuleResult:
+    if rule.needs_base and scoped.base is None:
         raise RuleUnusable(rule.name, rule.key, "needs a base to compare with", line=rule.line)
     key = "matching"
     try:
-        _ = scope.masks
+        _ = scoped.masks
         key = rule.key
-        result = rule.judge(scope)
+        result = rule.judge(scoped)
     except CachelogError as error:
         raise _translated(rule, key, error) from None
-    return replace(result, message=result.message + _empty_scope_note(scope))
+    return replace(result, message=result.message + _empty_scope_note(scoped))
 
 
-def _empty_scope_note(scope: Scope) -> str:
+def _empty_scope_note(scoped: ScopedComparison) -> str:
     """Return a remark if the scope of a rule contains no spec."""
-    before, after = scope.masks
-    if scope.only == RuleSubject() or after.any() or before.any():
+    before, after = scoped.masks
+    if scoped.scope == RuleScope() or after.any() or before.any():
         return ""
     return "; note that the rule is about no spec of either revision"
 
 
-def _require_stack(rule: Rule, judged: RuleContext) -> None:
+def _require_stack(rule: Rule, context: RuleContext) -> None:
     """Raise RuleUnusable for a stack that neither side has: a misspelled name would pass.
 
     Also raise it if one side states no stacks: whether the stack changed is then unknown.
     """
-    stack, comparison = rule.only.stack, judged.comparison
+    stack, comparison = rule.scope.stack, context.comparison
     base = None if comparison is None else comparison.base
     if stack is None:
         return
-    stacks = {*judged.head.frame.stacks.items, *(base.stacks.items if base else ())}
+    stacks = {*context.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
-        if base is not None and (silent := side_without_stacks(base, judged.head.frame)):
+        if base is not None and (silent := side_without_stacks(base, context.head.frame)):
             reason = f"{silent} does not list stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return

@@ -8,7 +8,7 @@ from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleInput, RuleKind
 from schema.documents.documents import MAX_WEIGHED
 from schema.fields.connections import PAGE_MAX
 from schema.limits import Limits
-from snapshots.catalog.library import judged
+from snapshots.catalog.library import rule_context
 from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
@@ -60,7 +60,7 @@ def fault(world: World, *rules: dict[str, Any]) -> str:
 def test_results_equal_those_of_a_file(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
     base, head = map(world.catalog.history.resolve, REFS.values())
-    expected = judge([*map(rule_of_file, RULES)], judged(world.library, base, head))
+    expected = judge([*map(rule_of_file, RULES)], rule_context(world.library, base, head))
     result = check(world, *RULES)
     assert result["passed"] is expected.passed is False
     assert {*(rule["passed"] for rule in result["rules"])} == {True, False}

@@ -16,7 +16,7 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, SOURCE, a_snapshot, a_spec, day
-from tests.snapshots.timelines.pasts import HASHES
+from tests.snapshots.timelines.generated_histories import HASHES
 
 TABLES = ("comparisons", "changes", "hashes")
 """The tables of the history."""

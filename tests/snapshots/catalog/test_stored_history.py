@@ -39,7 +39,7 @@ from tests.snapshots.catalog.expected_histories import (
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.templates import copied
-from tests.snapshots.timelines.pasts import PASTS
+from tests.snapshots.timelines.generated_histories import PASTS
 
 
 @pytest.fixture

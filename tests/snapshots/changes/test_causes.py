@@ -10,7 +10,7 @@ from snapshots.changes.cause_names import CUT, MAX_TOGETHER
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind
 from tests.snapshots.changes.cause_records import records
-from tests.snapshots.changes.finding import (
+from tests.snapshots.changes.causes import (
     all_rows,
     causes_of,
     named,

@@ -27,7 +27,7 @@ from snapshots.tables import CHANGES, COMPARISONS
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import digest_of
-from tests.snapshots.timelines.pasts import PASTS
+from tests.snapshots.timelines.generated_histories import PASTS
 
 NUMBERS = st.lists(
     # Some share the bits that are compared first, and no others.

@@ -9,7 +9,7 @@ from snapshots.changes.coverage import CoverageDimension
 from snapshots.timelines import availability
 from snapshots.timelines.availability import PackageCells, is_current
 from tests.snapshots.factories import a_spec
-from tests.snapshots.timelines.pasts import a_past
+from tests.snapshots.timelines.generated_histories import a_past
 
 VERSION, TARGET, STACK = (
     CoverageDimension.VERSION,

@@ -12,7 +12,7 @@ from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_spec, day
-from tests.snapshots.timelines.pasts import a_past
+from tests.snapshots.timelines.generated_histories import a_past
 
 
 def zlib(version: str, label: str = "", **facts: object) -> Spec:

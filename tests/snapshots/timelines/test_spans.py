@@ -12,7 +12,7 @@ from snapshots.timelines.spans import Span, hash_histories, holding, last_seen
 from snapshots.timelines.steps import Steps
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_revision, a_spec, day, hash_of
-from tests.snapshots.timelines.pasts import a_past
+from tests.snapshots.timelines.generated_histories import a_past
 
 ONE = a_spec("one", name="zlib", version="1", variants=())
 MOVED = a_spec("one", name="zlib", version="1", variants=(), stacks=("hep",))

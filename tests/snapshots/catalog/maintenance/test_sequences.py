@@ -24,7 +24,7 @@ from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.overlays import laid_always
 from tests.snapshots.removal_catalogs import clean, grow_old, hours_ago, listed, rows, stored
-from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
+from tests.snapshots.timelines.generated_histories import HASHES, TAGS, _state
 
 POLICIES = ("1 last", "2 daily", "1 weekly, 2 last", "2 monthly", "all releases")
 Row = tuple[str, int, str]

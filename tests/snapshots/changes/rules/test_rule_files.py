@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import RuleSubject
+from snapshots.changes.rules.measures import RuleScope
 from snapshots.changes.rules.rule_files import (
     LARGEST_FILE,
     Place,
@@ -131,14 +131,14 @@ def test_valid_file() -> None:
     assert first.level is RuleLevel.ERROR
     assert isinstance(first, Forbid)
     assert (first.forbid, first.for_each) == (Forbidden.PACKAGE_REMOVED, UNSET)
-    assert first.only == RuleSubject(stack="e4s", except_=("py-*",))
+    assert first.scope == RuleScope(stack="e4s", except_=("py-*",))
     assert isinstance(second, Require)
     dimensions = (CoverageDimension.TARGET, CoverageDimension.COMPILER_NAME)
     assert (second.require, second.for_each) == ("hdf5+mpi", dimensions)
     assert isinstance(third, Limit)
     assert third.level is RuleLevel.WARNING
     assert (third.limit, third.at_most) == ("size-removed", "20 GiB")
-    assert third.only == RuleSubject(package=("lib*",), matching="+shared")
+    assert third.scope == RuleScope(package=("lib*",), matching="+shared")
     assert [item.needs_base for item in (first, second, third)] == [True, True, True]
 
 

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleSubject
+from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleScope
 from snapshots.changes.rules.rules import Cover, Forbidden, Rule, RuleLevel, judge, read_amount
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import cells
-from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
+from tests.snapshots.changes.rules.judgements import forbid, judge_one, limit, require, rule_context
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import NAMES, a_spec, hash_of
 
 STACK_TARGET = (CoverageDimension.STACK, CoverageDimension.TARGET)
 ONLY = st.builds(
-    RuleSubject,
+    RuleScope,
     stack=st.sampled_from((None, "e4s", "hep")),
     package=st.sampled_from(((), ("lib*",), ("hdf5", "zlib"))),
     except_=st.sampled_from(((), ("*10",), (*NAMES[1:3],))),
@@ -65,7 +65,7 @@ HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
 
 
 @given(change=st.sampled_from(HAPPENED), pair=PAIRS, only=ONLY)
-def test_forbid(change: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
+def test_forbid(change: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleScope) -> None:
     """Breaches follow from the records in scope; each has its rows of base."""
     base, head = pair
     if not has_stack(only.stack, base, head):
@@ -104,7 +104,7 @@ def facts_of(spec: Spec) -> set[str]:
 @FEWER_EXAMPLES
 @given(pair=PAIRS, only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
 def test_require(
-    pair: tuple[list[Spec], list[Spec]], only: RuleSubject, by: tuple[CoverageDimension, ...]
+    pair: tuple[list[Spec], list[Spec]], only: RuleScope, by: tuple[CoverageDimension, ...]
 ) -> None:
     """Head has a match at all, and in each cell in which base has one."""
     base, head = pair
@@ -130,7 +130,7 @@ def test_require(
 @given(pair=PAIRS)
 def test_limits_of_the_summary(pair: tuple[list[Spec], list[Spec]]) -> None:
     """Every count of a summary can be limited, under its name with dashes."""
-    subject = judged(*pair)
+    subject = rule_context(*pair)
     assert subject.comparison is not None
     counts = summarize(subject.comparison)
     for name in MEASURES:
@@ -205,15 +205,15 @@ def test_unknown_sizes() -> None:
 def test_rebuilt_and_replaced() -> None:
     """Specs in scope are counted by their reasons."""
     after = [replace(spec, hash=hash_of(f"new {spec.hash}")) for spec in TEN]
-    for only, count in ((RuleSubject(), 10), (RuleSubject(package=("zlib",)), 2)):
+    for only, count in ((RuleScope(), 10), (RuleScope(package=("zlib",)), 2)):
         result = judge_one(limit("specs-rebuilt", 0), TEN, after, only)
         assert result.message == f"{count} specs rebuilt, at most 0"
     after = [replace(spec, version="2") for spec in after]
     assert judge_one(limit("specs-replaced", 9), TEN, after).breaches
 
 
-@pytest.mark.parametrize("only", [RuleSubject(), RuleSubject(stack="e4s")])
-def test_unlisted_stacks(only: RuleSubject) -> None:
+@pytest.mark.parametrize("only", [RuleScope(), RuleScope(stack="e4s")])
+def test_unlisted_stacks(only: RuleScope) -> None:
     """A rule about stacks cannot be judged if one side lists none."""
     stated = [a_spec(stacks=("e4s", "root"))]
     unstated = [replace(spec, stacks=()) for spec in stated]
@@ -253,9 +253,9 @@ def test_holes() -> None:
         assert (breach.package, breach.hashes()) == ("zlib", [hash_of("h")])
         assert judge_one(rule, base, [hdf5, lua, zlib]).passed
         assert judge_one(rule, base, []).passed
-    assert not judge_one(rule, None, [hdf5, lua], RuleSubject(stack="e4s")).passed
-    assert judge_one(rule, None, [hdf5, lua], RuleSubject(stack="hep")).passed
-    assert judge_one(rule, None, [hdf5, lua], RuleSubject(except_=("hdf5",))).passed
+    assert not judge_one(rule, None, [hdf5, lua], RuleScope(stack="e4s")).passed
+    assert judge_one(rule, None, [hdf5, lua], RuleScope(stack="hep")).passed
+    assert judge_one(rule, None, [hdf5, lua], RuleScope(except_=("hdf5",))).passed
 
 
 def test_unknown_holes() -> None:
@@ -271,26 +271,26 @@ def test_unknown_holes() -> None:
     result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent, above])
     assert "unknown for 2 specs" in result.message
     with pytest.raises(RuleUnusable, match="forbid: head does not list dependencies"):
-        judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleSubject(stack="e4s"))
+        judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleScope(stack="e4s"))
 
 
 @pytest.mark.parametrize("base", [None, TEN[1:]])
 @pytest.mark.parametrize(
     ("at_most", "only", "passed", "message"),
     [
-        (8, RuleSubject(), True, "8 specs built again as twins, at most 8"),
-        (7, RuleSubject(), False, "8 specs built again as twins, at most 7"),
+        (8, RuleScope(), True, "8 specs built again as twins, at most 8"),
+        (7, RuleScope(), False, "8 specs built again as twins, at most 7"),
         (
             "79 %",
-            RuleSubject(),
+            RuleScope(),
             False,
             "8 specs built again as twins (80.00 % of 10), at most 79 %",
         ),
-        (1, RuleSubject(package=("zlib",)), True, "1 spec built again as twins, at most 1"),
+        (1, RuleScope(package=("zlib",)), True, "1 spec built again as twins, at most 1"),
     ],
 )
 def test_limit_of_twins(
-    base: list[Spec] | None, at_most: int | str, only: RuleSubject, passed: bool, message: str
+    base: list[Spec] | None, at_most: int | str, only: RuleScope, passed: bool, message: str
 ) -> None:
     """All but the first of each group in head count; a percentage is of the specs of head."""
     result = judge_one(limit("twins", at_most), base, TEN, only)
@@ -317,11 +317,11 @@ def test_cover() -> None:
     assert result.message == "9 of 10 specs of spack.lock found (90.00 %), at least 90.01 %"
     (breach,) = result.breaches
     assert (breach.hashes(), breach.package) == ([TEN[0].hash], "hdf5")
-    assert judge_one(cover("100 %"), None, head, RuleSubject(package=("zlib",))).passed
-    assert judge_one(cover("100 %"), None, head, RuleSubject(except_=("hdf5",))).passed
+    assert judge_one(cover("100 %"), None, head, RuleScope(package=("zlib",))).passed
+    assert judge_one(cover("100 %"), None, head, RuleScope(except_=("hdf5",))).passed
     elsewhere = [replace(spec, stacks=("hep",)) for spec in TEN[:1]] + head
     assert judge_one(cover(10), None, elsewhere).passed
-    assert not judge_one(cover(10), None, elsewhere, RuleSubject(stack="e4s")).passed
+    assert not judge_one(cover(10), None, elsewhere, RuleScope(stack="e4s")).passed
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_cover_in_a_stack() -> None:
     )
     elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
     rule = Cover(name="a rule", cover="a list", specs=requested)
-    result = judge_one(rule, None, elsewhere, RuleSubject(stack="e4s"))
+    result = judge_one(rule, None, elsewhere, RuleScope(stack="e4s"))
     assert [breach.message for breach in result.breaches] == [
         f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
         "none /qqqqqqq is missing",
@@ -370,7 +370,7 @@ def test_limit_of_coverage() -> None:
     result = judge_one(rule, base, base[:1])
     assert result.message == "2 cells lost (50.00 % of 4), at most 0 %"
     assert result.breaches[0].hashes() == []
-    result = judge_one(rule, base, base[:1], RuleSubject(stack="hep"))
+    result = judge_one(rule, base, base[:1], RuleScope(stack="hep"))
     assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
     gained = judge_one(limit("coverage-gained", 1), base[:1], base)
     assert gained.message == "2 cells gained, at most 1"
@@ -380,7 +380,7 @@ def test_limit_of_rebuilds_by_a_commit() -> None:
     """The specs in scope count; without commits the rule cannot be judged."""
     base = [a_spec("a", name="zlib", version="1"), a_spec("b", name="hdf5", version="1")]
     head = [a_spec("c", name="zlib", version="2"), a_spec("d", name="hdf5", version="2")]
-    subject = judged(base, head)
+    subject = rule_context(base, head)
 
     def most(counts: Sequence[CauseCount]) -> CommitRebuild | None:
         causes = [count.number for count in counts]
@@ -399,20 +399,20 @@ def test_limit_of_rebuilds_by_a_commit() -> None:
     (result,) = judge([replace(rule, package="none")], subject).results
     assert result.message.startswith("0 specs rebuilt by one commit where base has none, at most")
     with pytest.raises(RuleUnusable, match="known only of published revisions"):
-        judge([rule], judged(base, head))
+        judge([rule], rule_context(base, head))
 
 
 def test_unknown_stack() -> None:
     """A misspelled stack must not let every rule pass."""
     with pytest.raises(RuleUnusable, match="stack: neither revision has 'e4z'; nearest: e4s"):
-        judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(stack="e4z"))
+        judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleScope(stack="e4z"))
     with pytest.raises(RuleUnusable, match="the revision does not have 'e4z'"):
-        judge_one(require("hdf5"), None, TEN, RuleSubject(stack="e4z"))
+        judge_one(require("hdf5"), None, TEN, RuleScope(stack="e4z"))
 
 
 def test_rule_about_no_specs() -> None:
     """The rule passes, with a remark."""
-    result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(package=("none*",)))
+    result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleScope(package=("none*",)))
     assert result.passed
     assert "about no spec of either revision" in result.message
 
@@ -420,11 +420,11 @@ def test_rule_about_no_specs() -> None:
 @pytest.mark.parametrize(
     ("only", "rule", "key"),
     [
-        (RuleSubject(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
-        (RuleSubject(), require("hdf5 ^zlib"), "require"),
+        (RuleScope(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
+        (RuleScope(), require("hdf5 ^zlib"), "require"),
     ],
 )
-def test_unanswerable_query(only: RuleSubject, rule: Rule, key: str) -> None:
+def test_unanswerable_query(only: RuleScope, rule: Rule, key: str) -> None:
     """The error names rule and key; an error of the catalog is not changed."""
     with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
         judge_one(rule, TEN, TEN, only)
@@ -433,7 +433,7 @@ def test_unanswerable_query(only: RuleSubject, rule: Rule, key: str) -> None:
         raise CatalogError("catalog", "is down")
 
     with pytest.raises(CatalogError):
-        judge([require("zlip")], replace(judged(None, TEN), elsewhere=down))
+        judge([require("zlip")], replace(rule_context(None, TEN), elsewhere=down))
 
 
 def test_warnings_do_not_fail() -> None:
@@ -442,10 +442,10 @@ def test_warnings_do_not_fail() -> None:
         replace(forbid(Forbidden.SPEC_REMOVED), name=level.value, level=level)
         for level in RuleLevel
     ]
-    verdict = judge(rules, judged(TEN, TEN[1:]))
+    verdict = judge(rules, rule_context(TEN, TEN[1:]))
     assert [result.passed for result in verdict.results] == [False, False]
     assert not verdict.passed
-    verdict = judge(rules[1:], judged(TEN, TEN[1:]))
+    verdict = judge(rules[1:], rule_context(TEN, TEN[1:]))
     assert verdict.passed
     assert [result.rule.name for result in verdict.broken(RuleLevel.WARNING)] == ["warning"]
 
@@ -457,7 +457,7 @@ def test_check_between_rules() -> None:
         raise InvalidArgument("time", "is over")
 
     with pytest.raises(InvalidArgument):
-        judge([require("zlib")], judged(TEN, TEN), check)
+        judge([require("zlib")], rule_context(TEN, TEN), check)
 
 
 def test_amounts_are_exact() -> None:

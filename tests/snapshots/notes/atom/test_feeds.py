@@ -16,7 +16,7 @@ from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
-from tests.snapshots.timelines.pasts import PASTS, a_past
+from tests.snapshots.timelines.generated_histories import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")
 PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3, [OTHER, THIRD]))

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import RuleContext, RuleSubject, Searched
+from snapshots.changes.rules.measures import RuleContext, RuleScope, Searched
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     Dimensions,
@@ -29,7 +29,7 @@ from snapshots.models import Spec
 from tests.snapshots.factories import NAMES
 
 
-def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> RuleContext:
+def rule_context(base: Sequence[Spec] | None, head: Sequence[Spec]) -> RuleContext:
     """Return the comparison of two contents, or head alone, ready to be judged."""
     sides = [_loaded(specs) for specs in (base, head) if specs is not None]
     if base is None:
@@ -72,10 +72,10 @@ def _dimensions(dimensions: Sequence[CoverageDimension]) -> Dimensions | UnsetTy
 
 
 def judge_one(
-    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: RuleSubject | None = None
+    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], scope: RuleScope | None = None
 ) -> RuleResult:
     """Return the result of a rule, optionally about some specs only."""
-    if only is not None:
-        rule = type("Narrowed", (type(rule),), {"only": only})(**asdict(rule))
-    (result,) = judge([rule], judged(base, head)).results
+    if scope is not None:
+        rule = type("Narrowed", (type(rule),), {"scope": scope})(**asdict(rule))
+    (result,) = judge([rule], rule_context(base, head)).results
     return result

@@ -19,7 +19,7 @@ from snapshots.timelines.spans import hash_histories, holding
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES
-from tests.snapshots.timelines.pasts import HASHES, PASTS
+from tests.snapshots.timelines.generated_histories import HASHES, PASTS
 
 
 @pytest.mark.untraced
