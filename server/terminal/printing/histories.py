@@ -433,7 +433,7 @@ def _span_entries(
         is_new = kind == "came"
         change = SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
         sign, style = SIGNS[change]
-        reason, facts = why(span, came=is_new)
+        reason, facts = why(span, is_start=is_new)
         text = style(f"{sign} {change.value}{reason}")
         facts = {"revision": revision, "series": series, "kind": kind, **facts}
         yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"], facts)
