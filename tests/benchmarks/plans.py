@@ -44,6 +44,11 @@ class Data:
         return self._made(f"develop-{self.specs}", self._publish)
 
     @cached_property
+    def tags(self) -> Path:
+        """A catalog of two tags with ``specs`` specs each, neither a difference from the other."""
+        return self._made(f"tags-{self.specs}", self._publish_tags)
+
+    @cached_property
     def pages(self) -> Path:
         """The cache pages of the newer revision, with as many lists of variants as real ones."""
         return self._made(f"varied-pages-{self.specs}", self._write_pages)
@@ -66,6 +71,10 @@ class Data:
     def _publish(self, folder: Path) -> None:
         weeks = demo.develop_history(revisions=2, packages=self.packages, specs=self.specs)
         Catalog(str(folder)).publish([week for week in weeks if week.tag == "develop"])
+
+    def _publish_tags(self, folder: Path) -> None:
+        snapshots = demo.history(revisions=2, packages=self.packages, specs=self.specs)
+        Catalog(str(folder)).publish(list(snapshots))
 
     def _write_pages(self, folder: Path) -> None:
         *_, newest = demo.history(revisions=2, packages=self.packages, specs=self.specs)

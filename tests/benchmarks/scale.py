@@ -56,7 +56,7 @@ class _Memory(NamedTuple):
 
 
 def _memory(plan: Plan) -> Iterator[Measurement]:
-    catalog = plan.data.catalog
+    catalog = plan.data.tags
     found = [in_fresh_process(_resident, catalog) for _ in range(plan.rounds)]
     subject = f"memory of a revision of {plan.data.specs:,} specs"
     of = partial(summary, "scale", subject, unit="MB")
@@ -98,7 +98,7 @@ def _disk(plan: Plan) -> Iterator[Measurement]:
     subject = f"a revision of {plan.data.specs:,} specs on disk"
     of = partial(summary, "scale", subject, unit="MB")
     pages = _size_mb(plan.data.pages)
-    stored = _size_mb(plan.data.catalog) / 2
+    stored = _size_mb(plan.data.tags) / 2
     yield of("its cache pages", values=[pages])
     yield of("cachelog: in the catalog, one of two", values=[stored], ratio=stored / pages)
 
