@@ -33,7 +33,7 @@ from server.asgi.exchanges import (
 from server.asgi.lanes import Lanes
 from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, documentation_at, files_below
-from server.feeds import FEEDS_PREFIX, FeedMaker, FeedsEndpoint
+from server.feeds import FEEDS_PREFIX, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, proxy_reader
@@ -140,8 +140,7 @@ def create_app(
         streams=streams,
     )
 
-    maker = FeedMaker(library, execution.answers, lanes)
-    feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
+    feeds = FeedsEndpoint(catalog, library, execution.answers, answers.responses, lanes, allowances)
 
     docs = settings.documentation()
     pages = PageContext(

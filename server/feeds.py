@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -28,6 +29,7 @@ from server.asgi.responses import (
     send_response,
 )
 from server.asgi.single_flight import SingleFlight
+from server.output_files import write
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
 from snapshots.catalog.library import Library
@@ -38,6 +40,7 @@ from snapshots.models import utc
 from snapshots.notes.atom import MEDIA_TYPE, EntryStory, Feed, package_feed, series_feed
 from snapshots.notes.stories import neighbours_in_feed
 from snapshots.notes.templates import commits_story, story
+from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import Growth
@@ -154,14 +157,11 @@ class NoSuchFeed(Exception):
 class FeedResponse(Response):
     """A feed as XML, and the time when it was ``modified`` as an HTTP date.
 
-    It ``is_complete`` unless part of its content could not be read.
+    ``key`` is that of the cached response; None if part of its content could not be read.
     """
 
-    is_complete = True
-    key: CacheKey | None = None
-    """The key under which the response is cached, if it is."""
-
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, key: CacheKey | None) -> None:
+        self.key = key
         self.modified = format_datetime(utc(feed.updated), usegmt=True)
         more: Headers = [(b"last-modified", self.modified.encode())]
         super().__init__(200, feed.xml, _MEDIA_TYPE, REVALIDATE, more=more)
@@ -173,119 +173,6 @@ class FeedResponse(Response):
         """
         since = headers.get(b"if-modified-since", b"").decode("latin-1")
         return b"if-none-match" not in headers and since == self.modified
-
-
-class FeedMaker(msgspec.Struct, frozen=True, eq=False):
-    """Creates feeds of the revisions of a catalog.
-
-    The numbers and the stories of the newest revisions come from the stored history, without
-    loading contents. Missing stories are computed one at a time, so that other requests can run in
-    between.
-    """
-
-    library: Library
-    answers: HistoryAnswers
-    lanes: Lanes
-
-    async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
-        """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
-
-        If contents or changes cannot be read, the feed omits what depends on them.
-        """
-        await self._require_series(history, series)
-        counts, has_counts = await self._counts(history, series)
-        newest = [] if after else neighbours_in_feed(history, series)
-        stories = await self._stories(newest)
-        response = await self._made(
-            lambda: series_feed(
-                history,
-                series,
-                FeedAddresses.of_server(None),
-                counts=counts,
-                stories=stories,
-                after=after,
-            )
-        )
-        response.is_complete = has_counts and len(stories) == len(newest)
-        return response
-
-    async def package(
-        self, history: History, series: str, name: str, after: str | None
-    ) -> FeedResponse:
-        """Return the feed of a package in a series.
-
-        Raises what ``series`` raises, IncompleteHistory if changes are missing, and CatalogError if
-        they cannot be read.
-        """
-        await self._require_series(history, series)
-        if not is_name(name):  # such texts are never looked up, and so never cached
-            raise NoSuchFeed(f"{quoted(name)} cannot be a package")
-        topic = HistoryTopic(About.PACKAGE, name, series=series)
-        timeline: PackageTimeline | None = await self._query(history, topic)
-        if timeline is None:
-            reason = f"no revision of {series} has a package {quoted(name)}"
-            raise await self._missing(reason, name, self.library.package_names)
-        addresses = FeedAddresses.of_server(name)
-        return await self._made(lambda: package_feed(timeline, addresses, after))
-
-    async def _made(self, make: Callable[[], Feed]) -> FeedResponse:
-        try:
-            return await self.lanes.light.run(lambda: FeedResponse(make()))
-        except RevisionNotFound as error:
-            raise NoSuchFeed(str(error)) from None
-
-    async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
-        """Return the counts of a series, and whether the stored counts could be read.
-
-        Without counts, the feed shows the totals of revisions, which are available.
-        """
-        try:
-            growth: Growth = await self._query(history, HistoryTopic(About.GROWTH, series=series))
-        except IncompleteHistory:
-            return {}, True
-        except CatalogError as error:
-            _log.error("%s", visible(str(error)))
-            return {}, False
-        return growth.counts, True
-
-    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Neighbours, EntryStory]:
-        """Return the stories of neighbours, without those whose contents cannot be read."""
-        if not newest:
-            return {}
-        library, lanes = self.library, self.lanes
-        stored = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
-        stories = {}
-        for step in newest:
-            html = stored.get(step.pair)
-            if html is not None and _recorded_at(library, step) is None:
-                stories[step] = EntryStory(html)
-                continue
-            try:
-                stories[step] = await lanes.explaining.run(
-                    partial(entry_story, library, step, html)
-                )
-            except CatalogError as error:
-                _log.error("%s", visible(str(error)))
-        return stories
-
-    async def _query(self, history: History, topic: HistoryTopic) -> Any:
-        """Return the result of a history query. Missing data is computed first, in limited time."""
-        query = HistoryQuery(history, topic)
-        is_complete = self.answers.is_complete(query)
-        lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return (await lane.run(partial(self.answers.get, query))).value
-
-    async def _require_series(self, history: History, series: str) -> None:
-        if not history.of_series(series):
-            reason = f"there is no series {quoted(series)}"
-            raise await self._missing(reason, series, lambda: history.series_names)
-
-    async def _missing(
-        self, reason: str, name: str, names: Callable[[], Iterable[str]]
-    ) -> NoSuchFeed:
-        """Return the error for an unknown name, with similar names."""
-        near = await self.lanes.loading.run(lambda: nearest_names(name, names()))
-        return NoSuchFeed(reason + nearest_hint(near))
 
 
 FEEDS_PREFIX = f"/{FEEDS}/"
@@ -305,10 +192,15 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     They are cached with the other ``responses``. Concurrent requests for a feed that is not cached
     share one computation, which continues if they disconnect. A request that has waited too long
     gets a response that asks the client to retry.
+
+    The numbers and the stories of the newest revisions come from the stored history, without
+    loading contents. Missing stories are computed one at a time, so that other requests can run in
+    between.
     """
 
     catalog: Catalog
-    maker: FeedMaker
+    library: Library
+    answers: HistoryAnswers
     responses: ResponseCache
     lanes: Lanes
     allowances: Allowances
@@ -362,14 +254,100 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         self, key: CacheKey, series: str, package: str | None, after: str | None
     ) -> FeedResponse:
         history = self.catalog.history
+        if not history.of_series(series):
+            reason = f"there is no series {quoted(series)}"
+            raise await self._missing(reason, series, lambda: history.series_names)
         if package is None:
-            response = await self.maker.series(history, series, after)
-        else:
-            response = await self.maker.package(history, series, package, after)
-        if response.is_complete:
-            response.key = key
+            return await self._series(key, history, series, after)
+        return await self._package(key, history, series, package, after)
+
+    async def _series(
+        self, key: CacheKey, history: History, series: str, after: str | None
+    ) -> FeedResponse:
+        """Return the feed of a series; it omits what depends on data that cannot be read."""
+        counts, has_counts = await self._counts(history, series)
+        newest = [] if after else neighbours_in_feed(history, series)
+        stories = await self._stories(newest)
+        addresses = FeedAddresses.of_server(None)
+        is_complete = has_counts and len(stories) == len(newest)
+        return await self._response(
+            key if is_complete else None,
+            lambda: series_feed(
+                history, series, addresses, counts=counts, stories=stories, after=after
+            ),
+        )
+
+    async def _package(
+        self, key: CacheKey, history: History, series: str, name: str, after: str | None
+    ) -> FeedResponse:
+        """Return the feed of a package in a series.
+
+        Raises IncompleteHistory if changes are missing, and CatalogError if they cannot be read.
+        """
+        if not is_name(name):  # such texts are never looked up, and so never cached
+            raise NoSuchFeed(f"{quoted(name)} cannot be a package")
+        topic = HistoryTopic(About.PACKAGE, name, series=series)
+        timeline: PackageTimeline | None = await self._query(history, topic)
+        if timeline is None:
+            reason = f"no revision of {series} has a package {quoted(name)}"
+            raise await self._missing(reason, name, self.library.package_names)
+        addresses = FeedAddresses.of_server(name)
+        return await self._response(key, lambda: package_feed(timeline, addresses, after))
+
+    async def _response(self, key: CacheKey | None, make: Callable[[], Feed]) -> FeedResponse:
+        """Return the response with a feed, which is cached if there is a key."""
+        response = await self.lanes.light.run(lambda: FeedResponse(make(), key))
+        if key is not None:
             self.responses.put(key, response)
         return response
+
+    async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
+        """Return the counts of a series, and whether the stored counts could be read.
+
+        Without counts, the feed shows the totals of revisions, which are available.
+        """
+        try:
+            growth: Growth = await self._query(history, HistoryTopic(About.GROWTH, series=series))
+        except IncompleteHistory:
+            return {}, True
+        except CatalogError as error:
+            _log.error("%s", visible(str(error)))
+            return {}, False
+        return growth.counts, True
+
+    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Neighbours, EntryStory]:
+        """Return the stories of neighbours, without those whose contents cannot be read."""
+        if not newest:
+            return {}
+        library, lanes = self.library, self.lanes
+        stored = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
+        stories = {}
+        for step in newest:
+            html = stored.get(step.pair)
+            if html is not None and _recorded_at(library, step) is None:
+                stories[step] = EntryStory(html)
+                continue
+            try:
+                stories[step] = await lanes.explaining.run(
+                    partial(entry_story, library, step, html)
+                )
+            except CatalogError as error:
+                _log.error("%s", visible(str(error)))
+        return stories
+
+    async def _query(self, history: History, topic: HistoryTopic) -> Any:
+        """Return the result of a history query. Missing data is computed first, in limited time."""
+        query = HistoryQuery(history, topic)
+        is_complete = self.answers.is_complete(query)
+        lane = self.lanes.loading if is_complete else self.lanes.explaining
+        return (await lane.run(partial(self.answers.get, query))).value
+
+    async def _missing(
+        self, reason: str, name: str, names: Callable[[], Iterable[str]]
+    ) -> NoSuchFeed:
+        """Return the error for an unknown name, with similar names."""
+        near = await self.lanes.loading.run(lambda: nearest_names(name, names()))
+        return NoSuchFeed(reason + nearest_hint(near))
 
 
 def _after(query_string: bytes) -> str | None:
@@ -382,7 +360,7 @@ def _after(query_string: bytes) -> str | None:
 
 def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> ASGIApp:
     """Return the response with the reason, in one line, why there is no feed."""
-    if isinstance(error, NoSuchFeed):
+    if isinstance(error, NoSuchFeed | RevisionNotFound):
         return _text_response(str(error), 404)
     if isinstance(error, BadRequest):
         scope[CODE] = error.code
@@ -399,3 +377,58 @@ def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> AS
 def _text_response(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:
     more = {"cache-control": "no-store", **(headers or {})}
     return PlainTextResponse(f"{bounded(text, _LONGEST_TEXT)}\n", status, more)
+
+
+# -- feeds as files
+
+
+_READ_AT_ONCE = 32
+"""Number of packages whose changes are read at once: they are stored by package."""
+
+AddressesOf = Callable[[str | None], FeedAddresses]
+"""Returns the addresses for the feed of a package, or with None for that of a series."""
+
+
+def series_document(
+    library: Library, history: History, series: str, addresses: FeedAddresses
+) -> bytes:
+    """Return the feed of an existing series."""
+    try:
+        counts = library.history_queries.growth(history, series).counts
+    except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
+        counts = {}
+    newest = neighbours_in_feed(history, series)
+    stored = library.history_queries.stored_stories(newest)
+    stories = {step: entry_story(library, step, stored.get(step.pair)) for step in newest}
+    return series_feed(history, series, addresses, counts=counts, stories=stories).xml
+
+
+def write_all(
+    library: Library,
+    history: History,
+    series_names: Iterable[str],
+    folder: Path,
+    addresses: AddressesOf,
+    progress: Progress,
+) -> int:
+    """Write the feeds of some series and of their packages; return the number of changed files.
+
+    The packages are those of the newest revision, and those that already have a file, so that
+    subscribers to the feed of a package learn of its removal. Raises IncompleteHistory if changes
+    are missing.
+    """
+    num_written = 0
+    for series in series_names:
+        document = series_document(library, history, series, addresses(None))
+        num_written += write(folder / f"{series}{SUFFIX}", document)
+        newest = library.frames.get(history.of_series(series)[0].digest)
+        written = (file.name.removesuffix(SUFFIX) for file in (folder / series).glob(f"*{SUFFIX}"))
+        names = sorted({*newest.packages, *filter(is_name, written)})
+        for start in range(0, len(names), _READ_AT_ONCE):
+            some = names[start : start + _READ_AT_ONCE]
+            timelines = library.history_queries.package_timelines(history, series, some)
+            for name, timeline in timelines.items():
+                document = package_feed(timeline, addresses(name)).xml
+                num_written += write(folder / series / f"{name}{SUFFIX}", document)
+            progress(f"feeds of {series}", start + len(some), len(names))
+    return num_written

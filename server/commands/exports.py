@@ -68,8 +68,7 @@ def feed_command(
       no links.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
-    from server.feed_files import series_document, write_all
-    from server.feeds import FeedAddresses
+    from server.feeds import FeedAddresses, series_document, write_all
     from snapshots.notes.atom import package_feed
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
@@ -79,11 +78,11 @@ def feed_command(
     if is_all and output is not None:
         names = opened.history.series_names if series is None else [series]
         with console.progress() as bars:
-            num_written = write_all(opened, names, output, addresses, bars)
+            num_written = write_all(opened.library, opened.history, names, output, addresses, bars)
         console.note(f"{counted(num_written, 'file')} written in {output}")
         return
     if package is None:
-        document = series_document(opened, series or "", addresses(None))
+        document = series_document(opened.library, opened.history, series or "", addresses(None))
     else:
         timeline = opened.package_timeline(package, series or "")
         document = package_feed(timeline, addresses(package)).xml

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from server.feed_files import series_document
-from server.feeds import FeedAddresses
+from server.feeds import FeedAddresses, series_document
 from server.graphql.persisted_documents import read_manifest
 from server.pages.renderer import assets
 from server.settings import settings_from
@@ -75,7 +74,7 @@ def _site(location: str, options: SiteOptions) -> Site:
         chosen=choose(opened.history, options.series, since=options.since, last=options.last),
         documents=documents,
         limit=options.limit,
-        feed_of=lambda name: series_document(opened, name, addresses),
+        feed_of=lambda name: series_document(opened.library, opened.history, name, addresses),
         links=SiteLinks(opened.history, base_url=base_url, server_url=options.server_url),
         has_pages=options.pages,
         is_pruned=options.prune,

@@ -12,7 +12,7 @@ from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache
 from server.asgi.single_flight import SingleFlight
-from server.feeds import FeedMaker, FeedsEndpoint
+from server.feeds import FeedsEndpoint
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
@@ -40,12 +40,12 @@ class FeedsOf:
         self.queries = mock.Mock(wraps=history.get)
         history.get = self.queries  # type: ignore[method-assign]
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
-        self.maker = FeedMaker(self.library, history, self.lanes)
         self.responses = ResponseCache(1 << 24)
         allowances = Allowances(requests=requests, cost=cost)
         self.endpoint = FeedsEndpoint(
             self.catalog,
-            self.maker,
+            self.library,
+            history,
             self.responses,
             self.lanes,
             allowances,
