@@ -800,8 +800,8 @@ class GrowthPointType(ListedRecord):
     specs_added: int = _of_point("counts.specs_added")
     specs_removed: int = _of_point("counts.specs_removed")
     specs_changed: int = _of_point("counts.specs_changed")
-    specs_rebuilt: int = _of_point("num_rebuilt")
-    specs_replaced: int = _of_point("num_replaced")
+    specs_rebuilt: int = _of_point("counts.specs_rebuilt")
+    specs_replaced: int = _of_point("counts.specs_replaced")
     packages_added: int = _of_point("counts.packages_added")
     packages_removed: int = _of_point("counts.packages_removed")
 

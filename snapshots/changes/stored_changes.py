@@ -85,6 +85,16 @@ class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
     packages_changed: int = 0
     reasons: Mapping[SpecChangeReason, int] = msgspec.field(default_factory=dict)
 
+    @property
+    def specs_rebuilt(self) -> int:
+        """Number of added specs that were rebuilt."""
+        return self.reasons.get(SpecChangeReason.REBUILT, 0)
+
+    @property
+    def specs_replaced(self) -> int:
+        """Number of added specs that replaced others that differ."""
+        return self.reasons.get(SpecChangeReason.REPLACES, 0)
+
 
 NO_COUNTS = PairCounts()
 """The counts of two adjacent revisions with the same content."""

@@ -16,7 +16,7 @@ from snapshots.changes.stored_changes import PairCounts
 from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import RevisionInfo, utc
+from snapshots.models import utc
 from snapshots.notes.phrases import size_sentence, specs_sentence
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, long_day, plain
 from snapshots.program import cachelog_version
@@ -75,21 +75,19 @@ class Addresses(Protocol):
 PAGE = 50
 """Maximum number of entries in a document."""
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", Neighbours, PackageEntry)
 
 
-def page_after(
-    items: Sequence[Item], head_of: Callable[[Item], RevisionInfo], after: str | None
-) -> tuple[Sequence[Item], str | None]:
+def _page_after(items: Sequence[Item], after: str | None) -> tuple[Sequence[Item], str | None]:
     """Return a page of items, newest first, that follows the item of the revision with a key.
 
-    Also return the key to pass as ``after`` for the next page; None for the last one. ``head_of``
-    returns the revision of an item. Without a key, return the first page. Raises RevisionNotFound
-    for a key that no item has, or that the last item has.
+    Also return the key to pass as ``after`` for the next page; None for the last one. Without a
+    key, return the first page. Raises RevisionNotFound for a key that no item has, or that the last
+    item has.
     """
     start = 0
     if after is not None:
-        keys = [head_of(item).key for item in items]
+        keys = [item.head.key for item in items]
         if after not in keys:
             raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
         start = keys.index(after) + 1
@@ -97,11 +95,10 @@ def page_after(
             reason = "no entry of this feed follows that of this revision"
             raise RevisionNotFound(after, reason)
     page = items[start : start + PAGE]
-    return page, head_of(page[-1]).key if start + PAGE < len(items) else None
+    return page, page[-1].head.key if start + PAGE < len(items) else None
 
 
 _FEW_VERSIONS = 5
-_CHANGE_KINDS = ("added", "removed", "changed")
 
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
@@ -116,9 +113,19 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
     if base is None:
         stand = f"{counted(head.num_specs, 'spec')} of {counted(head.num_packages, 'package')}"
         return [Sentence(f"The first revision of its series, with {stand}.")]
-    sentences = [_specs(neighbours, counts)]
-    if counts is not None and (packages := _packages(counts)):
-        sentences.append(packages)
+    if counts is None:
+        sentences = [Sentence(f"There are {_net(base.num_specs, head.num_specs)}.")]
+    else:
+        specs = specs_sentence(
+            head.num_specs,
+            added=counts.specs_added,
+            rebuilt=counts.specs_rebuilt,
+            replaced=counts.specs_replaced,
+            removed=_without_counterpart(counts),
+        )
+        numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
+        packages = _changes_list(*numbers)
+        sentences = [specs, *([Sentence(f"Packages: {packages}.")] if packages else [])]
     if grown := size_sentence(base.total_size, head.total_size):
         sentences.append(grown)
     return sentences
@@ -144,8 +151,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
             sentences.append(
                 Sentence(what, *_versions(versions), " of ", Name(name), f" {were} {verb}.")
             )
-    counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
-    specs = _counts_list(zip(counts, _CHANGE_KINDS, strict=True))
+    specs = _changes_list(entry.specs_added, entry.specs_removed, entry.specs_changed)
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
     reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
     if reasons:
@@ -162,40 +168,17 @@ def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
         return "nothing changed"
     if counts is None:
         return _net(base.num_specs, head.num_specs)
-    rebuilt, replaced = _counterparts(counts)
-    new = counts.specs_added - rebuilt - replaced
-    removed = _without_counterpart(counts)
+    rebuilt, replaced = counts.specs_rebuilt, counts.specs_replaced
     return _counts_list(
         [
-            (new, "new"),
-            (removed, "removed without a replacement"),
+            (counts.specs_added - rebuilt - replaced, "new"),
+            (_without_counterpart(counts), "removed without a replacement"),
             (replaced, "replaced"),
             (rebuilt, "rebuilt"),
             (counts.specs_changed, "with other facts"),
         ],
         noun="spec",
     )
-
-
-def _specs(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
-    base, head = neighbours
-    if base is None or counts is None:
-        before = 0 if base is None else base.num_specs
-        return Sentence(f"There are {_net(before, head.num_specs)}.")
-    rebuilt, replaced = _counterparts(counts)
-    return specs_sentence(
-        head.num_specs,
-        added=counts.specs_added,
-        rebuilt=rebuilt,
-        replaced=replaced,
-        removed=_without_counterpart(counts),
-    )
-
-
-def _packages(counts: PairCounts) -> Sentence | None:
-    numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
-    packages = _counts_list(zip(numbers, _CHANGE_KINDS, strict=True))
-    return Sentence(f"Packages: {packages}.") if packages else None
 
 
 def _net(before: int, after: int) -> str:
@@ -207,15 +190,13 @@ def _net(before: int, after: int) -> str:
     return f"{stand}, {abs(after - before):,} {than} than before"
 
 
-def _counterparts(counts: PairCounts) -> tuple[int, int]:
-    """Return the numbers of added specs that were rebuilt and that replace different ones."""
-    reasons = counts.reasons
-    return reasons.get(SpecChangeReason.REBUILT, 0), reasons.get(SpecChangeReason.REPLACES, 0)
-
-
 def _without_counterpart(counts: PairCounts) -> int:
     """Return the number of removed specs that were not replaced."""
     return counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
+
+
+def _changes_list(added: int, removed: int, changed: int) -> str:
+    return _counts_list([(added, "added"), (removed, "removed"), (changed, "changed")])
 
 
 def _counts_list(counts: Iterable[tuple[int, str]], noun: str | None = None) -> str:
@@ -256,21 +237,14 @@ def series_feed(
     With ``after``, return the document with the entries that follow the entry of the revision with
     this key; raises RevisionNotFound if there is none.
     """
-    newest_first = history.neighbours(series)[::-1]
-    page, following = page_after(newest_first, lambda neighbours: neighbours.head, after)
-    entries = [
-        _entry(
-            addresses,
-            neighbours,
-            series,
-            None,
-            series_title(neighbours, counts.get(neighbours.pair)),
-            series_summary(neighbours, counts.get(neighbours.pair)),
-            stories.get(neighbours),
-        )
-        for neighbours in page
-    ]
-    return _feed(addresses, series, None, entries, after, following)
+
+    def entry(neighbours: Neighbours) -> tuple[datetime, Element]:
+        of_pair = counts.get(neighbours.pair)
+        title, summary = series_title(neighbours, of_pair), series_summary(neighbours, of_pair)
+        story = stories.get(neighbours)
+        return _entry(addresses, neighbours, series, None, title, summary, story)
+
+    return _feed(addresses, series, None, history.neighbours(series)[::-1], entry, after)
 
 
 def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
@@ -279,35 +253,30 @@ def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | N
     ``after`` is defined as for ``series_feed``.
     """
     name, series = timeline.name, timeline.series
-    page, following = page_after(timeline.entries, lambda entry: entry.head, after)
-    entries = [
-        _entry(
-            addresses,
-            Neighbours(entry.base, entry.head),
-            series,
-            name,
-            package_title(entry, name),
-            package_summary(entry, name),
-        )
-        for entry in page
-    ]
-    return _feed(addresses, series, name, entries, after, following)
+
+    def entry(change: PackageEntry) -> tuple[datetime, Element]:
+        neighbours = Neighbours(change.base, change.head)
+        title, summary = package_title(change, name), package_summary(change, name)
+        return _entry(addresses, neighbours, series, name, title, summary)
+
+    return _feed(addresses, series, name, timeline.entries, entry, after)
 
 
 def _feed(
     addresses: Addresses,
     series: str,
     package: str | None,
-    entries: Sequence[tuple[datetime, Element]],
+    items: Sequence[Item],
+    entry: Callable[[Item], tuple[datetime, Element]],
     after: str | None,
-    following: str | None,
 ) -> Feed:
-    """Return a document of a feed with some entries and the times of their last changes.
+    """Return a document of a feed; ``entry`` makes the entry of an item, with its last change.
 
-    ``after`` is the key before the first entry; None for the first document. ``following`` is the
-    key before the first entry of the next document; None if there is none. Source of the links: RFC
-    5005, section 3.
+    ``after`` is the key before the first entry; None for the first document. Source of the links:
+    RFC 5005, section 3.
     """
+    page, following = _page_after(items, after)
+    entries = [entry(item) for item in page]
     updated = max(moment for moment, _ in entries)
     subject = [series] if package is None else [package, " in ", series]
     root = Element("feed", {"xmlns": NAMESPACE, "xml:lang": "en"})

@@ -29,16 +29,6 @@ class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
     revision: RevisionInfo
     counts: PairCounts
 
-    @property
-    def num_rebuilt(self) -> int:
-        """Number of added specs that were rebuilt."""
-        return self.counts.reasons.get(SpecChangeReason.REBUILT, 0)
-
-    @property
-    def num_replaced(self) -> int:
-        """Number of added specs that replaced others that differ."""
-        return self.counts.reasons.get(SpecChangeReason.REPLACES, 0)
-
 
 class Growth(list[GrowthPoint]):
     """The points of a series, oldest first; ``name`` is unique to this list."""

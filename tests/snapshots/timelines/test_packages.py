@@ -120,7 +120,7 @@ def test_growth_has_a_point_for_each_revision() -> None:
     assert (second.base, second.counts) == (first.revision, NO_COUNTS)
     third_counts = third.counts
     assert (third_counts.specs_added, third_counts.specs_removed) == (1, 2)
-    assert (third.num_rebuilt, third.num_replaced) == (0, 1)
+    assert (third.counts.specs_rebuilt, third.counts.specs_replaced) == (0, 1)
     assert growth(totals, "develop", past.history) == []
     with pytest.raises(KeyError):
         growth({}, "vX.Y.Z", past.history)
