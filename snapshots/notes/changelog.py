@@ -25,7 +25,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import code_of, states_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.frames.columns import Codes, Mask, Rows
+from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import SideInfo, public_location, revision_facts
@@ -54,7 +54,6 @@ from snapshots.notes.sections import (
     why_unknown,
 )
 from snapshots.notes.sentences import Sentence, plain
-from snapshots.recipes.commits import Links, Recipes
 from snapshots.recipes.effects import RecipesChange
 
 
@@ -79,27 +78,6 @@ class RecipesEntry(msgspec.Struct, frozen=True):
     commit: str
     found_by: str
     url: str | None
-
-    @classmethod
-    def of(cls, recipes: Recipes, links: Links) -> "RecipesEntry":
-        """Return the entry of a commit."""
-        url = links.commit(recipes.commit)
-        repository = public_location(recipes.repository)
-        return cls(repository, recipes.commit, recipes.found_by.value, url)
-
-
-class RecipesEntries(msgspec.Struct, frozen=True):
-    """The commits of the recipes that two revisions were built from."""
-
-    base: RecipesEntry
-    head: RecipesEntry
-
-    @classmethod
-    def of(cls, change: RecipesChange) -> "RecipesEntries | None":
-        """Return the entries of two revisions; None if either commit is unknown."""
-        if change.base is None or change.head is None:
-            return None
-        return cls(*(RecipesEntry.of(side, change.links) for side in (change.base, change.head)))
 
 
 class NotesScope(msgspec.Struct, frozen=True):
@@ -277,7 +255,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     why_unknown: str | None
     ambiguous: list[Ambiguity]
     build_cost: BuildCost | None = None
-    recipes: RecipesEntries | None
+    recipes: dict[str, RecipesEntry] | None
     commits: list[EffectEntry] | None
     why_no_commits: str | None
     no_longer_available: Losses
@@ -315,7 +293,7 @@ def changelog(
     """
     comparison = explanation.comparison
     only = ComparisonFilter() if scope is None else scope.only
-    cells = _cells(comparison, scope)
+    cells = coverage_in(scope, comparison, usual_dimensions(comparison))
     if scope is not None:
         comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
     reasons = explanation.reasons(comparison.specs, returned)
@@ -332,12 +310,12 @@ def changelog(
         after=after,
         summary=summarize_explained(comparison, reasons, cells),
         highlights=[],
-        causes=list(rebuilds.causes),
+        causes=rebuilds.causes,
         why_unknown=why_unknown(rebuilds.causes),
         ambiguous=_ambiguous(explanation, comparison),
         build_cost=None if costs is None else costs.total(added),
-        recipes=None if recipes is None else RecipesEntries.of(recipes),
-        commits=None if rebuilds.commits is None else list(rebuilds.commits),
+        recipes=_recipes(recipes),
+        commits=rebuilds.commits,
         why_no_commits=None if recipes is None else recipes.why_unknown,
         no_longer_available=losses,
         packages=_packages(comparison, packages, losses, reasons),
@@ -347,6 +325,21 @@ def changelog(
         left_out_here=left_out_of(explanation),
     )
     return replace(log, highlights=_highlights(log, rebuilds))
+
+
+def _recipes(change: RecipesChange | None) -> dict[str, RecipesEntry] | None:
+    """Return the commits of base and head; None if either is unknown."""
+    if change is None or change.base is None or change.head is None:
+        return None
+    return {
+        name: RecipesEntry(
+            repository=public_location(recipes.repository),
+            commit=recipes.commit,
+            found_by=recipes.found_by.value,
+            url=change.links.commit(recipes.commit),
+        )
+        for name, recipes in (("base", change.base), ("head", change.head))
+    }
 
 
 def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambiguity]:
@@ -365,50 +358,19 @@ def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambigui
     ]
 
 
-def _cells(comparison: Comparison, scope: NotesScope | None) -> CoverageChanges:
-    """Return the coverage by the usual dimensions."""
-    dimensions = usual_dimensions(comparison)
-    # Unchanged packages have the same coverage, so they are skipped to save time.
-    masks = [
-        _of_changed_packages(comparison, frame, codes)
-        for frame, codes in zip(
-            (comparison.base, comparison.head),
-            (comparison.packages.names.in_base, comparison.packages.names.in_head),
-            strict=True,
-        )
-    ]
-    return coverage_in(scope, comparison, dimensions, (masks[0], masks[1]))
-
-
 def coverage_in(
-    scope: NotesScope | None,
-    comparison: Comparison,
-    dimensions: Sequence[CoverageDimension],
-    masks: tuple[Mask, Mask] | None = None,
+    scope: NotesScope | None, comparison: Comparison, dimensions: Sequence[CoverageDimension]
 ) -> CoverageChanges:
-    """Return the coverage changes of the specs in scope, for a comparison that is not narrowed.
-
-    ``masks`` restrict the rows of base and head further.
-    """
+    """Return the coverage changes of the specs in scope, for a comparison that is not narrowed."""
     if scope is None:
-        return coverage(comparison, dimensions, masks)
-    in_base, in_head = scope.in_base, scope.in_head
-    if masks is not None:
-        in_base, in_head = in_base & masks[0], in_head & masks[1]
-    cells = coverage(comparison, dimensions, (in_base, in_head))
+        return coverage(comparison, dimensions)
+    cells = coverage(comparison, dimensions, (scope.in_base, scope.in_head))
     if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
         return cells
     # Cells of other stacks are dropped: specs out of scope may cover them as well.
     place = [*dict.fromkeys(dimensions)].index(CoverageDimension.STACK)
     of_stack = [value == scope.only.stack for value in cells.cells.values[place]]
     return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[place]])
-
-
-def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> Mask:
-    """Return a mask of the rows whose package changed; ``codes`` are those of all packages."""
-    is_changed = np.zeros(len(frame.packages) + 1, np.bool_)
-    is_changed[codes[comparison.packages.places]] = True  # -1, a missing package, is the last
-    return is_changed[:-1][frame.package.codes]
 
 
 def _packages(
@@ -467,14 +429,12 @@ def _specs(
 
 def _stacks(comparison: Comparison, only: ComparisonFilter) -> dict[str, list[ChangedStack]]:
     """Return the stacks that were added and removed, limited to the stack of the scope."""
-    stacks: dict[str, list[ChangedStack]] = {
-        StackChangeKind.ADDED.value: [],
-        StackChangeKind.REMOVED.value: [],
-    }
-    for change in comparison.stacks:
-        if change.kind.value in stacks and only.stack in (None, change.name):
-            stacks[change.kind.value].append(ChangedStack.of(change))
-    return {kind: entries for kind, entries in stacks.items() if entries}
+    stacks: dict[str, list[ChangedStack]] = {}
+    for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
+        for change in comparison.stacks:
+            if change.kind is kind and only.stack in (None, change.name):
+                stacks.setdefault(kind.value, []).append(ChangedStack.of(change))
+    return stacks
 
 
 def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:

@@ -13,7 +13,6 @@ from snapshots.notes.sections import (
     EffectEntry,
     Losses,
     LostVersion,
-    Reach,
     Rebuilds,
     Section,
     SpackEntry,
@@ -52,7 +51,7 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
     if is_most(num_unknown, groups):
         clauses.append([_unknown(num_unknown, num_specs(rebuilds.causes))])
     if groups:
-        clauses += _clauses(by_reach(groups), rebuilds.reach)
+        clauses += _clauses(by_reach(groups), rebuilds)
     if not clauses:
         return None
     return _sentence(clauses)
@@ -120,16 +119,16 @@ def _pieces(template: str, cause: CauseEntry) -> list[str]:
     return [_MARKS[field](text) for text, field in texts]
 
 
-def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
+def _clauses(groups: Sequence[Group], rebuilds: Rebuilds) -> Iterator[list[str]]:
     """Yield clauses about the effects of the groups of causes, ordered by reach."""
-    alone = [group for group in groups if not reach.has_others(group[0])]
+    alone = [group for group in groups if not rebuilds.reaches_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
     if not first:
         yield [_alone(alone, "change")]
         return
     num_reached = first[0].num_involved
     shared = {
-        number: reach.num_shared(first[0], group[0])
+        number: rebuilds.num_shared(first[0], group[0])
         for number, group in enumerate(others)
         if 2 * group[0].num_involved > num_reached
     }

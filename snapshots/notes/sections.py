@@ -312,41 +312,27 @@ def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
     return [CommitEntry.of(one, recipes.links) for one in recipes.attribution.of_cause(number)]
 
 
-class Reach:
-    """The specs in which causes are involved, computed on request.
+class Rebuilds(msgspec.Struct, frozen=True):
+    """The causes in scope, those that explain the most specs first.
 
-    ``rows`` are the added rows in scope, of the frame ``head``; ``numbers`` maps the keys of causes
-    to their numbers.
+    ``commits`` are those that explain any cause, in their order; None if unknown. ``reached``
+    returns the added rows in scope, of the frame ``head``, in which a cause is involved.
     """
 
-    def __init__(self, causes: Causes, head: Frame, rows: Rows, numbers: dict[str, int]) -> None:
-        self._causes, self._head, self._numbers = causes, head, numbers
-        self._in_scope = np.zeros(len(head), np.bool_)
-        self._in_scope[rows] = True
+    causes: list[CauseEntry]
+    commits: list[EffectEntry] | None
+    head: Frame
+    reached: Callable[[CauseEntry], Rows]
 
-    def has_others(self, cause: CauseEntry) -> bool:
+    def reaches_others(self, cause: CauseEntry) -> bool:
         """Return whether a cause is involved in specs of other packages than its own."""
-        own = -1 if cause.package is None else self._head.package.index.get(cause.package, -1)
-        return bool(np.any(self._head.package.codes[self._rows(cause)] != own))
+        own = -1 if cause.package is None else self.head.package.index.get(cause.package, -1)
+        return bool(np.any(self.head.package.codes[self.reached(cause)] != own))
 
     def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:
         """Return the number of specs in which both causes are involved."""
-        return len(np.intersect1d(self._rows(cause), self._rows(other), assume_unique=True))
-
-    def _rows(self, cause: CauseEntry) -> Rows:
-        rows = self._causes.rows_of(self._numbers[cause.key], involved=True)
-        return rows[self._in_scope[rows]]
-
-
-class Rebuilds(msgspec.Struct, frozen=True):
-    """The causes in scope, those that explain the most specs first, and their reach.
-
-    ``commits`` are those that explain any cause, in their order; None if unknown.
-    """
-
-    causes: Sequence[CauseEntry]
-    reach: Reach
-    commits: Sequence[EffectEntry] | None = None
+        rows = self.reached(cause), self.reached(other)
+        return len(np.intersect1d(*rows, assume_unique=True))
 
 
 def rebuilds_of(
@@ -363,10 +349,10 @@ def rebuilds_of(
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
     main = causes.main_of(rows)
     packages = _packages_by_cause(changes.head, rows, main)
-    keys = {count.number: causes.name_of(count.number).key for count in counts}
+    numbers = {causes.name_of(count.number).key: count.number for count in counts}
     alike: dict[int, list[str]] = {}
-    for count in counts:
-        alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
+    for key, number in numbers.items():
+        alike.setdefault(causes.set_of(number), []).append(key)
     of_causes = None if costs is None else costs_by_number(costs, rows, main)
     entries = []
     for count in counts:
@@ -392,11 +378,17 @@ def rebuilds_of(
                 build_cost=None if of_causes is None else of_causes.get(number, NO_COST),
             )
         )
-    numbers = {key: number for number, key in keys.items()}
-    reach = Reach(causes, changes.head, rows, numbers)
-    if recipes is None or recipes.attribution is None:
-        return Rebuilds(entries, reach)
-    return Rebuilds(entries, reach, effects_of(recipes, causes, counts, of_causes))
+    commits = None
+    if recipes is not None and recipes.attribution is not None:
+        commits = effects_of(recipes, causes, counts, of_causes)
+    in_scope = np.zeros(len(changes.head), np.bool_)
+    in_scope[rows] = True
+
+    def reached(cause: CauseEntry) -> Rows:
+        involved = causes.rows_of(numbers[cause.key], involved=True)
+        return involved[in_scope[involved]]
+
+    return Rebuilds(entries, commits, changes.head, reached)
 
 
 def effects_of(
