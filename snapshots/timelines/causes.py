@@ -1,10 +1,11 @@
 """The causes of all neighbours of a series, summed up over time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -85,12 +86,12 @@ class SeriesCause(msgspec.Struct, frozen=True):
         return f"{kind}|{self.package or ''}|{self.commit.oid if self.commit else ''}"
 
 
-_NUMBERS = ("num_specs", "num_involved", "size")
-_NAMES = ("package", "kind")
+_COUNTS = ("num_specs", "num_involved")
+_COSTS = ("seconds", "cost", "num_known")
 
 
 class SeriesCauses:
-    """The causes of all neighbours in a series, as columns.
+    """The causes of all neighbours in a series, as a table with the ``place`` of their step.
 
     ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
     ``causes_format``. If several rows have the same pair, only one is used. Build costs require the
@@ -114,16 +115,10 @@ class SeriesCauses:
             chosen.append(rows.take(pa.array(numbers, pa.int64())))
         of_steps = pa.concat_tables(chosen or [COMPARISONS.empty_table()])
         causes = of_steps["causes"].combine_chunks()
-        items, of_items = causes.flatten(), pc.list_parent_indices(causes).to_numpy()
+        of_items = pc.list_parent_indices(causes).to_numpy()
         self._places = np.array(at, np.int64)[of_items]
-        self._numbers: dict[str, Numbers] = {
-            name: np.asarray(items.field(name).fill_null(-1), np.int64) for name in _NUMBERS
-        }
-        encoded = {name: items.field(name).dictionary_encode("encode") for name in _NAMES}
-        self._codes = {
-            name: column.indices.to_numpy().astype(np.int64) for name, column in encoded.items()
-        }
-        self._values = {name: column.dictionary.to_pylist() for name, column in encoded.items()}
+        items = pa.Table.from_struct_array(causes.flatten())
+        self._table = items.append_column("place", pa.array(self._places))
         self._taken = np.array(
             [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
         )
@@ -138,9 +133,8 @@ class SeriesCauses:
     @property
     def num_bytes(self) -> int:
         """Approximate memory used by the columns, in bytes."""
-        names = 100 * sum(map(len, self._values.values()))
         explained = 0 if self._explained is None else 30 * len(self._explained[0])
-        return 48 * len(self._places) + names + explained + 1_000
+        return int(self._table.nbytes) + self._places.nbytes + explained + 1_000
 
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None
@@ -158,8 +152,8 @@ class SeriesCauses:
         revisions = self.steps.revisions
         if revision not in revisions:
             return None
-        codes = [code for code, name in enumerate(self._values["package"]) if name in packages]
-        places = self._places[np.isin(self._codes["package"], codes)]
+        is_in = pc.is_in(self._table["package"], pa.array([*packages], pa.string()))
+        places = self._places[is_in.to_numpy()]
         later = places[places > revisions.index(revision)]
         return self.steps.neighbours[int(later.min())] if len(later) else None
 
@@ -177,129 +171,83 @@ class SeriesCauses:
         and kind. By commit, only causes that a commit explains count; ``between`` returns the
         commits of two neighbours. ``costs`` are the build costs of specs.
         """
-        rows = np.flatnonzero(self._are_within(since, until)[self._places])
-        values: dict[str, list[Any]] = {**self._values}
-        codes = {name: of_rows[rows] for name, of_rows in self._codes.items()}
+        table = self._table if costs is None else self._with_costs(costs)
+        table = table.filter(pa.array(self._are_within(since, until)[self._places]))
+        commits: list[Commit] = []
         if SeriesCauseKey.COMMIT in by:
-            is_explained, commit_codes, values["commit"] = self._explained_by(rows, between)
-            rows = rows[is_explained]
-            codes = {name: of_rows[is_explained] for name, of_rows in codes.items()}
-            codes["commit"] = commit_codes
-        keys = np.zeros(len(rows), np.int64)
-        for key in by:
-            keys = keys * (len(values[key.value]) + 1) + codes[key.value]
-        _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
-        size = len(first)
-        # Encode group and step in one number, to sum the points of all groups at once, in order.
-        num_places = len(self.steps) or 1
-        of_points, at = np.unique(groups * num_places + self._places[rows], return_inverse=True)
-        points = {name: self._sums(name, rows, at, len(of_points)) for name in _NUMBERS[:2]}
-        sums = {name: self._sums(name, rows, groups, size).tolist() for name in _NUMBERS}
-        is_known = np.zeros(size, np.bool_)
-        is_known[groups[self._numbers["size"][rows] >= 0]] = True
-        bounds = np.searchsorted(of_points // num_places, np.arange(size + 1)).tolist()
-
-        def points_of(number: int) -> list[SeriesCausePoint]:
-            own = slice(bounds[number], bounds[number + 1])
-            places = (of_points[own] % num_places).tolist()
-            revisions = [self.steps.revisions[place] for place in places]
-            counts = (points[name][own].tolist() for name in _NUMBERS[:2])
-            return list(map(SeriesCausePoint, revisions, *counts))
-
-        chosen = {
-            key: [values[key.value][code] for code in codes[key.value][first].tolist()]
-            for key in by
-        }
-        nothing = [None] * size
-        packages, kinds, commits = (chosen.get(key, nothing) for key in SeriesCauseKey)
+            table, commits = self._by_commit(table, between)
+        names = [key.value for key in by]
+        summed = [*_COUNTS, "size", *(_COSTS if costs is not None else [])]
+        groups = table.append_column("all", pa.nulls(len(table))).group_by(
+            [*names, "all"], use_threads=False
+        )
+        lists = ("place", *_COUNTS)
+        of_groups = groups.aggregate(
+            [*((name, "sum") for name in summed), *((name, "list") for name in lists)]
+        )
+        of = {name: of_groups[name].to_pylist() for name in of_groups.column_names}
+        nothing = [None] * len(of_groups)
         columns = (
-            packages,
-            [kind and CauseKind(kind) for kind in kinds],
-            commits,
-            sums["num_specs"],
-            sums["num_involved"],
-            [total if known else None for total, known in zip(sums["size"], is_known, strict=True)],
-            np.diff(bounds).tolist(),
-            self._build_costs(costs, rows, groups, sums["num_specs"]),
-            [partial(points_of, number) for number in range(size)],
+            of.get("package", nothing),
+            [kind and CauseKind(kind) for kind in of.get("kind", nothing)],
+            [commits[number] for number in of["commit"]] if commits else nothing,
+            *(of[f"{name}_sum"] for name in (*_COUNTS, "size")),
+            [len({*places}) for places in of["place_list"]],
+            nothing if costs is None else _build_costs(of, costs.unit),
+            map(partial(partial, self._points), *(of[f"{name}_list"] for name in lists)),
         )
         return sorted(map(SeriesCause, *columns), key=_most_first)
 
-    def _build_costs(
-        self, costs: Costs | None, rows: Numbers, groups: Numbers, num_specs: Sequence[int]
-    ) -> Sequence[BuildCost | None]:
-        """Return the build cost of the specs of each group; ``num_specs`` has their numbers."""
-        size = len(num_specs)
-        if costs is None:
-            return [None] * size
-        seconds, cost, num_known = (
-            np.bincount(groups, values[rows], minlength=size).tolist()
-            for values in self._costs_of_rows(costs)
-        )
+    def _points(self, places: Iterable[int], *counts: Iterable[int]) -> list[SeriesCausePoint]:
+        """Return the sums of the counts of causes at some places, by place."""
+        sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for place, num_specs, num_involved in zip(places, *counts, strict=True):
+            sums[place][0] += num_specs
+            sums[place][1] += num_involved
         return [
-            BuildCost(
-                seconds[number] if num_known[number] else None,
-                cost[number] if num_known[number] and costs.unit is not None else None,
-                costs.unit,
-                int(num_known[number]),
-                num_specs[number] - int(num_known[number]),
-            )
-            for number in range(size)
+            SeriesCausePoint(self.steps.revisions[place], *of_place)
+            for place, of_place in sorted(sums.items())
         ]
 
-    def _costs_of_rows(self, costs: Costs) -> Iterator[npt.NDArray[np.float64]]:
-        """Yield per cause the seconds, the cost, and the number of its specs with known costs."""
-        if self._explained is None:
-            yield from np.zeros((3, len(self._places)))
-            return
-        rows, counts, packages = self._explained
-        names = packages.dictionary_encode()
-        of_packages = costs.of_packages(names.dictionary.to_pylist())
-        seconds = of_packages.seconds[names.indices.to_numpy()]
-        cost = seconds if of_packages.cost is None else of_packages.cost[names.indices.to_numpy()]
-        counts = np.where(np.isnan(seconds), 0, counts)
-        for weight in (np.nan_to_num(seconds) * counts, np.nan_to_num(cost) * counts, counts):
-            yield np.bincount(rows, weight, len(self._places)).astype(np.float64)
+    def _with_costs(self, costs: Costs) -> pa.Table:
+        """Return the table with the columns ``_COSTS``, of the specs with known costs."""
+        columns = np.zeros((len(_COSTS), len(self._places)))
+        if self._explained is not None:
+            rows, counts, packages = self._explained
+            names = packages.dictionary_encode()
+            of_packages, codes = costs.of_packages(names.dictionary.to_pylist()), names.indices
+            seconds = of_packages.seconds[codes.to_numpy()]
+            cost = seconds if of_packages.cost is None else of_packages.cost[codes.to_numpy()]
+            known = np.where(np.isnan(seconds), 0, counts)
+            for column, per_spec in zip(columns, (seconds, cost, np.ones(len(rows))), strict=True):
+                column += np.bincount(rows, np.nan_to_num(per_spec) * known, len(column))
+        table = self._table
+        for name, column in zip(_COSTS, columns, strict=True):
+            table = table.append_column(name, pa.array(column))
+        return table
 
-    def _explained_by(
-        self, rows: Numbers, between: CommitsBetween
-    ) -> tuple[Numbers, Numbers, list[Commit]]:
-        """Return the rows that commits explain, repeated for each commit, and the commits.
+    def _by_commit(self, table: pa.Table, between: CommitsBetween) -> tuple[pa.Table, list[Commit]]:
+        """Return the causes that commits explain, repeated for each of these commits.
 
-        The rows are indexes into ``rows``. The second array has the code of the commit for each of
-        them: an index into the third value, the list of commits.
+        The column ``commit`` has the index of the commit in the second value.
         """
-        places: list[int] = []
-        codes: list[int] = []
-        commits: list[Commit] = []
-        numbers: dict[str, int] = {}
-        at = self._places[rows]
-        packages = self._codes["package"][rows].tolist()
-        order = np.argsort(at, kind="stable")
-        for step in np.unique(at).tolist():
-            neighbours = self.steps.neighbours[step]
-            commits_between = neighbours.base and between(neighbours.base, neighbours.head)
-            if commits_between is None:
-                continue
-            touching: defaultdict[str, list[int]] = defaultdict(list)
-            for commit in (*commits_between.reached, *commits_between.taken_back):
-                if commit.oid not in numbers:
-                    numbers[commit.oid] = len(commits)
-                    commits.append(commit)
-                for package in commit.packages:
-                    touching[package].append(numbers[commit.oid])
-            start, stop = np.searchsorted(at, (step, step + 1), sorter=order).tolist()
-            for place in order[start:stop].tolist():
-                explaining = touching.get(self._values["package"][packages[place]] or "", ())
-                places += [place] * len(explaining)
-                codes += explaining
-        return np.array(places, np.int64), np.array(codes, np.int64), commits
-
-    def _sums(self, name: str, rows: Numbers, groups: Numbers, size: int) -> Numbers:
-        values = np.maximum(self._numbers[name][rows], 0)
-        sums = np.zeros(size, np.int64)
-        np.add.at(sums, groups, values)
-        return sums
+        commits: dict[str, tuple[int, Commit]] = {}
+        places, packages = table["place"].to_pylist(), table["package"].to_pylist()
+        touching: defaultdict[tuple[int, str | None], list[int]] = defaultdict(list)
+        for place in sorted({*places}):
+            step = self.steps.neighbours[place]
+            commits_between = step.base and between(step.base, step.head)
+            if commits_between is not None:
+                for commit in (*commits_between.reached, *commits_between.taken_back):
+                    number, _ = commits.setdefault(commit.oid, (len(commits), commit))
+                    for package in commit.packages:
+                        touching[place, package].append(number)
+        explaining = [touching.get(key, []) for key in zip(places, packages, strict=True)]
+        rows = np.repeat(np.arange(len(table)), list(map(len, explaining)))
+        numbers = pa.array([*chain.from_iterable(explaining)], pa.int64())
+        return table.take(rows).append_column("commit", numbers), [
+            commit for _, commit in commits.values()
+        ]
 
     def _are_within(self, since: datetime | None, until: datetime | None) -> Mask:
         mask = np.ones(len(self._taken), np.bool_)
@@ -308,6 +256,21 @@ class SeriesCauses:
         if until is not None:
             mask &= self._taken <= until.timestamp()
         return mask
+
+
+def _build_costs(of: Mapping[str, list[Any]], unit: str | None) -> list[BuildCost]:
+    """Return the build costs of the specs of each group; ``of`` has the sums of ``_COSTS``."""
+    columns = (of[f"{name}_sum"] for name in (*_COSTS, "num_specs"))
+    return [
+        BuildCost(
+            seconds if num_known else None,
+            cost if num_known and unit is not None else None,
+            unit,
+            int(num_known),
+            num_specs - int(num_known),
+        )
+        for seconds, cost, num_known, num_specs in zip(*columns, strict=True)
+    ]
 
 
 def _most_first(cause: SeriesCause) -> tuple[object, ...]:

@@ -1,6 +1,5 @@
 """The timeline of a package in a series: one entry for each revision that touched it."""
 
-from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -139,22 +138,16 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
 
 def _version_changes(events: Events) -> dict[int, _VersionChange]:
     """Return the changes of versions by step, for steps that have any."""
-    present: list[_VersionOrder] = []
+    present: set[_VersionOrder] = set()
+    newest: VersionKey | None = None
     changes = {}
-    for place, (added, removed) in sorted(versions_added_and_removed(events).items()):
-        before = present[-1][0] if present else None
-        for order in added:
-            insort(present, order)
-        for order in removed:
-            del present[bisect_left(present, order)]
-        after = present[-1][0] if present else None
-        changes[place] = _VersionChange(_texts(added), _texts(removed), before, after)
+    for place, of_place in sorted(versions_added_and_removed(events).items()):
+        added, removed = (sorted(orders, reverse=True) for orders in of_place)
+        present = present.union(added).difference(removed)
+        before, newest = newest, max(present)[0] if present else None
+        texts = (tuple(text for _, text in orders) for orders in (added, removed))
+        changes[place] = _VersionChange(*texts, before, newest)
     return changes
-
-
-def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
-    """Return the versions as texts, newest first."""
-    return tuple(text for _, text in sorted(versions, reverse=True))
 
 
 def versions_added_and_removed(

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import accumulate
-from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -21,9 +20,6 @@ from snapshots.models import RevisionInfo
 
 Places = npt.NDArray[np.int64]
 """Indexes of steps."""
-
-
-_LOCK = Lock()
 
 
 class Steps:
@@ -49,12 +45,10 @@ class Steps:
     def of(cls, history: History, names: Iterable[str]) -> "Steps":
         """Return the steps of the series among ``names`` that exist; cached with the history."""
         existing = tuple(name for name in names if history.of_series(name))
-        with _LOCK:
-            steps = _CACHE.setdefault(history, {}).get(existing)
-        if steps is None:
-            steps = cls(history, existing)
-        with _LOCK:
-            return _CACHE[history].setdefault(existing, steps)
+        cached = _CACHE.setdefault(history, {})
+        if existing not in cached:
+            cached[existing] = cls(history, existing)
+        return cached[existing]
 
     def __len__(self) -> int:
         return len(self.revisions)
