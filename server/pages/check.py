@@ -11,6 +11,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from strawberry.utils.str_converters import to_camel_case
 
+from schema.comparisons.plan import PlannedSpecInput
 from schema.errors import bounded
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
@@ -46,17 +47,10 @@ _MAX_INVALID_TEXT = 1 << 20
 _BYTES_READ = 16
 """Number of bytes of a lock file per unit of cost."""
 
-_PLANNED = (
-    "hash",
-    "name",
-    "version",
-    "variants",
-    "platform",
-    "operating_system",
-    "target",
-    "package_hash",
+_PLANNED = sorted(
+    {*PlannedSpecInput.__annotations__} & {*Spec.__struct_fields__} - {"dependencies"}
 )
-"""The facts of specs that plans use."""
+"""The facts of specs that plans use, besides dependencies."""
 
 _MAX_NAME_LENGTH = 100
 _MAX_REF_LENGTH = 1_000
@@ -318,37 +312,22 @@ def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
     return parameters if len(query_string(parameters)) <= LONGEST_ADDRESS else None
 
 
-_MISSING_COLUMNS = tuple(
-    (name,)
-    for name in (
-        "hash",
-        "name",
-        "version",
-        "isRoot",
-        "cause",
-        "reason",
-        "lastSeen",
-        "lastSeenAt",
-        "goneIn",
-        "goneInAt",
-        "nearest",
-    )
-)
+_MISSING_COLUMNS = {
+    **{name: (name,) for name in ("hash", "name", "version", "isRoot", "cause", "reason")},
+    "lastSeen": ("lastSeen", "tag"),
+    "lastSeenAt": ("lastSeen", "takenAt"),
+    "goneIn": ("goneIn", "tag"),
+    "goneInAt": ("goneIn", "takenAt"),
+    "nearest": ("nearest", "hash"),
+}
+"""The columns of the table of missing specs, with their paths in the answer."""
 
 
 def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
     """Return the missing specs as a CSV file."""
-    rows = [
-        {
-            **spec,
-            "cause": missing_cause(spec) or None,
-            **{side: (spec[side] or {}).get("tag") for side in ("lastSeen", "goneIn")},
-            **{f"{side}At": (spec[side] or {}).get("takenAt") for side in ("lastSeen", "goneIn")},
-            "nearest": (spec["nearest"] or {}).get("hash"),
-        }
-        for spec in missing
-    ]
-    body = csv_head(_MISSING_COLUMNS) + csv_body(rows, _MISSING_COLUMNS)
+    rows = ({**spec, "cause": missing_cause(spec) or None} for spec in missing)
+    head = csv_head([(name,) for name in _MISSING_COLUMNS])
+    body = head + csv_body(rows, [*_MISSING_COLUMNS.values()])
     disposition = (b"content-disposition", b'attachment; filename="missing.csv"')
     return Response(200, body, FORMATS["csv"].media_type, NO_STORE, more=[disposition])
 
@@ -364,19 +343,21 @@ class Unreadable(BadRequest):
 def _specs_to_find(form: CheckForm) -> tuple[LockFile, list[dict[str, Any]]]:
     """Return the lock file of a form, and its specs as GraphQL input for lookups."""
     locked = lock_files.parse(form.data, form.name)
-    return locked, [_known_facts(spec, ConcreteSpec.__struct_fields__) for spec in locked.specs]
+    return locked, [_as_input(spec) for spec in locked.specs]
 
 
 def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
     """Return the specs of the lock file of a form, as GraphQL input for plans."""
     locked = lock_files.parse_content(form.data, form.name).content
     stack = {"stack": form.stack} if form.stack else {}
-    built = [_known_facts(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
+    built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
     outside = locked.outside.specs
-    return built + [_known_facts(spec, _PLANNED) | stack | {"external": True} for spec in outside]
+    return built + [_as_input(spec, _PLANNED) | stack | {"external": True} for spec in outside]
 
 
-def _known_facts(spec: ConcreteSpec | Spec, names: Iterable[str]) -> dict[str, Any]:
+def _as_input(
+    spec: ConcreteSpec | Spec, names: Iterable[str] = ConcreteSpec.__struct_fields__
+) -> dict[str, Any]:
     """Return facts of a spec as GraphQL input, without unknown ones."""
     values = ((name, getattr(spec, name)) for name in names)
     return {_in_graphql(name): value for name, value in values if value is not None}
@@ -390,12 +371,7 @@ def _dependencies(spec: Spec) -> dict[str, Any]:
     if spec.dependencies is None:
         return {}
     edges = [
-        {
-            "name": edge.name,
-            "hash": edge.hash,
-            "types": [name.upper() for name in edge.types],
-            "virtuals": list(edge.virtuals),
-        }
+        msgspec.to_builtins(edge) | {"types": [name.upper() for name in edge.types]}
         for edge in spec.dependencies
     ]
     return {"dependencies": edges}

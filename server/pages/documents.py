@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import orjson
-from graphql import OperationDefinitionNode, TypeNode, parse, print_ast
+from graphql import OperationDefinitionNode, parse, print_ast
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
@@ -35,30 +35,11 @@ _NOT_IN_URL = ("first", "last", IS_PAGE, HAS_COSTS)
 """Variables that are not in the URL; ``first`` and ``last`` follow from the paging direction."""
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """A variable that a document declares: the name of its type, and whether it is a list."""
-
-    type: str
-    is_list: bool
-
-    def value(self, texts: Sequence[str]) -> Any:
-        """Return the values in a URL, converted to the type.
-
-        A text that does not match the type is unchanged, so that GraphQL reports the error.
-        """
-        values = [self._scalar(text) for text in texts]
-        return values if self.is_list else values[-1]
-
-    def _scalar(self, text: str) -> Any:
-        if self.type == "Int" and text.isdecimal() and len(text) < 10:
-            return int(text)
-        if self.type == "Boolean" and text in ("true", "false"):
-            return text == "true"
-        return text
-
-
 class PageDocument:
-    """A GraphQL document with one operation, whose variables are the parameters of a page."""
+    """A GraphQL document with one operation, whose variables are the parameters of a page.
+
+    ``parameters`` are the types of the variables by name.
+    """
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -68,7 +49,7 @@ class PageDocument:
             node for node in self.definitions if isinstance(node, OperationDefinitionNode)
         )
         self.parameters = {
-            declared.variable.name.value: _parameter(declared.type)
+            declared.variable.name.value: print_ast(declared.type)
             for declared in self.operation.variable_definitions or ()
         }
 
@@ -87,7 +68,7 @@ class PageDocument:
 
     def variables(self, parameters: Parameters) -> dict[str, Any]:
         """Return the variables for parameters returned by ``known``."""
-        values = {name: self.parameters[name].value(texts) for name, texts in parameters.items()}
+        values = {name: _value(self.parameters[name], texts) for name, texts in parameters.items()}
         if "first" in self.parameters:
             values["last" if "before" in parameters else "first"] = PAGE_LENGTH
         return values
@@ -108,21 +89,30 @@ def document(name: str) -> PageDocument:
 
 
 def _with_fragments(text: str) -> str:
-    """Return a document with its missing fragments added, recursively."""
-    lacking = sorted({*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)})
-    if not lacking:
-        return text
-    fragments = (_text(f"fragments/{name}.graphql") for name in lacking)
-    return _with_fragments("\n".join([text, *fragments]))
+    """Return a document with its missing fragments, and those that they spread, added."""
+    while lacking := {*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)}:
+        fragments = (_text(f"fragments/{name}.graphql") for name in sorted(lacking))
+        text = "\n".join([text, *fragments])
+    return text
 
 
 def _text(file: str) -> str:
     return (files("server.pages") / file).read_text("utf-8")
 
 
-def _parameter(declared: TypeNode) -> Parameter:
-    text = print_ast(declared)
-    return Parameter(text.strip("[]!"), text.startswith("["))
+def _value(declared: str, texts: Sequence[str]) -> Any:
+    """Return the values in a URL, converted to the declared type.
+
+    A text that does not match the type is unchanged, so that GraphQL reports the error.
+    """
+    if declared.startswith("["):
+        return texts
+    text = texts[-1]
+    if declared.startswith("Int") and text.isdecimal() and len(text) < 10:
+        return int(text)
+    if declared.startswith("Boolean") and text in ("true", "false"):
+        return text == "true"
+    return text
 
 
 class DocumentAnswer(msgspec.Struct, frozen=True):

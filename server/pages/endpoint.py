@@ -1,6 +1,7 @@
 """Endpoints of pages, which are executed, rendered and cached like responses of the API."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -92,9 +93,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         elif isinstance(response, Export):
             await response.send(scope, receive, send)
         else:
-            is_larger = await self.send(response, scope, send)
-            if is_larger and isinstance(response, PageResponse) and response.key is not None:
-                self.responses.put(response.key, response)
+            await self._send(response, scope, send)
 
     async def nowhere(self, request: Request, error: Exception) -> Any:
         """Return the response for an unknown URL: a page for browsers, else a line of text."""
@@ -104,17 +103,14 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
 
-        async def page(scope: Scope) -> PageResponse:
-            self.allowances.count_request(scope)
-            return self.error_pages.nowhere(bare_address(scope))
+        async def page() -> PageResponse:
+            self.allowances.count_request(request.scope)
+            return self.error_pages.nowhere(bare_address(request.scope))
 
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            await self.answer(page(scope), scope, receive, send)
+        return partial(self.answer, page())
 
-        return answer
-
-    async def send(self, response: Response, scope: Scope, send: Send) -> bool:
-        """Send a page; return whether it was encoded in a new content coding.
+    async def _send(self, response: Response, scope: Scope, send: Send) -> None:
+        """Send a page.
 
         Its size counts like that of other large responses: if there are too many, an error page is
         sent instead.
@@ -124,12 +120,16 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         except BadRequest as error:
             response = self.error_pages.refused(bare_address(scope), error)
             place = self.outgoing.begin(response, scope)
-        if isinstance(response, PageResponse) and response.code:
-            scope[CODE] = response.code
+        page = response if isinstance(response, PageResponse) else None
+        if page and page.code:
+            scope[CODE] = page.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        compressing = self.lanes.compressing
         with place:
-            return await send_response(response, scope, headers, send, compressing=compressing)
+            is_larger = await send_response(
+                response, scope, headers, send, compressing=self.lanes.compressing
+            )
+        if is_larger and page and page.key is not None:  # in a further content coding
+            self.responses.put(page.key, page)
 
 
 class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
@@ -208,9 +208,9 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         self, scope: Scope, parameters: Mapping[str, list[str]], answered: DocumentAnswer
     ) -> PageResponse:
         """Return the error page for an answer that lacks the page's subject."""
-        page, context, params = self.page, self.context, scope["path_params"]
+        page, context = self.page, self.context
         address = self._address(scope, parameters)
-        nearest = await nearest_to(page, address, params, answered, context.runner, scope)
+        nearest = await nearest_to(page, address, answered, context.runner, scope)
         return context.error_pages.missing(address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Address:

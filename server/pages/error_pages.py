@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from starlette.types import Scope
 
 from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
@@ -27,7 +28,7 @@ _SIMILAR_NAMES = {
 _IN_CATALOG = "nearest_catalog_packages"
 """The document for a package that is not looked up in a particular revision."""
 
-_HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
+_HASH, _SPEC, _CAUSE, _COMMIT = "hash", "spec", "cause", "commit"
 _NARROWING = "narrowing"
 """The kind of an invalid filter of a comparison; the name is that of its parameter."""
 
@@ -64,26 +65,20 @@ _SENTENCES = {
 
 
 async def nearest_to(
-    page: Page,
-    address: Address,
-    params: Mapping[str, str],
-    answered: DocumentAnswer,
-    runner: DocumentRunner,
-    scope: Any,
+    page: Page, address: Address, answered: DocumentAnswer, runner: DocumentRunner, scope: Scope
 ) -> Nearest:
     """Return the nearest matches for the subject of a page that its answer lacks."""
-    if page.subject == _HASH:
-        return Nearest(_HASH, params[_HASH])
-    if page.subject == _COMMIT:
-        return Nearest(_COMMIT, params["oid"])
+    params: Mapping[str, str] = scope["path_params"]
+    kind = page.subject.rpartition(".")[2]
+    if kind in (_HASH, _COMMIT):
+        return Nearest(kind, *params.values())
     if (error := answered.error_of(page.subject)) is not None:
-        if page.subject == "revision.spec" and "candidates" in error.get("extensions", {}):
-            return Nearest("spec", params["hash"], ref=params["ref"])
+        if kind == _SPEC and "candidates" in error.get("extensions", {}):
+            return Nearest(kind, params["hash"], ref=params["ref"])
         near = _of_error(page, address, params, error)
         if parameter := _narrowing_at_fault(address, error):
             return msgspec.structs.replace(near, kind=_NARROWING, name=parameter)
         return near
-    kind = page.subject.rpartition(".")[2]
     if kind == _CAUSE:
         all_causes = address.to("compare", f"{params['base']}...{params['head']}")
         return Nearest(kind, params["cause"], [("all causes of the comparison", all_causes)])
@@ -92,7 +87,7 @@ async def nearest_to(
     parameter, name = [*params.items()][-1]
     sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SIMILAR_NAMES[kind]
     data, names = await _names_like(name, sought, params, runner, scope)
-    links = [(near, link_with(page, address, params, parameter, near)) for near in names]
+    links = _links(page, address, params, parameter, names)
     elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
     return Nearest(kind, name, links, params.get("ref", ""), elsewhere)
 
@@ -102,15 +97,11 @@ def _of_error(
 ) -> Nearest:
     """Return the nearest names in an error, with links that replace the parameter at fault."""
     extensions = error.get("extensions", {})
-    sought = extensions.get("sought")
     parameters = {name: values[-1] for name, values in address.query.items()} | dict(params)
     for parameter, value in parameters.items():
-        if value == sought:
-            links = [
-                (near, link_with(page, address, params, parameter, near))
-                for near in extensions.get("nearest", ())
-            ]
-            return Nearest("", value, links)
+        if value == extensions.get("sought"):
+            names = extensions.get("nearest", ())
+            return Nearest("", value, _links(page, address, params, parameter, names))
     return Nearest()
 
 
@@ -161,15 +152,20 @@ def _names_in(data: Any) -> Iterable[str]:
                 yield from _names_in(value)
 
 
-def link_with(
-    page: Page, address: Address, params: Mapping[str, str], parameter: str, value: str
-) -> str:
-    """Return the link to the page with another value of a parameter, in its path or query."""
+def _links(
+    page: Page, address: Address, params: Mapping[str, str], parameter: str, values: Iterable[str]
+) -> list[tuple[str, str]]:
+    """Return links to the page with other values of a parameter, in its path or query."""
     if parameter not in params:
-        return address.here(**{parameter: value})
-    names = dict(params) | {parameter: value}
-    path = path_filled(page.path, {name: [text] for name, text in names.items()})
-    return address.root + (path or "").removeprefix("/") + query_string(address.query)
+        return [(value, address.here(**{parameter: value})) for value in values]
+    query = query_string(address.query)
+    links = []
+    for value in values:
+        path = path_filled(
+            page.path, {name: [text] for name, text in params.items()} | {parameter: [value]}
+        )
+        links.append((value, address.root + (path or "").removeprefix("/") + query))
+    return links
 
 
 _STATUS = {
@@ -238,7 +234,8 @@ class ErrorPages(msgspec.Struct, frozen=True):
         more: Headers | None = None,
     ) -> PageResponse:
         title = _AMBIGUOUS_TITLE if code in _AMBIGUOUS else TITLES.get(status, _DEFAULT_TITLE)
-        body = self.renderer.error(address, status, title, error, nearest)
+        shown = {"status": status, "title": title, "error": error, "nearest": nearest}
+        body = self.renderer.render("error.html", address, shown)
         return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 

@@ -12,12 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import orjson
-from graphql import (
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    SelectionSetNode,
-)
+from graphql import FieldNode, FragmentDefinitionNode, FragmentSpreadNode, SelectionSetNode
 from starlette.types import Receive, Scope, Send
 
 from server.asgi.errors import RETRY_SECONDS, BadRequest

@@ -1,6 +1,8 @@
-"""Filters of templates, which transform parts of an answer. All are pure functions."""
+"""Filters of templates, which transform and format parts of an answer. All are pure functions."""
 
+import inspect
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,26 +13,134 @@ from typing import Any
 
 import msgspec
 import orjson
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
+from snapshots.changes import vocabulary
 from snapshots.changes.cause_names import CauseName
+from snapshots.changes.costs import BuildCost
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, dependency_changes
-from snapshots.changes.vocabulary import (
-    difference_phrase,
-    twins_title,
-    variant_text,
-    without_direction,
-)
 from snapshots.models import OWN_COLUMNS, OWN_FACTS, CauseKind
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 
 Data = Mapping[str, Any]
+
+UNKNOWN = texts.size(None)
+MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: int | None) -> str:
+    """Return a number with thousands separators."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def size(value: str | int | None) -> str:
+    """Return a size in bytes in the largest suitable unit."""
+    return texts.size(None if value is None else int(value))
+
+
+def size_delta(value: str | int | None) -> str:
+    """Return a difference of sizes with a sign."""
+    if value is None:
+        return UNKNOWN
+    delta = int(value)
+    sign = "+" if delta > 0 else MINUS if delta < 0 else ""  # the minus is as wide as the plus
+    return f"{sign}{texts.size(abs(delta))}"
+
+
+def moment(text: str) -> Markup:
+    """Return the ``time`` element of a timestamp, which shows the day; a script adds its age."""
+    at = datetime.fromisoformat(text)
+    minute = texts.minute(at)
+    day = minute.partition(" ")[0]
+    return Markup(  # noqa: S704 - escaped
+        f'<time datetime="{escape(text)}" title="{minute} UTC">{day}</time>'
+    )
+
+
+def words(name: str) -> str:
+    """Return the name of an enum value in words: NEW_PACKAGE becomes "new package"."""
+    return texts.in_words(name.lower())
+
+
+def proven(revision: Mapping[str, Any]) -> str:
+    """Return the result of verifying a revision's hashes, from ``numProven`` and ``unproven``."""
+    unproven = [
+        (counts["reason"].lower(), counts["numSpecs"]) for counts in revision["unproven"] or ()
+    ]
+    return texts.proven(revision["numProven"], unproven)
+
+
+def href(link: str, fragment: str = "", **attributes: str) -> Markup:
+    """Return the attribute ``href``, and other attributes that depend on it.
+
+    Returns nothing if ``link`` is empty, as in an exported site; only the text is then shown.
+    """
+    if not link:
+        return Markup()
+    # Markup.format would take five times as long, and a page has hundreds of links.
+    others = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    return Markup(f'{others} href="{escape(link)}{escape(fragment)}"')  # noqa: S704 - escaped
+
+
+def package_kind(name: str) -> str:
+    """Return the kind of a package change in words: VERSIONS_CHANGED becomes "other versions"."""
+    return vocabulary.PACKAGE_KINDS[PackageChangeKind[name]]
+
+
+def build_cost(counts: Mapping[str, Any]) -> str:
+    """Return the build cost in words, from seconds, cost and costBasis; empty without costs."""
+    if (basis := counts.get("costBasis")) is None:
+        return ""
+    numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
+    return str(BuildCost(counts["seconds"], counts["cost"], *numbers))
+
+
+def capitalize_first(text: str) -> str:
+    """Return a message with its first letter in upper case, and the rest unchanged."""
+    return text[:1].upper() + text[1:]
+
+
+_CELL = re.compile(r"<(tr|td|th)\b([^>]*)>")
+_HEAD = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
+_MARKUP = re.compile(r'<span aria-hidden="true">.*?</span>|<[^>]*>', re.DOTALL)
+_SPAN = re.compile(r' colspan="(\d+)"')
+_LABEL = re.compile(r' aria-label="([^"]*)"')
+_INDENTED = re.compile(r"\n\s+")
+
+
+def labelled(table: Markup) -> Markup:
+    """Return a table with the heading of its column in each cell, as ``data-label``.
+
+    The labels are shown on narrow screens, where rows are displayed as cards. Row headings get
+    none. The indentation of rows is removed, so that the page does not become longer.
+    """
+    head, end, body = table.partition("</thead>")
+    labels = []
+    for attributes, content in _HEAD.findall(head):
+        label = _LABEL.search(attributes)
+        labels.append(label[1] if label else " ".join(_MARKUP.sub("", content).split()))
+    column = 0
+
+    def cell(match: re.Match[str]) -> str:
+        nonlocal column
+        name, attributes = match.groups()
+        if name == "tr":
+            column = 0
+            return match[0]
+        label = labels[column] if name == "td" and column < len(labels) else ""
+        span = _SPAN.search(attributes)
+        column += int(span[1]) if span else 1
+        return f'<{name}{attributes} data-label="{label}">' if label else match[0]
+
+    rows = _CELL.sub(cell, _INDENTED.sub("\n", body))
+    return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -311,14 +421,14 @@ def own_differences(compared: Data) -> list[Difference]:
     for change in map(_field_change, compared["variants"]):
         values = (change.before, change.after)
         name = change.path.partition(PATH_SEPARATOR)[2]
-        own.append(Difference(name, *(variant_text(name, value) for value in values)))
+        own.append(Difference(name, *(vocabulary.variant_text(name, value) for value in values)))
     return own
 
 
 def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
     """Return the differences between the dependencies of two specs by package, in words."""
     return [
-        (name, [difference_phrase(path, change) for path, change in changes])
+        (name, [vocabulary.difference_phrase(path, change) for path, change in changes])
         for name, changes in dependency_changes(map(_field_change, fields))
     ]
 
@@ -340,10 +450,9 @@ def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
 
 def undirected_title(cause: Data) -> str:
     """Return the title of a cause of twins, without a direction."""
-    names = ("package", "before", "after")
-    return twins_title(
-        without_direction(CauseName(CauseKind[cause["kind"]], *(cause[name] for name in names)))
-    )
+    sides = cause["package"], cause["before"], cause["after"]
+    name = CauseName(CauseKind[cause["kind"]], *sides)
+    return vocabulary.twins_title(vocabulary.without_direction(name))
 
 
 def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
@@ -488,25 +597,15 @@ def missing_cause(spec: Data) -> str:
     return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown reason"
 
 
-FILTERS = (
-    by_cause,
-    cause_bars,
-    choices,
-    coverage_matrix,
-    difference,
-    differences,
-    differences_below,
-    growth_charts,
-    hash_in,
-    install_commands,
-    missing_groups,
-    notes_body,
-    own_differences,
-    reading_of,
-    series_line,
-    distinguishing,
-    twins_causes,
-    undirected_title,
-    version_matrix,
-)
-"""The filters, which templates call by the names of the functions."""
+FILTERS = {
+    name: function
+    for name, function in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
+    if function.__module__ == __name__ and not name.startswith("_")
+} | {
+    function.__name__: function
+    for function in (
+        *(texts.counted, texts.percent, texts.shares, texts.versioned),
+        *(texts.short_hash, texts.short_digest, texts.short_version),
+    )
+}
+"""The functions that templates call by their names: the public ones of this module, and more."""

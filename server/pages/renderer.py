@@ -1,15 +1,12 @@
-"""Rendering of pages: template filters, the environment, static assets, and responses."""
+"""Rendering of pages: responses, the environment of templates, and static assets."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from server.asgi.errors import RETRY_SECONDS
 from server.asgi.responses import REVALIDATE, CacheKey, Headers, Response
@@ -18,13 +15,9 @@ from server.asgi.static_folder import version_of
 from server.pages import filters
 from server.pages.addresses import Address
 from server.pages.routes import Page
-from snapshots import texts
-from snapshots.changes.costs import BuildCost
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.recipes.commits import SpackChange, links_of
 from snapshots.spack.names import ROOT_STACK
-from snapshots.texts import is_plain, short_digest, visible
+from snapshots.texts import is_plain, visible
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -66,131 +59,6 @@ class PageResponse(Response):
 def redirect_to(link: str, *, status: int = 303) -> PageResponse:
     """Return a redirect: with status 303 from a form, with 308 permanently."""
     return PageResponse(status, b"", REVALIDATE, more=[(b"location", link.encode())])
-
-
-UNKNOWN = texts.size(None)
-MINUS = "\N{MINUS SIGN}"
-
-
-def number(value: int | None) -> str:
-    """Return a number with thousands separators."""
-    return UNKNOWN if value is None else f"{value:,}"
-
-
-def size(value: str | int | None) -> str:
-    """Return a size in bytes in the largest suitable unit."""
-    return texts.size(None if value is None else int(value))
-
-
-def size_delta(value: str | int | None) -> str:
-    """Return a difference of sizes with a sign."""
-    if value is None:
-        return UNKNOWN
-    delta = int(value)
-    sign = "+" if delta > 0 else MINUS if delta < 0 else ""  # the minus is as wide as the plus
-    return f"{sign}{texts.size(abs(delta))}"
-
-
-def moment(text: str) -> Markup:
-    """Return the ``time`` element of a timestamp, which shows the day; a script adds its age."""
-    at = datetime.fromisoformat(text)
-    minute = texts.minute(at)
-    day = minute.partition(" ")[0]
-    return Markup(  # noqa: S704 - escaped
-        f'<time datetime="{escape(text)}" title="{minute} UTC">{day}</time>'
-    )
-
-
-def words(name: str) -> str:
-    """Return the name of an enum value in words: NEW_PACKAGE becomes "new package"."""
-    return texts.in_words(name.lower())
-
-
-def proven(revision: Mapping[str, Any]) -> str:
-    """Return the result of verifying a revision's hashes, from ``numProven`` and ``unproven``."""
-    unproven = [
-        (counts["reason"].lower(), counts["numSpecs"]) for counts in revision["unproven"] or ()
-    ]
-    return texts.proven(revision["numProven"], unproven)
-
-
-def href(link: str, fragment: str = "", **attributes: str) -> Markup:
-    """Return the attribute ``href``, and other attributes that depend on it.
-
-    Returns nothing if ``link`` is empty, as in an exported site; only the text is then shown.
-    """
-    if not link:
-        return Markup()
-    # Markup.format would take five times as long, and a page has hundreds of links.
-    others = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-    return Markup(f'{others} href="{escape(link)}{escape(fragment)}"')  # noqa: S704 - escaped
-
-
-def package_kind(name: str) -> str:
-    """Return the kind of a package change in words: VERSIONS_CHANGED becomes "other versions"."""
-    return PACKAGE_KINDS[PackageChangeKind[name]]
-
-
-def build_cost(counts: Mapping[str, Any]) -> str:
-    """Return the build cost in words, from seconds, cost and costBasis; empty without costs."""
-    if (basis := counts.get("costBasis")) is None:
-        return ""
-    numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
-    return str(BuildCost(counts["seconds"], counts["cost"], *numbers))
-
-
-def capitalize_first(text: str) -> str:
-    """Return a message with its first letter in upper case, and the rest unchanged."""
-    return text[:1].upper() + text[1:]
-
-
-_CELL = re.compile(r"<(tr|td|th)\b([^>]*)>")
-_HEAD = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
-_MARKUP = re.compile(r'<span aria-hidden="true">.*?</span>|<[^>]*>', re.DOTALL)
-_SPAN = re.compile(r' colspan="(\d+)"')
-_LABEL = re.compile(r' aria-label="([^"]*)"')
-_INDENTED = re.compile(r"\n\s+")
-
-
-def labelled(table: Markup) -> Markup:
-    """Return a table with the heading of its column in each cell, as ``data-label``.
-
-    The labels are shown on narrow screens, where rows are displayed as cards. Row headings get
-    none. The indentation of rows is removed, so that the page does not become longer.
-    """
-    head, end, body = table.partition("</thead>")
-    labels = []
-    for attributes, content in _HEAD.findall(head):
-        label = _LABEL.search(attributes)
-        labels.append(label[1] if label else " ".join(_MARKUP.sub("", content).split()))
-    column = 0
-
-    def cell(match: re.Match[str]) -> str:
-        nonlocal column
-        name, attributes = match.groups()
-        if name == "tr":
-            column = 0
-            return match[0]
-        label = labels[column] if name == "td" and column < len(labels) else ""
-        span = _SPAN.search(attributes)
-        column += int(span[1]) if span else 1
-        return f'<{name}{attributes} data-label="{label}">' if label else match[0]
-
-    rows = _CELL.sub(cell, _INDENTED.sub("\n", body))
-    return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
-
-
-FILTERS = {
-    function.__name__: function
-    for function in (
-        *filters.FILTERS,
-        *(labelled, number, size, size_delta, moment, words, proven, href),
-        *(package_kind, build_cost, capitalize_first),
-        *(texts.counted, texts.percent, texts.shares, texts.versioned),
-        *(texts.short_hash, short_digest, texts.short_version),
-    )
-}
-"""The functions that templates call by their names."""
 
 
 STATIC = Path(__file__).with_name("static")
@@ -237,36 +105,18 @@ class Renderer:
         graphiql_link = ""
         if self._has_graphiql:
             graphiql_link = address.to("graphql", **page.document.graphiql_parameters(variables))
-        context = {
-            **self._links(address),
-            "params": params,
-            "graphiql_link": graphiql_link,
-            "errors": errors_by_part(errors),
-        }
-        template = self._environment.get_template(page.template_name)
-        return template.render({**data, **context}).encode()
+        shown = {"params": params, "graphiql_link": graphiql_link, "errors": errors_by_part(errors)}
+        return self.render(page.template_name, address, {**data, **shown})
 
-    def error(
-        self,
-        address: Address,
-        status: int,
-        title: str,
-        error: Mapping[str, Any],
-        nearest: Any,
-    ) -> bytes:
-        """Return the HTML of an error page, with links to the nearest matches."""
-        template = self._environment.get_template("error.html")
-        context = {"status": status, "title": title, "error": error, "nearest": nearest}
-        return template.render({**self._links(address), **context}).encode()
-
-    def _links(self, address: Address) -> Mapping[str, Any]:
-        """Return the functions with which templates create links."""
-        return {
+    def render(self, template: str, address: Address, context: Mapping[str, Any]) -> bytes:
+        """Return a template rendered with a context and the functions that create links."""
+        links = {
             "address": address,
             "to": address.to,
             "here": address.here,
             "absolute": lambda link: link and address.absolute(link.strip(), self._public_url),
         }
+        return self._environment.get_template(template).render({**context, **links}).encode()
 
 
 @cache
@@ -282,7 +132,7 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
         lstrip_blocks=True,
     )
     links = links_of(recipes_url, "")
-    environment.filters |= FILTERS
+    environment.filters |= filters.FILTERS
     environment.filters["spack_compare"] = lambda change: links.spack(
         SpackChange(change["before"], change["after"])
     )

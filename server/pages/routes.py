@@ -67,81 +67,38 @@ COMPARISON = "/compare/{base}...{head}"
 SPEC_PAIR = "/specs/{base}...{head}"
 
 
-def _comparison(tab: str, document_name: str, table: str = "", template: str = "") -> Page:
-    """Return a page of a comparison; ``table`` is relative to the field ``compare``."""
-    table = table and f"compare.{table}"
-    return Page(COMPARISON + tab, document_name, "compare", template, table)
+def _comparison(
+    tab: str, document_name: str, table: str = "", subject: str = "", template: str = ""
+) -> Page:
+    """Return a page of a comparison; table and subject are relative to the field ``compare``."""
+    table, subject = (path and f"compare.{path}" for path in (table, subject))
+    return Page(COMPARISON + tab, document_name, subject or "compare", template, table)
 
 
 PAGES = (
     Page("/", "home"),
-    Page(
-        "/series/{name}",
-        "series",
-        subject="series",
-        table="series.revisions",
-    ),
-    Page(
-        "/series/{name}/causes",
-        "series_causes",
-        subject="series.causes",
-        table="series.causes",
-    ),
-    Page(
-        "/search",
-        "search",
-        subject="revision",
-        table="found.specs",
-    ),
-    Page("/packages", "packages", subject="packages", table="packages"),
-    Page(
-        "/packages/{name}",
-        "catalog_package",
-        subject="package",
-        table="package.history.entries",
-    ),
-    Page("/packages/{name}/availability", "availability", subject="package"),
-    Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
-    Page(
-        "/r/{ref}/packages/{name}",
-        "package",
-        subject="revision.package",
-        table="revision.package.specs",
-    ),
-    Page(
-        "/r/{ref}/stacks/{name}",
-        "stack",
-        subject="revision.stack",
-        table="revision.stack.packages",
-    ),
-    Page(
-        "/r/{ref}/specs/{hash}",
-        "spec",
-        subject="revision.spec",
-        table="neededBy.spec.dependents",
-    ),
-    Page("/r/{ref}/holes", "holes", subject="revision", table="revision.holes"),
-    Page(
-        "/r/{ref}/twins",
-        "twins",
-        subject="revision",
-        table="revision.twins",
-    ),
-    Page("/badge/{ref}/{name}.svg", "badge", subject="revision", template="badge.svg"),
-    Page("/badge/{ref}/{name}.json", "badge", subject="revision", template="badge.json"),
+    Page("/series/{name}", "series", "series", table="series.revisions"),
+    Page("/series/{name}/causes", "series_causes", "series.causes", table="series.causes"),
+    Page("/search", "search", "revision", table="found.specs"),
+    Page("/packages", "packages", "packages", table="packages"),
+    Page("/packages/{name}", "catalog_package", "package", table="package.history.entries"),
+    Page("/packages/{name}/availability", "availability", "package"),
+    Page("/r/{ref}", "revision", "revision", table="revision.packages"),
+    Page("/r/{ref}/packages/{name}", "package", "revision.package", table="revision.package.specs"),
+    Page("/r/{ref}/stacks/{name}", "stack", "revision.stack", table="revision.stack.packages"),
+    Page("/r/{ref}/specs/{hash}", "spec", "revision.spec", table="neededBy.spec.dependents"),
+    Page("/r/{ref}/holes", "holes", "revision", table="revision.holes"),
+    Page("/r/{ref}/twins", "twins", "revision", table="revision.twins"),
+    Page("/badge/{ref}/{name}.svg", "badge", "revision", template="badge.svg"),
+    Page("/badge/{ref}/{name}.json", "badge", "revision", template="badge.json"),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
-    Page("/hash/{hash}", "hash", subject="hash"),
+    Page("/hash/{hash}", "hash", "hash"),
     Page("/specs", "spec_pair_form", leads_to=SPEC_PAIR),
-    Page(SPEC_PAIR, "spec_pair", subject="compareSpecs"),
-    Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
+    Page(SPEC_PAIR, "spec_pair", "compareSpecs"),
+    Page("/commits/{oid}", "commit", "commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     _comparison("", "compare", "causes"),
-    Page(
-        f"{COMPARISON}/causes/{{cause}}",
-        "compare_cause",
-        subject="compare.cause",
-        table="compare.cause.specs",
-    ),
+    _comparison("/causes/{cause}", "compare_cause", "cause.specs", "cause"),
     _comparison("/packages", "compare_packages", "packages"),
     _comparison("/specs", "compare_specs", "specs"),
     _comparison("/stacks", "compare_stacks", "stacks"),
@@ -154,10 +111,8 @@ PAGES = (
 )
 
 TABS = tuple(
-    tab
-    for tab in (
-        page.path.removeprefix(COMPARISON) for page in PAGES if page.path.startswith(COMPARISON)
-    )
-    if "{" not in tab
+    page.path.removeprefix(COMPARISON)
+    for page in PAGES
+    if page.path.startswith(COMPARISON) and page.path.count("{") == COMPARISON.count("{")
 )
 """The suffixes of a comparison's path: empty for its causes, ``/packages``, and so on."""

@@ -150,9 +150,7 @@ async def _answer(
 ) -> str:
     """Write an answer; return the cursor of the next part of its list, or an empty string."""
     file, document = request.file, request.document
-    previous = folder.kept(file)
-    if previous is not None:
-        folder.keep(file, previous)
+    if (previous := folder.keep(file)) is not None:
         return previous.next
     response = await _answered(server, document.text, request.variables)
     answer = orjson.loads(response.content)
@@ -238,9 +236,7 @@ class _Pages:
     async def _page(self, page: SitePage) -> str:
         """Write a page; return the address of the next page of its list, or an empty string."""
         address = f"{page.address}?{page.query}" if page.query else page.address
-        previous = self._folder.kept(page.file)
-        if previous is not None and self._links.still_lead(previous.links):
-            self._folder.keep(page.file, previous)
+        if (previous := self._folder.keep(page.file, self._links.still_lead)) is not None:
             return previous.next
         self._links.begin(page)
         response = await self._server.get(address)

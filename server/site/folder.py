@@ -1,12 +1,11 @@
 """The folder of a site: its files, its index, and the headers that hosts send."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import orjson
 
 from server.output_files import write
 from snapshots.errors import InvalidArgument, OutputError
@@ -32,8 +31,10 @@ def rules(headers: Mapping[str, Headers]) -> str:
             break
     lines: list[str] = []
     for folder, several in groups.items():
-        common = _common(several)
-        lines += [folder, *(f"  {name}: {common[name]}" for name in sorted(common))]
+        common = dict(set.intersection(*({*of_file.items()} for of_file in several)))
+        # Without a common Cache-Control, the files of a rule have to be revalidated.
+        common.setdefault(_CACHE_CONTROL, _REVALIDATE)
+        lines += [folder, *(f"  {name}: {value}" for name, value in sorted(common.items()))]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -45,17 +46,6 @@ def _folder(file: str, depth: int) -> str:
     if depth > 1 and first == "graphql":
         return f"/graphql/{others[0]}/*"
     return f"/{first}/*"
-
-
-def _common(several: Iterable[Headers]) -> dict[str, str]:
-    first, *others = several
-    common = {
-        name: value
-        for name, value in first.items()
-        if all(other.get(name) == value for other in others)
-    }
-    # Without a common Cache-Control, the files of a rule have to be revalidated.
-    return {_CACHE_CONTROL: _REVALIDATE} | common
 
 
 INDEX, HEADERS, RULES = "index.json", "headers.json", "_headers"
@@ -103,20 +93,25 @@ class SiteFolder:
         self._entries: dict[str, SiteFile] = {}
         self.num_written = self.num_kept = self.num_removed = 0
         # From now on the folder is recognized as a site, even if the export fails.
-        self._write_index({}, {}, {**self._before.files})
+        write(self.path / INDEX, _json(self._before))
 
-    def kept(self, file: str) -> SiteFile | None:
-        """Return the entry of a permanent file that exists, created with the same ``made_by``."""
+    def keep(
+        self, file: str, still_lead: Callable[[Mapping[str, bool]], bool] = lambda _: True
+    ) -> SiteFile | None:
+        """Leave a permanent file unchanged; return its entry, or None if it has to be written.
+
+        The file must exist, created with the same ``made_by``, and its links must still lead to the
+        same pages.
+        """
         entry = self._before.files.get(file)
         is_same = self._before.made_by == self._made_by and file in self._headers
         if entry is None or not (is_same and entry.permanent and (self.path / file).is_file()):
             return None
-        return entry
-
-    def keep(self, file: str, entry: SiteFile) -> None:
-        """Leave a file unchanged."""
+        if not still_lead(entry.links):
+            return None
         self._entries[file] = entry
         self.num_kept += 1
+        return entry
 
     def put(self, file: str, body: bytes, headers: Headers, entry: SiteFile) -> None:
         """Write a file unless it has this content already."""
@@ -149,22 +144,13 @@ class SiteFolder:
         headers = {file: self._headers[file] for file in sorted(entries) if file in self._headers}
         write(self.path / HEADERS, _json(headers))
         write(self.path / RULES, rules(headers).encode())
-        self._write_index(documents, series, entries)
-
-    def _write_index(
-        self,
-        documents: Mapping[str, str],
-        series: Mapping[str, Any],
-        entries: Mapping[str, SiteFile],
-    ) -> None:
-        is_finished = bool(self._entries)
         index = Index(
-            made_by=self._made_by if is_finished else self._before.made_by,
-            documents=documents or self._before.documents,
-            series=series or self._before.series,
+            made_by=self._made_by,
+            documents=documents,
+            series=series,
             files=dict(sorted(entries.items())),
         )
-        write(self.path / INDEX, _json(msgspec.to_builtins(index)))
+        write(self.path / INDEX, _json(index))
 
     def _remove(self, files: Mapping[str, SiteFile]) -> None:
         for file in files:
@@ -212,4 +198,4 @@ class SiteFolder:
 
 
 def _json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -9,25 +9,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+import graphql
 import msgspec
 import orjson
-from graphql import (
-    DocumentNode,
-    FragmentDefinitionNode,
-    GraphQLError,
-    GraphQLSchema,
-    NonNullTypeNode,
-    OperationDefinitionNode,
-    OperationType,
-    TypeInfo,
-    TypeInfoVisitor,
-    VariableNode,
-    Visitor,
-    build_schema,
-    parse,
-    validate,
-    visit,
-)
 
 from schema.api import sdl
 from snapshots.errors import InvalidArgument
@@ -123,22 +107,19 @@ class SiteDocument(msgspec.Struct, frozen=True):
     roles: Mapping[str, Role]
 
     def requests(self, chosen: SiteRevisions) -> Iterator["SiteRequest"]:
-        """Yield the distinct requests for the document for the chosen revisions."""
+        """Yield the requests for the document for the chosen revisions."""
         roles = set(self.roles.values())
+        subjects: Sequence[Subject] = [{}]
         if roles & {Role.BASE, Role.HEAD}:
             subjects = chosen.comparisons
         elif Role.REVISION in roles:
             subjects = chosen.contents
-        else:
-            subjects = (
-                [{Role.SERIES: name} for name in chosen.revisions] if Role.SERIES in roles else [{}]
-            )
-        every = (
-            {name: subject[role] for name, role in self.roles.items() if role in subject}
-            for subject in subjects
-        )
-        requests = (SiteRequest(self, variables) for variables in every)
-        yield from {request.file: request for request in requests}.values()
+        elif Role.SERIES in roles:
+            subjects = [{Role.SERIES: name} for name in chosen.revisions]
+        for subject in subjects:
+            named = self.roles.items()
+            variables = {name: subject[role] for name, role in named if role in subject}
+            yield SiteRequest(self, variables)
 
 
 class SiteRequest(msgspec.Struct, frozen=True):
@@ -190,35 +171,39 @@ def documents_of(texts: Mapping[str, str]) -> list[SiteDocument]:
 
 
 @cache
-def _schema() -> GraphQLSchema:
-    return build_schema(sdl())
+def _schema() -> graphql.GraphQLSchema:
+    return graphql.build_schema(sdl())
 
 
-def _document(schema: GraphQLSchema, id_: str, text: str) -> SiteDocument:
+def _document(schema: graphql.GraphQLSchema, id_: str, text: str) -> SiteDocument:
     def refusal(reason: str) -> InvalidArgument:
         return InvalidArgument("--documents", f"the document {quoted(id_)}: {reason}")
 
     if not _SAFE_ID.fullmatch(id_):
         raise refusal("its id cannot be the name of a folder: letters, digits, '.', '_', '-'")
     try:
-        parsed = parse(text)
-    except GraphQLError as error:
+        parsed = graphql.parse(text)
+    except graphql.GraphQLError as error:
         raise refusal(error.message) from None
-    for fault in validate(schema, parsed, max_errors=1):
+    for fault in graphql.validate(schema, parsed, max_errors=1):
         raise refusal(fault.message)
-    operations = [node for node in parsed.definitions if isinstance(node, OperationDefinitionNode)]
+    operations = [
+        node for node in parsed.definitions if isinstance(node, graphql.OperationDefinitionNode)
+    ]
     others = [
         node
         for node in parsed.definitions
-        if not isinstance(node, OperationDefinitionNode | FragmentDefinitionNode)
+        if not isinstance(node, graphql.OperationDefinitionNode | graphql.FragmentDefinitionNode)
     ]
-    if len(operations) != 1 or operations[0].operation is not OperationType.QUERY or others:
+    if len(operations) != 1 or operations[0].operation is not graphql.OperationType.QUERY or others:
         raise refusal("it must have one operation, a query")
     (operation,) = operations
     roles = _roles(schema, parsed, refusal)
     for declared in operation.variable_definitions or ():
         name = declared.variable.name.value
-        is_required = isinstance(declared.type, NonNullTypeNode) and declared.default_value is None
+        is_required = (
+            isinstance(declared.type, graphql.NonNullTypeNode) and declared.default_value is None
+        )
         if is_required and roles.get(name) in (None, Role.AFTER):
             raise refusal(
                 f"${name} has no default, and is not one of a series' name, a revision's ref, and "
@@ -242,20 +227,22 @@ def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
             yield from _page_infos(value)
 
 
-def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[str, Role]:
-    info = TypeInfo(schema)
+def _roles(
+    schema: graphql.GraphQLSchema, parsed: graphql.DocumentNode, refusal: Any
+) -> dict[str, Role]:
+    info = graphql.TypeInfo(schema)
     roles: dict[str, Role] = {}
     root = schema.query_type
     assert root is not None  # noqa: S101 - the API has queries
     names = {id(field): name for name, field in root.fields.items()}
 
-    class Uses(Visitor):
+    class Uses(graphql.Visitor):
         """Determines the roles of the variables that are used as arguments."""
 
         def enter_argument(self, node: Any, *_: Any) -> None:
             """Assign a role to the variable of an argument, if it has one."""
             parent, field = info.get_parent_type(), info.get_field_def()
-            if not isinstance(node.value, VariableNode):
+            if not isinstance(node.value, graphql.VariableNode):
                 return
             role = Role.AFTER if node.name.value == "after" else None
             if parent is root:
@@ -264,5 +251,5 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
             if role is not None and roles.setdefault(name, role) is not role:
                 raise refusal(f"${name} has two meanings")
 
-    visit(parsed, TypeInfoVisitor(info, Uses()))
+    graphql.visit(parsed, graphql.TypeInfoVisitor(info, Uses()))
     return roles

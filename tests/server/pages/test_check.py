@@ -12,8 +12,7 @@ import pytest
 
 from server.pages.addresses import query_string
 from server.pages.check import RESULT, address_of
-from server.pages.filters import MAX_MISSING, missing_groups
-from server.pages.renderer import MINUS
+from server.pages.filters import MAX_MISSING, MINUS, missing_groups
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from server.pages import routes
-from server.pages.renderer import MINUS
+from server.pages.filters import MINUS
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.model.builds import Build, Need, as_pages_tell, state_of

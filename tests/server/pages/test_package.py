@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from server.pages.documents import document
-from server.pages.renderer import MINUS
+from server.pages.filters import MINUS
 from snapshots.models import Dependency
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.catalogs import served

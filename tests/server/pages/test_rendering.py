@@ -8,19 +8,17 @@ from markupsafe import Markup
 
 from server.pages import filters, renderer
 from server.pages.addresses import Address
-from server.pages.error_pages import Nearest
-from server.pages.filters import Difference, differences
-from server.pages.renderer import (
-    VENDOR,
-    Renderer,
-    assets,
+from server.pages.error_pages import ErrorPages
+from server.pages.filters import (
+    Difference,
+    differences,
     labelled,
     number,
     package_kind,
     size_delta,
-    with_visible_characters,
     words,
 )
+from server.pages.renderer import VENDOR, Renderer, assets, with_visible_characters
 
 
 @pytest.mark.parametrize(
@@ -195,11 +193,7 @@ def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
     monkeypatch.setattr(renderer, "VENDOR", ())
     monkeypatch.setattr(renderer, "_environment", renderer._environment.__wrapped__)
-    page = (
-        Renderer()
-        .error(Address("/a/b", {}), 404, "Not found", {"message": "m"}, Nearest())
-        .decode()
-    )
+    page = ErrorPages(Renderer()).nowhere(Address("/a/b", {})).body.decode()
     assert 'href="../static/pages/plain.css?v=' in page
     assert "//" not in page.replace("<!doctype html>", "")
     assert not [name for name in VENDOR if name in page]

@@ -10,7 +10,7 @@ import httpx
 import orjson
 import pytest
 
-from server.pages.renderer import MINUS
+from server.pages.filters import MINUS
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.api_answers import LARGE, page_data
