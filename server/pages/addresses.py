@@ -16,7 +16,6 @@ from server.asgi.errors import BadRequest
 _MAX_LEVELS = 50
 """Maximum number of levels that a relative link goes up; no page is deeper than this."""
 
-_NAME = re.compile(r"\{(\w+)\}")
 _STRIPPED = " \t\r\n/"
 """Characters stripped from a name in a form: Spack, for example, writes a hash after a slash."""
 
@@ -105,15 +104,19 @@ def path_filled(pattern: str, parameters: Mapping[str, Sequence[str]]) -> str | 
 
     Of several values of a parameter, the last one is used. Returns None if a value is missing.
     """
-    names = _NAME.findall(pattern)
-    values = {name: parameters[name][-1].strip(_STRIPPED) for name in names if parameters.get(name)}
-    if len(values) < len(names) or not all(values.values()):
+    values = {
+        name: text
+        for name, texts in parameters.items()
+        if texts and (text := texts[-1].strip(_STRIPPED))
+    }
+    try:
+        return path_of(*(part.format_map(values) for part in pattern.removeprefix("/").split("/")))
+    except KeyError:
         return None
-    parts = pattern.removeprefix("/").split("/")
-    return path_of(*(_NAME.sub(lambda match: values[match[1]], part) for part in parts))
 
 
-_MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 8_192, 8_192, 200
+_MAX_LENGTH, _MAX_FIELDS = 8_192, 200
+"""Maximum number of bytes of a path and of a query, and maximum number of parameters."""
 
 
 def raw_path(scope: Scope) -> str:
@@ -143,16 +146,10 @@ def given(scope: Scope) -> dict[str, list[str]]:
     Raises BadRequest if either is longer than in any link of a page.
     """
     query: bytes = scope["query_string"]
-    for what, length, most in (
-        ("path", len(raw_path(scope)), _MAX_PATH),
-        ("query", len(query), _MAX_QUERY),
-    ):
-        if length > most:
-            raise BadRequest(
-                f"the {what} of the address has more than {most} bytes",
-                status=414,
-                code="URI_TOO_LONG",
-            )
+    for what, length in (("path", len(raw_path(scope))), ("query", len(query))):
+        if length > _MAX_LENGTH:
+            message = f"the {what} of the address has more than {_MAX_LENGTH} bytes"
+            raise BadRequest(message, status=414, code="URI_TOO_LONG")
     try:
         parameters = parse_qs(query.decode("latin-1"), max_num_fields=_MAX_FIELDS)
     except ValueError:

@@ -63,7 +63,7 @@ def line(
         share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
         return across(number), round(1 + (1 - share) * (height - 2))
 
-    path = "".join(_svg_path(run) for run in _runs(_sampled(values), place))
+    path = "".join(_svg_path(run) for run in _runs(values, place))
     return Line(path, width, height, numbers[0], numbers[-1], lowest, highest)
 
 
@@ -98,13 +98,6 @@ def _x_coordinates(times: Sequence[int], width: int) -> Callable[[int], int]:
     return lambda number: round((times[number] - first) / span * width)
 
 
-def _sampled(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
-    """Yield evenly selected values with their numbers, including the last one."""
-    step = -(-len(values) // MAX_POINTS)
-    numbers = range((len(values) - 1) % step, len(values), step)
-    return ((number, values[number]) for number in numbers)
-
-
 def _largest(values: Sequence[int]) -> Iterator[int]:
     """Yield the number of the largest value in each group of neighbors, unless it is 0."""
     step = -(-len(values) // MAX_POINTS)
@@ -116,9 +109,14 @@ def _largest(values: Sequence[int]) -> Iterator[int]:
 
 
 def _runs(
-    points: Iterator[tuple[int, int | None]], place: Callable[[int, int], Place]
+    values: Sequence[int | None], place: Callable[[int, int], Place]
 ) -> Iterator[list[Place]]:
-    """Yield the coordinates of each run of known values."""
+    """Yield the coordinates of each run of known values.
+
+    Of too many values, evenly selected ones are used, including the last one.
+    """
+    step = -(-len(values) // MAX_POINTS)
+    points = [*enumerate(values)][(len(values) - 1) % step :: step]
     for is_known, some in groupby(points, key=lambda point: point[1] is not None):
         if is_known:
             yield [place(number, value) for number, value in some if value is not None]

@@ -11,7 +11,7 @@ from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Headers
 from server.pages.addresses import Address, path_filled, query_string
-from server.pages.documents import DocumentAnswer, DocumentRunner, document
+from server.pages.documents import DocumentAnswer, DocumentRunner, document, values_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
 from snapshots.texts import nearest_names, quoted
@@ -71,7 +71,8 @@ async def nearest_to(
     params: Mapping[str, str] = scope["path_params"]
     kind = page.subject.rpartition(".")[2]
     if kind in (_HASH, _COMMIT):
-        return Nearest(kind, *params.values())
+        (subject,) = params.values()
+        return Nearest(kind, subject)
     if (error := answered.error_of(page.subject)) is not None:
         if kind == _SPEC and "candidates" in error.get("extensions", {}):
             return Nearest(kind, params["hash"], ref=params["ref"])
@@ -132,24 +133,11 @@ async def _names_like(
     spelt = [
         near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())
     ]
-    named = [*_names_in(answered.data)]
+    named = [*values_of(answered.data, "name")]
     # These two documents filter the names themselves.
     if document_name not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
         named = nearest_names(name, named)
     return answered.data, [*dict.fromkeys([*spelt, *named])][:_MAX_SUGGESTIONS]
-
-
-def _names_in(data: Any) -> Iterable[str]:
-    """Yield the value of each field ``name`` in an answer."""
-    if isinstance(data, list):
-        for item in data:
-            yield from _names_in(item)
-    elif isinstance(data, dict):
-        for key, value in data.items():
-            if key == "name":
-                yield value
-            else:
-                yield from _names_in(value)
 
 
 def _links(

@@ -10,7 +10,7 @@ import msgspec
 from server.output_files import write
 from snapshots.errors import InvalidArgument, OutputError
 
-Headers = Mapping[str, str]
+Headers = dict[str, str]
 
 MAX_HEADER_RULES = 100
 _CACHE_CONTROL = "cache-control"
@@ -191,10 +191,9 @@ class SiteFolder:
     def _read_headers(self) -> dict[str, Headers]:
         try:
             text = (self.path / HEADERS).read_bytes()
-            headers: dict[str, Headers] = msgspec.json.decode(text, type=dict[str, dict[str, str]])
+            return msgspec.json.decode(text, type=dict[str, Headers])
         except (OSError, msgspec.DecodeError):
             return {}
-        return headers
 
 
 def _json(value: Any) -> bytes:

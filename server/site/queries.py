@@ -14,6 +14,7 @@ import msgspec
 import orjson
 
 from schema.api import sdl
+from server.pages.documents import values_of
 from snapshots.errors import InvalidArgument
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
@@ -150,7 +151,7 @@ class SiteRequest(msgspec.Struct, frozen=True):
         """
         if list(self.document.roles.values()).count(Role.AFTER) != 1:
             return ""
-        pages = list(_page_infos(answer))
+        pages = [page for page in values_of(answer, "pageInfo") if page]
         if len(pages) != 1 or not pages[0].get("hasNextPage"):
             return ""
         return pages[0].get("endCursor") or ""
@@ -190,12 +191,7 @@ def _document(schema: graphql.GraphQLSchema, id_: str, text: str) -> SiteDocumen
     operations = [
         node for node in parsed.definitions if isinstance(node, graphql.OperationDefinitionNode)
     ]
-    others = [
-        node
-        for node in parsed.definitions
-        if not isinstance(node, graphql.OperationDefinitionNode | graphql.FragmentDefinitionNode)
-    ]
-    if len(operations) != 1 or operations[0].operation is not graphql.OperationType.QUERY or others:
+    if len(operations) != 1 or operations[0].operation is not graphql.OperationType.QUERY:
         raise refusal("it must have one operation, a query")
     (operation,) = operations
     roles = _roles(schema, parsed, refusal)
@@ -212,19 +208,6 @@ def _document(schema: graphql.GraphQLSchema, id_: str, text: str) -> SiteDocumen
     if (Role.BASE in roles.values()) is not (Role.HEAD in roles.values()):
         raise refusal("a comparison must have variables for both base and head")
     return SiteDocument(id_, operation.name.value if operation.name else "", text, roles)
-
-
-def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every ``pageInfo`` in an answer."""
-    if isinstance(answer, dict):
-        for name, value in answer.items():
-            if name == "pageInfo" and value is not None:
-                yield value
-            else:
-                yield from _page_infos(value)
-    elif isinstance(answer, list):
-        for value in answer:
-            yield from _page_infos(value)
 
 
 def _roles(
