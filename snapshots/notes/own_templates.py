@@ -46,7 +46,7 @@ def example_file(name: str) -> Path:
 
 def render_example(log: Changelog, name: str) -> str:
     """Render release notes with an included template, in this process."""
-    return _rendered(log, example_file(name), LONGEST)
+    return _rendered(log, example_file(name))
 
 
 def render_own(log: Changelog, file: Path) -> str:
@@ -62,7 +62,7 @@ def render_own(log: Changelog, file: Path) -> str:
     try:
         process = subprocess.run(  # noqa: S603 - this very module
             [sys.executable, "-P", "-m", __name__],
-            input=pickle.dumps((log, file, LONGEST, MAX_SECONDS, MAX_MEMORY)),
+            input=pickle.dumps((log, file, MAX_SECONDS)),
             capture_output=True,
             env=environment,
             timeout=2 * MAX_SECONDS,
@@ -102,13 +102,13 @@ def _main() -> None:
     Write the text to the standard output as JSON, or the location, reason and line of an error.
     """
     outcome: object
-    log, file, longest, seconds, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - render_own's
+    log, file, seconds = pickle.load(sys.stdin.buffer)  # noqa: S301 - render_own's
     seconds += ceil(process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     try:
-        outcome = _rendered(log, file, longest)
+        outcome = _rendered(log, file)
     except MemoryError:  # while joining its text
         outcome = str(file), _too_large(), None
     except SourceError as error:
@@ -116,13 +116,18 @@ def _main() -> None:
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
 
 
-def _rendered(log: Changelog, file: Path, longest: int) -> str:
-    _require_text(file)
+def _rendered(log: Changelog, file: Path) -> str:
+    try:
+        file.read_bytes().decode()
+    except OSError as error:
+        raise SourceError(str(file), error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        raise SourceError(str(file), f"is not UTF-8 at byte {error.start + 1}") from None
     loaders = [FileSystemLoader(file.parent), PackageLoader("snapshots.notes")]
     environment = sandbox(ChoiceLoader(loaders), markup_of(file.name))
     try:
         pieces = environment.get_template(file.name).generate(variables(log))
-        return _bounded(pieces, file, longest)
+        return _bounded(pieces, file)
     except SourceError:
         raise
     except TemplateSyntaxError as error:
@@ -133,23 +138,13 @@ def _rendered(log: Changelog, file: Path, longest: int) -> str:
         raise SourceError(place[0], _reason(error), line=place[1]) from None
 
 
-def _require_text(file: Path) -> None:
-    """Raise SourceError with the reason if a file cannot be read, or is not UTF-8."""
-    try:
-        file.read_bytes().decode()
-    except OSError as error:
-        raise SourceError(str(file), error.strerror or str(error)) from None
-    except UnicodeDecodeError as error:
-        raise SourceError(str(file), f"is not UTF-8 at byte {error.start + 1}") from None
-
-
-def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
+def _bounded(pieces: Iterable[str], file: Path) -> str:
     """Join the pieces; raise SourceError if the text is too long or contains invalid characters."""
-    pieces_read, remaining = [], longest
+    pieces_read, remaining = [], LONGEST
     for piece in pieces:
         remaining -= len(piece)
         if remaining < 0:
-            raise SourceError(str(file), f"writes more than {longest:,} characters")
+            raise SourceError(str(file), f"writes more than {LONGEST:,} characters")
         pieces_read.append(piece)
     text = "".join(pieces_read)
     try:

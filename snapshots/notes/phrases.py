@@ -1,6 +1,6 @@
 """Changes as sentences: the causes of rebuilds, packages, stacks, sizes and losses."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
@@ -27,15 +27,14 @@ from snapshots.texts import counted, short_digest, shortened, size
 _FEW = 3
 _LONGEST = 120
 
-_MARKS: dict[str, Callable[[str], str]] = {
-    "": str,
+_MARKS: dict[str, type[str]] = {
     "package": Name,
     "old": Name,
     "new": Name,
     "before": Value,
     "after": Value,
 }
-"""The type of each field of a phrase."""
+"""The type of each field of a phrase; the other texts are cachelog's own words."""
 
 Group = Sequence[CauseEntry]
 
@@ -52,9 +51,7 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
         clauses.append([_unknown(num_unknown, num_specs(rebuilds.causes))])
     if groups:
         clauses += _clauses(by_reach(groups), rebuilds)
-    if not clauses:
-        return None
-    return _sentence(clauses)
+    return _sentence(clauses) if clauses else None
 
 
 def _unknown(num_unknown: int, num_rebuilt: int) -> str:
@@ -116,7 +113,7 @@ def _pieces(template: str, cause: CauseEntry) -> list[str]:
         None if text is None else shortened(text, _LONGEST) for text in (cause.before, cause.after)
     )
     texts = filled(template, cause.package, before, after)
-    return [_MARKS[field](text) for text, field in texts]
+    return [_MARKS.get(field, str)(text) for text, field in texts]
 
 
 def _clauses(groups: Sequence[Group], rebuilds: Rebuilds) -> Iterator[list[str]]:
@@ -213,25 +210,23 @@ def specs_sentence(
     return Sentence("No spec was added, removed or rebuilt.")
 
 
-_VERBS: dict[Section, Callable[[int], str]] = {
-    Section.ADDED: lambda count: _were(count, "added"),
-    Section.REMOVED: lambda count: _were(count, "removed"),
-    Section.UPGRADED: lambda count: _were(count, "upgraded"),
-    Section.DOWNGRADED: lambda count: _were(count, "downgraded"),
-}
+_STEPS = (Section.UPGRADED, Section.DOWNGRADED)
 
 
 def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | None:
     """Return a sentence about the changes of packages; it names the packages if they are few."""
     clauses = []
-    for section, verb in _VERBS.items():
+    for section in (Section.ADDED, Section.REMOVED, *_STEPS):
         if entries := packages.get(section.value):
-            is_step = section in (Section.UPGRADED, Section.DOWNGRADED)
-            named = [_version_step(entry) if is_step else [Name(entry.name)] for entry in entries]
-            clauses.append([verb(len(entries)), *_named(named)])
-    if not clauses:
-        return None
-    return Sentence("Of the packages, ", *enumerated(clauses), ".")
+            clause = [_were(len(entries), section.value)]
+            if len(entries) <= _FEW:
+                named = (
+                    _version_step(entry) if section in _STEPS else [Name(entry.name)]
+                    for entry in entries
+                )
+                clause += [" (", *enumerated(named), ")"]
+            clauses.append(clause)
+    return Sentence("Of the packages, ", *enumerated(clauses), ".") if clauses else None
 
 
 def version_steps(entry: ChangedPackage, section: str) -> Sentence:
@@ -242,7 +237,7 @@ def version_steps(entry: ChangedPackage, section: str) -> Sentence:
     listed as added.
     """
     before, after = entry.newest_before or "", entry.newest_after or ""
-    moved = section in (Section.UPGRADED.value, Section.DOWNGRADED.value)
+    moved = Section(section) in _STEPS
     replaced = {
         version: others
         for version, others in entry.versions_replaced.items()
@@ -287,9 +282,7 @@ def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
             verb = "was" if len(entries) == 1 else "were"
             stacks_named = enumerated([[Name(stack.name)] for stack in entries], _FEW)
             clauses.append([*stacks_named, f" {verb} {kind}"])
-    if not clauses:
-        return None
-    return Sentence("Of the stacks, ", *enumerated(clauses), ".")
+    return Sentence("Of the stacks, ", *enumerated(clauses), ".") if clauses else None
 
 
 def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> Sentence:
@@ -362,8 +355,3 @@ def _were(count: int, what: str) -> str:
 def _version_step(entry: ChangedPackage) -> list[str]:
     before, after = entry.newest_before or "", entry.newest_after or ""
     return [Name(entry.name), " ", Value(before), " → ", Value(after)]
-
-
-def _named(items: Sequence[Sequence[str]]) -> list[str]:
-    """Return the items in parentheses if there are few."""
-    return [" (", *enumerated(items), ")"] if len(items) <= _FEW else []

@@ -140,27 +140,20 @@ def changed_specs(
 ) -> list[ChangedSpec]:
     """Return the added or removed specs of some changes; ``reasons`` has the codes of all."""
     mask = changes.of_kinds([kind])
-    chosen, (frame, others) = changes.take(mask), (changes.head, changes.base)
+    chosen, frame, others = changes.take(mask), changes.head, changes.base
     rows = chosen.after
     if kind is SpecChangeKind.REMOVED:
-        rows, (frame, others) = chosen.before, (others, frame)
-    counterparts = explanation.counterpart_rows(chosen)
-    columns = (
-        frame.hashes.texts_at(rows),
-        frame.package.mapped_at(str, rows),
-        frame.version.mapped_at(str, rows),
-        reasons[mask].tolist(),
-        counterparts.tolist(),
-    )
+        rows, frame, others = chosen.before, changes.base, changes.head
+    columns = (rows, reasons[mask], explanation.counterpart_rows(chosen))
     return [
         ChangedSpec(
-            hash=text,
-            name=name,
-            version=version,
+            hash=frame.hashes.at(row),
+            name=frame.package.at(row),
+            version=frame.version.at(row),
             reason=REASONS[reason].value,
-            counterpart=None if row < 0 else others.hashes.at(row),
+            counterpart=None if other < 0 else others.hashes.at(other),
         )
-        for text, name, version, reason, row in zip(*columns, strict=True)
+        for row, reason, other in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 

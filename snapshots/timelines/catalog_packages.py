@@ -4,7 +4,7 @@ All packages are computed from the packages that each pair changed. A single pac
 from the changes of its specs: a few thousand rows of millions.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -80,11 +80,11 @@ class _Walk(msgspec.Struct):
     """
 
     first: RevisionInfo
+    last: tuple[RevisionInfo, int, frozenset[str]]
     num_specs: int = 0
     came_at: int = 0
     num_revisions: int = 0
     versions: frozenset[str] = frozenset()
-    last: tuple[RevisionInfo, int, frozenset[str]] | None = None
     gone_in: RevisionInfo | None = None
 
 
@@ -96,15 +96,17 @@ def catalog_packages(tables: Iterable[pa.Table], history: History) -> dict[str, 
     changed: dict[Pair, list[_Changed]] = {}
     for table in tables:
         changed |= _changed(table)
+    return _catalog_packages(changed, history)
+
+
+def _catalog_packages(
+    changed: Mapping[Pair, list[_Changed]], history: History
+) -> dict[str, CatalogPackage]:
     by_name: dict[str, list[PackageInSeries]] = {}
-    for series in _main_first(history):
+    for series in sorted(history.series_names, key=lambda name: name != history.main_series):
         for name, one in _in_series(series, history.neighbours(series), changed):
             by_name.setdefault(name, []).append(one)
     return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
-
-
-def _main_first(history: History) -> list[str]:
-    return sorted(history.series_names, key=lambda name: name != history.main_series)
 
 
 def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPackage | None:
@@ -112,7 +114,7 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
 
     ``rows`` are rows of the table ``changes``: all rows of the package, and possibly others.
     """
-    steps = Steps.of(history, _main_first(history))
+    steps = Steps.of(history, history.series_names)
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
     by_kind = counted(events.kinds, len(KINDS), events, steps)
     versions = versions_added_and_removed(events)
@@ -122,31 +124,19 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
         num_added, num_removed = by_kind[[ADDED, REMOVED], place].tolist()
         pair = steps.neighbours[place].pair
         changed[pair] = [_Changed(name, num_added, num_removed, added, removed)]
-    in_series = [
-        one
-        for series in steps.names
-        for _, one in _in_series(series, history.neighbours(series), changed)
-    ]
-    return CatalogPackage(name, tuple(in_series)) if in_series else None
-
-
-def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(versions, key=lambda text: (version_key(text), text), reverse=True))
+    return _catalog_packages(changed, history).get(name)
 
 
 def _in_series(
-    series: str, neighbours: Iterable[Neighbours], changed: Mapping[Pair, list[_Changed]]
+    series: str, neighbours: Sequence[Neighbours], changed: Mapping[Pair, list[_Changed]]
 ) -> Iterator[tuple[str, PackageInSeries]]:
     """Yield each package that the series ever had."""
     walks: dict[str, _Walk] = {}
-    newest: RevisionInfo | None = None
-    place = -1
     for place, step in enumerate(neighbours):
-        newest = step.head
         for change in changed.get(step.pair, ()):
             walk = walks.get(change.name)
             if walk is None:
-                walk = walks[change.name] = _Walk(step.head)
+                walk = walks[change.name] = _Walk(step.head, (step.head, 0, frozenset()))
             num_specs = walk.num_specs + change.num_added - change.num_removed
             if not walk.num_specs:
                 walk.came_at = place
@@ -159,25 +149,25 @@ def _in_series(
                 versions = walk.versions.union(change.versions_added)
                 walk.versions = versions.difference(change.versions_removed)
     for name, walk in walks.items():
-        last, num_specs, versions = newest, walk.num_specs, walk.versions
-        num_revisions = walk.num_revisions
         if walk.gone_in is None:
-            num_revisions += place + 1 - walk.came_at
-        elif walk.last is not None:
-            last, num_specs, versions = walk.last
-        if last is not None:
-            yield (
-                name,
-                PackageInSeries(
-                    series=series,
-                    versions=_newest_first(versions),
-                    num_specs=num_specs,
-                    num_revisions=num_revisions,
-                    first_seen=walk.first,
-                    last_seen=last,
-                    gone_in=walk.gone_in,
-                ),
-            )
+            walk.last = neighbours[-1].head, walk.num_specs, walk.versions
+            walk.num_revisions += len(neighbours) - walk.came_at
+        last_seen, num_specs, last_versions = walk.last
+        newest_first = sorted(
+            last_versions, key=lambda text: (version_key(text), text), reverse=True
+        )
+        yield (
+            name,
+            PackageInSeries(
+                series=series,
+                versions=tuple(newest_first),
+                num_specs=num_specs,
+                num_revisions=walk.num_revisions,
+                first_seen=walk.first,
+                last_seen=last_seen,
+                gone_in=walk.gone_in,
+            ),
+        )
 
 
 def _changed(table: pa.Table) -> dict[Pair, list[_Changed]]:

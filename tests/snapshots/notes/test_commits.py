@@ -88,7 +88,7 @@ def test_own_template(tmp_path: Path) -> None:
         "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
     )
     log = pickle.loads(pickle.dumps(log_of(a_commit())))  # noqa: S301 - as for its process
-    text = own_templates._rendered(log, template, 1_000)
+    text = own_templates._rendered(log, template)
     assert text == f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2"
 
 

@@ -31,11 +31,11 @@ LONGEST_RELEASE = 125_000
 """Maximum length of the text of a release on GitHub, in characters."""
 
 
-def fill(folder: Path, text: str, name: str = "own.md.jinja", longest: int = 1_000) -> str:
+def fill(folder: Path, text: str, name: str = "own.md.jinja") -> str:
     """Render a template with this text in this process."""
     file = folder / name
     file.write_text(text, encoding="utf-8")
-    return own_templates._rendered(LOG, file, longest)
+    return own_templates._rendered(LOG, file)
 
 
 def fill_in_process(folder: Path, text: str) -> str:
@@ -68,7 +68,7 @@ def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
         ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
-        ("{{ 'a' * 999 }}bc", None, "writes more than 1,000 characters"),
+        ("{{ 'a' * 16777215 }}bc", None, "writes more than 16,777,216 characters"),
         ("{{ '\\ud800' }}", None, "writes what is not a character: U+D800"),
     ],
 )
@@ -94,7 +94,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         ("whole.md", ("part.md", 3), "'nothing' is undefined"),
     ):
         with pytest.raises(SourceError, match=reason) as caught:
-            own_templates._rendered(LOG, tmp_path / name, 1_000)
+            own_templates._rendered(LOG, tmp_path / name)
         assert (caught.value.location, caught.value.line) == (
             str(tmp_path / expected[0]),
             expected[1],
@@ -158,7 +158,7 @@ def test_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     def outcome(template: str) -> object:
         file.write_text(template, encoding="utf-8")
-        task = pickle.dumps((LOG, file, 10, 1, 1 << 30))
+        task = pickle.dumps((LOG, file, 1))
         with (
             monkeypatch.context() as patch,
             io.TextIOWrapper(io.BytesIO(task)) as read,
