@@ -20,11 +20,10 @@ BENCHMARKS = {
     "import": "imports",
     "compare": "comparisons",
     "explain": "comparisons",
-    **dict.fromkeys(QUERIES, "in_process"),
+    **dict.fromkeys(QUERIES, "over_http"),
     "pages": "pages",
     "cost": "costs",
     "scale": "scale",
-    "bounds": "bounds",
 }
 """The modules of the benchmarks, by name."""
 
@@ -87,8 +86,6 @@ def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
     run = import_module(f"tests.benchmarks.{module}").run
     # A module with several names gets the name as an argument.
     yield from run(plan, name) if [*BENCHMARKS.values()].count(module) > 1 else run(plan)
-    if name in QUERIES and plan.over_http:
-        yield from import_module("tests.benchmarks.over_http").run(plan, name)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

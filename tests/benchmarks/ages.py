@@ -34,13 +34,7 @@ from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
 from tests.benchmarks.results import rounded
-from tests.benchmarks.years import (
-    catalog_of_years,
-    copy_of,
-    next_states,
-    read_states,
-    with_history,
-)
+from tests.benchmarks.years import catalog_of_years, copy_of, next_states, read_states
 
 FLAT_TARGET = Target(1.3)
 """The maximum ratio of a catalog of many revisions to one of few."""
@@ -76,8 +70,8 @@ def run(plan: Plan) -> Iterator[Measurement]:
     num_many, num_few = plan.contents, min(FEW, plan.contents // 2)
     create = partial(catalog_of_years, plan.data.cache, specs=plan.specs_of_years)
     catalogs = _Catalogs(
-        with_history(create(revisions=num_few, after=num_many - num_few)),
-        with_history(create(revisions=num_many)),
+        create(revisions=num_few, after=num_many - num_few),
+        create(revisions=num_many),
         (f"{num_few:,} revisions", f"cachelog: {num_many:,} revisions"),
     )
     states = next_states(plan.data.cache, after=num_many, specs=plan.specs_of_years)

@@ -62,7 +62,10 @@ class _Contender(NamedTuple):
 
 
 def run(plan: Plan, name: str) -> Iterator[Measurement]:
-    """Measure one of the queries; without wrk, only add a note."""
+    """Measure one of the queries; without servers or wrk, only add a note."""
+    if not plan.over_http:
+        plan.notes.append("no servers are started, so nothing is measured over HTTP")
+        return
     if not shutil.which("wrk"):
         plan.notes.append(_NO_WRK)
         return

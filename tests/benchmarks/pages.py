@@ -5,8 +5,10 @@ Revisions and comparisons are loaded before. "Cold" caches no pages; "repeated" 
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -14,18 +16,21 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from schema.context import Context
+from server.app import Application, create_app
 from server.pages.addresses import PageRoute, given
 from server.pages.routes import PAGES, Page
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from tests.benchmarks.documents import aligned
-from tests.benchmarks.in_process import Respond, request_scope, responding, started, turns_of
-from tests.benchmarks.measurements import Measurement, Target, measure, set_aside, summary
+from tests.benchmarks.measurements import Measurement, Target, Turn, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
 from tests.schema.default_api import api
 from tests.server.pages.tour import tour
 from tests.server.servers import application
+
+Respond = Callable[[], Coroutine[Any, Any, bytes]]
+"""Computes one response."""
 
 _PARAMETERS = re.compile(r"{[^}]*}(\.\.\.{[^}]*})?")
 _PAGE, _COMPARISON = Target(30, "median"), Target(60, "median")
@@ -62,18 +67,18 @@ def run(plan: Plan) -> Iterator[Measurement]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
         cold, hot = (
-            runner.run(started(stack, plan, response_cache=size))
+            runner.run(_started(stack, plan, response_cache=size))
             for size in (0, Settings().response_cache)
         )
         set_aside()
         for page, scope in scopes:
             contenders = {
                 _ALONE: _executing(page, scope, catalog, library),
-                _COLD: responding(cold, scope),
-                _REPEATED: responding(hot, scope),
+                _COLD: _responding(cold, scope),
+                _REPEATED: _responding(hot, scope),
             }
             bodies = {name: runner.run(respond()) for name, respond in contenders.items()}
-            turns = turns_of(runner, contenders, plan.seconds / 4)
+            turns = _turns_of(runner, contenders, plan.seconds / 4)
             target = _COMPARISON if page.path.startswith("/compare/") else _PAGE
             yield from measure(
                 "pages", page.path, turns, unit="ms", rounds=plan.rounds, targets={_COLD: target}
@@ -87,7 +92,7 @@ def _scopes(plan: Plan) -> list[tuple[Page, Scope]]:
     """Return each page with a request: the first one of the tour."""
     with application(Settings(catalog=str(plan.data.catalog), access_log=False)) as client:
         targets = tour(client).values()
-    scopes = [request_scope("GET", target, {"accept": "text/html"}) for target in targets]
+    scopes = [_request_scope(target) for target in targets]
     first: dict[str, tuple[Page, Scope]] = {}
     for page in PAGES:
         for scope in scopes:
@@ -107,5 +112,75 @@ def _executing(page: Page, scope: Scope, catalog: Catalog, library: Library) -> 
     async def respond() -> bytes:
         answer = api.execute(page.document.text, variables, context=Context(catalog, library))
         return orjson.dumps(answer.body())
+
+    return respond
+
+
+def _turns_of(
+    runner: asyncio.Runner, contenders: Mapping[str, Respond], seconds: float
+) -> dict[str, Turn]:
+    """Return the turns of contenders, each of which measures its average over some seconds."""
+
+    def turn(respond: Respond) -> float:
+        return runner.run(_average(respond, seconds))
+
+    return {name: partial(turn, respond) for name, respond in contenders.items()}
+
+
+async def _average(respond: Respond, seconds: float) -> float:
+    """Return the milliseconds per call, including garbage collections."""
+    calls, elapsed, start = 0, 0.0, perf_counter()
+    while elapsed < seconds or not calls:
+        await respond()
+        calls += 1
+        elapsed = perf_counter() - start
+    return elapsed / calls * 1_000
+
+
+async def _started(stack: AsyncExitStack, plan: Plan, *, response_cache: int) -> Application:
+    """Start the application with a cache of responses of some bytes, until the stack is closed."""
+    app = create_app(
+        Settings(catalog=str(plan.data.catalog), response_cache=response_cache, access_log=False)
+    )
+    await stack.enter_async_context(app.router.lifespan_context(app))
+    return app
+
+
+def _request_scope(target: str) -> Scope:
+    """Return the ASGI scope of the request of a page."""
+    path, _, query = target.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(b"host", b"localhost"), (b"accept", b"text/html")],
+        "client": ("127.0.0.1", 40_000),
+        "server": ("127.0.0.1", 8_000),
+    }
+
+
+def _responding(app: Application, scope: Scope) -> Respond:
+    """Send a request to an application; the status of its responses must be 200."""
+
+    async def respond() -> bytes:
+        chunks: list[bytes] = []
+        messages = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            # The client never disconnects.
+            return messages.pop() if messages else await asyncio.Future()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            assert message.get("status", 200) == 200, (scope["path"], message)
+            chunks.append(message.get("body", b""))
+
+        await app(dict(scope), receive, send)
+        return b"".join(chunks)
 
     return respond

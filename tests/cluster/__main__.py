@@ -40,7 +40,9 @@ def main() -> int:
         folder = Path(text)
         original = catalog_of_years(folder, revisions=_REVISIONS, specs=_SPECS)
         pages = tagged_pages(folder, tags=options.tags, specs=options.specs)
-        alone, clustered = (copy_of(original, folder / name) for name in ("alone", "clustered"))
+        alone, clustered = (
+            copy_of(original, folder / name, has_history=False) for name in ("alone", "clustered")
+        )
         imported = [folder / f"imported-{name}" for name in ("alone", "clustered")]
         _timed("one process", ["import", str(pages)], imported[0])
         _timed("one process", ["history", "fill"], alone)
