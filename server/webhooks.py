@@ -4,7 +4,7 @@ import hmac
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -205,13 +205,18 @@ class Deliverer(msgspec.Struct, frozen=True, dict=True, eq=False):
         from snapshots.sources.network import DeadlineExceeded
 
         body = document(announced, delivery, datetime.now(UTC))
+        headers = {
+            "Content-Type": "application/json",
+            "X-Cachelog-Event": EVENT,
+            "X-Cachelog-Delivery": delivery,
+        }
+        if self.secret:
+            headers[HEADER] = signature(body, self.secret)
         client, backend = self._connections
         try:
             with (
                 backend.deadline(self.patience.attempt_seconds),
-                client.stream(
-                    "POST", receiver.url, content=body, headers=self._headers(body, delivery)
-                ) as response,
+                client.stream("POST", receiver.url, content=body, headers=headers) as response,
             ):
                 if response.is_success:
                     return None, False, 0.0
@@ -238,16 +243,6 @@ class Deliverer(msgspec.Struct, frozen=True, dict=True, eq=False):
             timeout=self.patience.silence,
             headers={"User-Agent": importer_name().replace(" ", "/")},
         )
-
-    def _headers(self, body: bytes, delivery: str) -> dict[str, str]:
-        headers = {
-            "Content-Type": "application/json",
-            "X-Cachelog-Event": EVENT,
-            "X-Cachelog-Delivery": delivery,
-        }
-        if self.secret:
-            headers[HEADER] = signature(body, self.secret)
-        return headers
 
 
 def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
@@ -277,10 +272,6 @@ class Notification(msgspec.Struct, frozen=True):
     receiver: Receiver
     delivered: Delivery
 
-    def __str__(self) -> str:
-        reason = self.delivered.reason
-        return f"{self.receiver.shown} was not notified of {title(self.revision)}: {reason}"
-
 
 class Notifier(msgspec.Struct, frozen=True, eq=False):
     """Notifies the receivers of a deliverer of publications; ``notifications`` are the outcomes.
@@ -297,10 +288,8 @@ class Notifier(msgspec.Struct, frozen=True, eq=False):
 
     def notify(self, publications: Sequence[Publication]) -> None:
         """Notify the receivers of the new revisions, the oldest first."""
-        for revision in sorted(
-            {publication.revision for publication in publications if publication.is_new}, key=age
-        ):
-            receivers = self.deliverer.receivers
+        receivers = self.deliverer.receivers
+        for revision in sorted({made.revision for made in publications if made.is_new}, key=age):
             is_announced = not self.unreachable.issuperset(receivers)
             announced = self._announcement(revision) if is_announced else None
             for receiver in receivers:
@@ -315,23 +304,19 @@ class Notifier(msgspec.Struct, frozen=True, eq=False):
     def failures(self) -> list[str]:
         """One line for each notification that failed, with the reason."""
         return [
-            str(notification)
-            for notification in self.notifications
-            if notification.delivered.reason is not None
+            f"{of.receiver.shown} was not notified of {title(of.revision)}: {of.delivered.reason}"
+            for of in self.notifications
+            if of.delivered.reason is not None
         ]
 
     def _announcement(self, revision: RevisionInfo) -> Announcement:
-        base = self.catalog.history.previous(revision)
-        neighbours = Neighbours(base, revision)
-        if base is None:
-            return announcement(neighbours, None)
-        try:
-            explanation = self.library.explain(base, revision)
-        except CatalogError:  # the publication is announced even if a content is damaged
-            return announcement(neighbours, None)
-        recipes = self.library.recipes_change(base, revision)
-        log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
-        return announcement(neighbours, log)
+        base, log = self.catalog.history.previous(revision), None
+        if base is not None:
+            with suppress(CatalogError):  # it is announced even if a content is damaged
+                explanation = self.library.explain(base, revision)
+                recipes = self.library.recipes_change(base, revision)
+                log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
+        return announcement(Neighbours(base, revision), log)
 
 
 @contextmanager

@@ -113,17 +113,14 @@ def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -
     """
     places = np.full(len(numbers), len(steps))
     for rows in removed:
-        steps_of_rows = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
+        first_steps = (min(steps.of_pair(pair), default=len(steps)) for pair in _pairs(rows))
+        steps_of_rows = np.array([*first_steps], np.int64)
         items, ends = _flat(rows["removed_specs"])
         gone = items.to_numpy()
         own = indices_of(numbers, gone)
         at = np.searchsorted(numbers, gone[own])
         np.minimum.at(places, at, steps_of_rows[np.searchsorted(ends, own, side="right")])
     return places
-
-
-def _first_place(pair: Pair, steps: Steps) -> int:
-    return next(iter(steps.of_pair(pair)), len(steps))
 
 
 def _pairs(table: pa.Table) -> Iterator[Pair]:
