@@ -1,12 +1,13 @@
 """``cachelog check``, ``gate`` and ``plan``: lock files and rules applied to a cache."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_range, complete_ref
+from server.terminal.parameters import Flag, Head, InRef, Recipes, argument, format_option, option
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -22,20 +23,13 @@ _STDIN = "-"
 
 
 @parameters.catalog_command("check")
-@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
-@parameters.in_option(
-    f"The side to search: {parameters.SIDE_FORMS}. By default {parameters.LATEST}."
-)
-@click.option("--best", is_flag=True)
-@parameters.series_option()
-@click.option("--fail-under", type=parameters.PERCENT, metavar="PERCENT")
 def check_command(
-    file: str,
+    file: Annotated[str, argument("FILE")],
     *,
-    ref: str | None,
-    best: bool,
-    series: str | None,
-    fail_under: "Fraction | None",
+    ref: InRef,
+    best: Flag,
+    series: parameters.Series,
+    fail_under: Annotated["Fraction | None", option(type=parameters.PERCENT, metavar="PERCENT")],
     catalog: str,
 ) -> None:
     """Print which specs of a lock file are in a build cache.
@@ -46,6 +40,7 @@ def check_command(
 
     - file: A spack.lock, the folder of an environment, or the output of 'spack spec --json'; -
       reads standard input.
+    - ref: The side to search: {SIDE}. By default {LATEST}.
     - best: Search the newest revision of each tag, and list those with the most specs of the file.
     - series: With --best: search all revisions of this series instead: develop, vX.Y.Z ...
     - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
@@ -86,33 +81,34 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
         ctx.exit()
 
 
-@parameters.catalog_command("gate", has_json=False)
-@click.argument(
-    "base",
-    metavar="BASE",
-    shell_complete=complete_range,
-    help=f"The base: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without HEAD, BASE "
-    "is judged alone, by rules that do not need a comparison.",
+_SCHEMA = click.Option(
+    ["--schema"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON schema of rule files, and exit.",
 )
-@click.argument("head", metavar="[HEAD]", required=False, shell_complete=complete_ref)
-@click.option("--rules", type=click.Path(), required=True, metavar="FILE")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "junit", "github"]),
-    default="text",
-    show_default=True,
-)
-@click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema)
-def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
+
+
+@parameters.catalog_command("gate", _SCHEMA, has_json=False)
+def gate_command(
+    base: Annotated[str, argument("BASE", shell_complete=complete_range)],
+    head: Head,
+    *,
+    rules: Annotated[str, option(required=True, metavar="FILE")],
+    form: Annotated[str, format_option("text", "json", "junit", "github")],
+    catalog: str,
+) -> None:
     """Judge a revision or a lock file by rules.
 
     The exit code is 1 if a rule of level error is broken, and 2 if the rules could not be checked.
 
+    - base: The base: {SIDE}. BASE..HEAD names both at once. Without HEAD, BASE is judged alone, by
+      rules that do not need a comparison.
     - head: The side to be judged, in the same forms.
     - rules: The rules, in TOML; docs/gates.md describes them.
     - form: Text, JSON, JUnit XML, or annotations for GitHub.
-    - schema: Print the JSON schema of rule files, and exit.
     """
     from server.terminal.printing import verdicts
 
@@ -146,33 +142,17 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
 
 
 @parameters.catalog_command("plan")
-@click.argument(
-    "base",
-    metavar="BASE",
-    shell_complete=complete_ref,
-    help=f"The existing builds: {parameters.SIDE_FORMS}.",
-)
-@click.option(
-    "--lock", "locks", metavar="STACK=FILE", multiple=True, required=True, callback=_locks
-)
-@click.option("--gate", "rules", type=click.Path(), metavar="RULES")
-@parameters.recipes_option
-@click.option("--commits", metavar="A..B")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "markdown", "github", "label"]),
-    default="text",
-    show_default=True,
-)
 def plan_command(
-    base: str,
+    base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     *,
-    locks: list[list[str]],
-    rules: str | None,
-    recipes: str | None,
-    commits: str | None,
-    form: str,
+    locks: Annotated[
+        list[list[str]],
+        option("--lock", metavar="STACK=FILE", multiple=True, required=True, callback=_locks),
+    ],
+    rules: Annotated[str | None, option("--gate", metavar="RULES")],
+    recipes: Recipes,
+    commits: Annotated[str | None, option(metavar="A..B")],
+    form: Annotated[str, format_option("text", "markdown", "github", "label")],
     catalog: str,
 ) -> None:
     """Print what has to be built for lock files, and why.
@@ -180,6 +160,7 @@ def plan_command(
     Specs whose hash is in any stack of BASE are reused. The others are compared with the same
     stacks of BASE. Nothing is published.
 
+    - base: The existing builds: {SIDE}.
     - locks: A stack and its lock file or the folder of its environment (repeatable).
     - rules: Judge the plan by the rules of this file, with the exit codes of 'cachelog gate'.
     - commits: The commits of --recipes in B that are not in A. By default from that of BASE, if

@@ -3,13 +3,13 @@
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import click
 
 from server.output_files import write
-from server.terminal import console, parameters
-from server.terminal.completion import DIMENSIONS, complete_dimensions, complete_head_or_package
+from server.terminal import completion, console, parameters
+from server.terminal.parameters import Base, Flag, Head, Output, Package, Stack, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.notes.formats import NotesFormat
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 # -- what the commands share
 
 
-def scope_options(command: parameters.Decorated) -> parameters.Decorated:
-    """Add ``--package``, ``--stack`` and ``--matching``, which limit the specs shown."""
-    matching = click.option(
-        "--matching",
-        metavar="QUERY",
-        help="Only specs that match this query, in Spack's spec syntax, on either side.",
-    )
-    stack = parameters.stack_option("Only specs that are in this stack on either side.")
-    return parameters.package_option(stack(matching(command)))
+class _Scope(TypedDict):
+    """Conditions that limit the specs shown, the fields of ``ComparisonFilter``."""
+
+    package: Package
+    stack: Stack
+    matching: Annotated[str | None, option(metavar="QUERY")]
 
 
 # -- diff
@@ -45,38 +42,29 @@ NOT_COMPARED = 2
 def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     from snapshots.changes.coverage import CoverageDimension
 
-    names = parameters.listed(text, DIMENSIONS, "dimensions")
-    if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
+    names = parameters.listed(text, completion.DIMENSIONS, "dimensions")
+    if twice := [name for name in completion.DIMENSIONS if names.count(name) > 1]:
         raise InvalidArgument("dimensions", f"{', '.join(twice)} is named twice")
     return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
 
+_DIMENSIONS = parameters.Parsed("dimensions", _dimensions)
+
+
 @parameters.catalog_command("diff")
-@parameters.two_refs
-@click.option("--stat", is_flag=True)
-@scope_options
-@click.option(
-    "--coverage",
-    "dimensions",
-    type=parameters.Parsed("dimensions", _dimensions),
-    shell_complete=complete_dimensions,
-    metavar="LIST",
-    help="Instead of specs, print the added and removed combinations of packages with these "
-    "properties: "
-    f"{', '.join(DIMENSIONS)}, separated by commas.",
-)
-@click.option("--spec", metavar="QUERY")
-@click.option("--exit-code", is_flag=True)
 def diff_command(
-    base: str | None,
-    head: str | None,
+    base: Base,
+    head: Head,
     *,
-    stat: bool,
-    dimensions: "tuple[CoverageDimension, ...] | None",
-    spec: str | None,
-    exit_code: bool,
+    stat: Flag,
+    scope: _Scope,
+    coverage: Annotated[
+        "tuple[CoverageDimension, ...] | None",
+        option(type=_DIMENSIONS, shell_complete=completion.complete_dimensions, metavar="LIST"),
+    ],
+    spec: Annotated[str | None, option(metavar="QUERY")],
+    exit_code: Flag,
     catalog: str,
-    **scope: str | None,
 ) -> None:
     """Print what changed between two revisions, and why.
 
@@ -87,18 +75,23 @@ def diff_command(
     newest revision that has it: the differences between the specs themselves and between their
     direct and indirect dependencies, the causes, and what they share.
 
+    - head: The head, in the same forms.
+    - stack: Only specs that are in this stack on either side.
+    - matching: Only specs that match this query, in Spack's spec syntax, on either side.
     - stat: Print only counts, package by package.
+    - coverage: Instead of specs, print the added and removed combinations of packages with these
+      properties: {DIMENSIONS}, separated by commas.
     - spec: Instead of all specs, compare the one spec that this query in Spack's spec syntax
       matches on each side; of several, the root of a lock file.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
-    if stat and dimensions is not None:
+    if stat and coverage is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
     hashes = parameters.two_hashes(base, head)
     are_specs = hashes is not None or spec is not None
     if are_specs and (
-        stat or dimensions is not None or any(scope.values()) or (hashes and spec is not None)
+        stat or coverage is not None or any(scope.values()) or (hashes and spec is not None)
     ):
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
@@ -106,7 +99,7 @@ def diff_command(
         if are_specs:
             differs = _diff_specs(catalog, refs, spec)
         else:
-            differs = _diff_sides(catalog, refs, scope, dimensions, stat=stat)
+            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat)
     if exit_code and differs:
         raise SystemExit(DIFFERS)
 
@@ -114,7 +107,7 @@ def diff_command(
 def _diff_sides(
     catalog: str,
     refs: tuple[str, str] | None,
-    scope: dict[str, str | None],
+    scope: _Scope,
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
     stat: bool,
@@ -152,21 +145,24 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
 # -- why
 
 
-@parameters.catalog_command("why")
-@parameters.base_argument
-@click.argument(
-    "words", metavar="[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_head_or_package
+_HEAD_AND_SUBJECT = argument(
+    "[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=completion.complete_head_or_package
 )
-@click.option("--commits", is_flag=True)
-@scope_options
+
+
+@parameters.catalog_command("why")
 def why_command(
-    base: str | None,
-    words: tuple[str, ...],
+    base: Base,
+    words: Annotated[
+        tuple[str, ...],
+        argument(
+            "[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=completion.complete_head_or_package
+        ),
+    ],
     *,
-    commits: bool,
-    package: str | None,
+    commits: Flag,
+    scope: _Scope,
     catalog: str,
-    **scope: str | None,
 ) -> None:
     """Print what caused the rebuilds between two revisions.
 
@@ -175,6 +171,8 @@ def why_command(
 
     - words: The head, in the same forms. Then a package, or the hash of a spec (a prefix is
       enough), whose changes are explained.
+    - stack: Only specs that are in this stack on either side.
+    - matching: Only specs that match this query, in Spack's spec syntax, on either side.
     - commits: Print all commits of the recipes that explain each cause, with links.
     """
     from server.terminal.printing import comparisons
@@ -182,12 +180,13 @@ def why_command(
     refs, subject = _refs_and_subject(base, words)
     if subject is not None:
         parameters.require_package_or_hash(subject)
-    if subject is not None and package is not None:
+    if subject is not None and scope["package"] is not None:
         raise click.UsageError("A package or hash is named twice; leave --package out.")
     is_hash = subject is not None and subject.startswith("/")
     try:
-        package = package if is_hash else subject or package
-        compared = comparisons.compare(catalog, refs, package=package, **scope)
+        if subject is not None and not is_hash:
+            scope["package"] = subject
+        compared = comparisons.compare(catalog, refs, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
@@ -227,29 +226,21 @@ def _refs_and_subject(
 
 
 @parameters.catalog_command("notes", has_json=False)
-@parameters.two_refs
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([form.value for form in NotesFormat]),
-    default="markdown",
-    show_default=True,
-)
-@click.option("--template", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
-@scope_options
-@parameters.output_option()
 def notes_command(
-    base: str | None,
-    head: str | None,
+    base: Base,
+    head: Head,
     *,
-    form: str,
-    template: Path | None,
-    output: Path | None,
+    form: Annotated[str, parameters.format_option(*(form.value for form in NotesFormat))],
+    template: Annotated[Path | None, option(type=parameters.FILE, metavar="FILE")],
+    scope: _Scope,
+    output: Output,
     catalog: str,
-    **scope: str | None,
 ) -> None:
     """Write release notes: what changed, and why.
 
+    - head: The head, in the same forms.
+    - stack: Only specs that are in this stack on either side.
+    - matching: Only specs that match this query, in Spack's spec syntax, on either side.
     - form: Markdown, HTML or JSON.
     - template: Use the Jinja template in this file, or one that is part of cachelog: chat or
       github-release.

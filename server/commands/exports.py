@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypedDict
 from urllib.parse import urlsplit
 
 import click
@@ -10,6 +10,7 @@ import click
 from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_series
+from server.terminal.parameters import Flag, Since, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, quoted
 
@@ -29,27 +30,22 @@ def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) ->
     return url if url.endswith("/") else f"{url}/"
 
 
-_base_url_option = parameters.described("--base-url", metavar="URL", callback=_with_slash)
-_server_url_option = parameters.described("--server-url", metavar="URL", callback=_with_slash)
+_Url = Annotated[str | None, option(metavar="URL", callback=_with_slash)]
 
 # -- feed
 
 
 @parameters.catalog_command("feed", has_json=False)
-@click.argument("series", metavar="[SERIES]", required=False, shell_complete=complete_series)
-@click.argument("package", metavar="[PACKAGE]", required=False, shell_complete=complete_package)
-@click.option("--all", "is_all", is_flag=True)
-@parameters.output_option(type=click.Path(path_type=Path), metavar="PATH")
-@_base_url_option()
-@_server_url_option()
 def feed_command(
     *,
-    series: str | None,
-    package: str | None,
-    is_all: bool,
-    output: Path | None,
-    base_url: str | None,
-    server_url: str | None,
+    series: Annotated[str | None, argument("[SERIES]", shell_complete=complete_series)],
+    package: Annotated[str | None, argument("[PACKAGE]", shell_complete=complete_package)],
+    is_all: Annotated[bool, option("--all", is_flag=True)],
+    output: Annotated[
+        Path | None, option("--output", "-o", type=click.Path(path_type=Path), metavar="PATH")
+    ],
+    base_url: _Url,
+    server_url: _Url,
     catalog: str,
 ) -> None:
     """Write what changed as an Atom feed.
@@ -107,19 +103,30 @@ def _require_fitting(
 # -- export-site
 
 
+class SiteOptions(TypedDict):
+    """The options of the command, which its help describes; URLs end with a slash."""
+
+    documents: Annotated[Path | None, option(type=parameters.FILE, metavar="MANIFEST")]
+    series: Annotated[
+        tuple[str, ...], option(metavar="NAME", multiple=True, shell_complete=complete_series)
+    ]
+    since: Since
+    last: Annotated[int | None, option(metavar="N", type=click.IntRange(min=1))]
+    pages: Annotated[bool, option("--pages/--no-pages", default=True)]
+    limit: Annotated[
+        int, option(metavar="N", type=click.IntRange(min=0), default=200, show_default=True)
+    ]
+    base_url: _Url
+    server_url: _Url
+    prune: Flag
+
+
 @parameters.catalog_command("export-site", has_json=False)
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--documents", type=click.Path(path_type=Path, dir_okay=False), metavar="MANIFEST")
-@parameters.series_option(multiple=True)
-@parameters.since_option
-@click.option("--last", metavar="N", type=click.IntRange(min=1))
-@click.option("--pages/--no-pages", default=True)
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), default=200, show_default=True)
-@_base_url_option()
-@_server_url_option()
-@click.option("--prune", is_flag=True)
 def export_site_command(
-    *, folder: Path, catalog: str, base_url: str | None, server_url: str | None, **options: Any
+    folder: Annotated[Path, argument("FOLDER", type=parameters.FOLDER)],
+    *,
+    options: SiteOptions,
+    catalog: str,
 ) -> None:
     """Write a static site.
 
@@ -140,8 +147,7 @@ def export_site_command(
       does not include.
     - prune: Remove files of earlier runs that are no longer part of the site.
     """
-    from server.commands.site_exports import SiteOptions, export_site
+    from server.commands.site_exports import export_site
 
-    chosen = SiteOptions(base_url=base_url or "", server_url=server_url or "", **options)
-    if not export_site(catalog, folder, chosen):
+    if not export_site(catalog, folder, options):
         raise SystemExit(1)

@@ -4,12 +4,13 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package_or_hash, complete_ref
+from server.terminal.parameters import Flag, Limit, Recipes, Series, Since, argument, option
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
@@ -21,30 +22,20 @@ if TYPE_CHECKING:
 
 
 @parameters.catalog_command("log")
-@click.argument(
-    "subject", metavar="[PACKAGE|/HASH]", required=False, shell_complete=complete_package_or_hash
-)
-@parameters.series_option()
-@parameters.tag_option()
-@parameters.since_option
-@parameters.limit_option()
-@click.option("--target", metavar="NAME")
-@click.option("--stack", metavar="NAME")
-@click.option("--version", metavar="TEXT")
-@click.option("--oneline", is_flag=True)
-@click.option("--commits", is_flag=True)
 def log_command(
-    subject: str | None,
+    subject: Annotated[
+        str | None, argument("[PACKAGE|/HASH]", shell_complete=complete_package_or_hash)
+    ],
     *,
-    series: str | None,
-    tag: str | None,
-    since: datetime | None,
-    limit: int | None,
-    target: str | None,
-    stack: str | None,
-    version: str | None,
-    oneline: bool,
-    commits: bool,
+    series: Series,
+    tag: parameters.Tag,
+    since: Since,
+    limit: Limit,
+    target: Annotated[str | None, option(metavar="NAME")],
+    stack: Annotated[str | None, option(metavar="NAME")],
+    version: Annotated[str | None, option(metavar="TEXT")],
+    oneline: Flag,
+    commits: Flag,
     catalog: str,
 ) -> None:
     """Print what changed revision by revision, newest first.
@@ -106,25 +97,20 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
     return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
 
 
+_KEYS = parameters.Parsed("keys", _keys)
+
+
 @parameters.catalog_command("causes")
-@parameters.series_option()
-@parameters.since_option
-@click.option("--until", metavar="TIME", type=parameters.TIME)
-@click.option(
-    "--by",
-    type=parameters.Parsed("keys", _keys),
-    default="package",
-    show_default=True,
-    metavar="LIST",
-)
-@parameters.limit_option()
 def causes_command(
     *,
-    series: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    by: "tuple[SeriesCauseKey, ...]",
-    limit: int | None,
+    series: Series,
+    since: Since,
+    until: Annotated[datetime | None, option(metavar="TIME", type=parameters.TIME)],
+    by: Annotated[
+        "tuple[SeriesCauseKey, ...]",
+        option(type=_KEYS, default="package", show_default=True, metavar="LIST"),
+    ],
+    limit: Limit,
     catalog: str,
 ) -> None:
     """Print what caused most rebuilds in a series over time.
@@ -156,13 +142,13 @@ def history_group() -> None:
 
 
 @parameters.catalog_command("fill", group=history_group)
-@parameters.series_option()
-@parameters.recipes_option
-@parameters.jobs_option(
-    "Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs."
-)
 def fill_command(
-    *, series: str | None, recipes: str | None, jobs: int | None, cluster: str | None, catalog: str
+    *,
+    series: Series,
+    recipes: Recipes,
+    jobs: parameters.Jobs,
+    cluster: parameters.Cluster,
+    catalog: str,
 ) -> None:
     """Compare neighbouring revisions whose changes are not stored yet.
 
@@ -176,6 +162,8 @@ def fill_command(
     is not known yet.
 
     - series: Only this series: develop, vX.Y.Z ...
+    - jobs: Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs.
+      By default 1; on a cluster, the number of cores.
     """
     from server.terminal.printing.maintenance import filled_facts, filled_lines
     from snapshots.catalog.history_queries import fill, missing_pairs, pairs_without_story
@@ -226,15 +214,13 @@ def _import_recipes(
 
 
 @parameters.catalog_command("recipes")
-@click.argument(
-    "ref",
-    metavar="REVISION",
-    shell_complete=complete_ref,
-    help=f"The revision: {parameters.REF_FORMS}.",
-)
-@parameters.recipes_option
-@click.option("--commit", metavar="COMMIT-OR-REF")
-def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalog: str) -> None:
+def recipes_command(
+    ref: Annotated[str, argument("REVISION", shell_complete=complete_ref)],
+    *,
+    recipes: Recipes,
+    commit: Annotated[str | None, option(metavar="COMMIT-OR-REF")],
+    catalog: str,
+) -> None:
     """Print or set the recipes' commit of a revision.
 
     This is the commit of the recipes with which its specs were concretized.
@@ -242,6 +228,7 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
     With --commit, the stored commit of the revision is replaced. With --recipes alone, it is
     determined if none is stored.
 
+    - ref: The revision: {REF}.
     - commit: The commit of the recipes that its specs were concretized with. By default that of a
       ref with the name of the tag, or the last one before the time of the revision.
     """
@@ -269,10 +256,13 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
 
 
 @parameters.catalog_command("blame")
-@click.argument("subject", metavar="PACKAGE|/HASH", shell_complete=complete_package_or_hash)
-@parameters.series_option()
-@parameters.limit_option(type=click.IntRange(min=1))
-def blame_command(subject: str, *, series: str | None, limit: int | None, catalog: str) -> None:
+def blame_command(
+    subject: Annotated[str, argument("PACKAGE|/HASH", shell_complete=complete_package_or_hash)],
+    *,
+    series: Series,
+    limit: Annotated[int | None, parameters.limited(1)],
+    catalog: str,
+) -> None:
     """Print the commits that rebuilt a package or a spec.
 
     These are commits of the recipes' repository, newest first. For a spec, the specs that it

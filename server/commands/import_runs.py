@@ -13,6 +13,7 @@ from itertools import chain, islice
 
 import msgspec
 
+from server.commands.imports import ImportOptions
 from server.settings import settings_from
 from server.terminal import console
 from server.terminal.printing.commits import imported_text
@@ -30,7 +31,6 @@ from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
 from snapshots.models import public_location
 from snapshots.sources.git import page_history
-from snapshots.sources.git.page_history import Every
 from snapshots.sources.reports import Report
 from snapshots.spack.names import checked_line
 from snapshots.texts import quoted
@@ -41,44 +41,21 @@ _REVISIONS_AT_ONCE = 64
 _PAGES_FOLDER = "_cache"
 
 
-class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the command, which its help describes."""
-
-    locations: tuple[str, ...]
-    tags: tuple[str, ...]
-    taken_at: datetime | None
-    sizes: bool
-    no_proof: bool
-    view: str | None
-    git: str | None
-    path: str | None
-    since: datetime | None
-    every: Every | None
-    gate: str | None
-    source_name: str | None
-    skip_bad: bool
-    receivers: tuple[str, ...]
-    recipes: str | None
-    recipes_commit: str | None
-    jobs: int | None
-    cluster: str | None
-
-
 class ImportRun:
     """An import into a catalog; ``failures`` describes notifications that were not delivered."""
 
     def __init__(self, location: str, options: ImportOptions) -> None:
-        if options.cluster:
-            check_cluster(options.cluster)
+        if options["cluster"]:
+            check_cluster(options["cluster"])
         self._options = options
         self._catalog = Catalog(location)
         self._settings = settings_from(os.environ)
         self._approve = None
-        if options.gate is not None:
-            self._approve = gatekeeper(options.gate, self._catalog.package_names)
+        if options["gate"] is not None:
+            self._approve = gatekeeper(options["gate"], self._catalog.package_names)
             console.disable_wrapping()  # it prints to standard error
-        _check_source_name(options.source_name)
-        self._report = Report(skip_bad=options.skip_bad)
+        _check_source_name(options["source_name"])
+        self._report = Report(skip_bad=options["skip_bad"])
         self._publications: list[Publication] = []
         self.failures: list[str] = []
 
@@ -87,15 +64,15 @@ class ImportRun:
         # Objects that exist by now are permanent: exclude them from garbage collections.
         gc.freeze()
         with (
-            open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
+            open_notifier(self._catalog, self._options["receivers"], self._settings) as notifier,
             closing(spans_from(self._settings)) as spans,
             spans.span("import") as note_import,
             console.progress() as bars,
         ):
             self._report.progress = bars
             try:
-                if self._options.git:
-                    self._publish_history(self._options.git, spans, notifier)
+                if self._options["git"]:
+                    self._publish_history(self._options["git"], spans, notifier)
                 else:
                     self._publish_locations(spans)
                     self._import_recipes(self._publications)
@@ -116,33 +93,33 @@ class ImportRun:
     def _publish_locations(self, spans: Spans) -> None:
         options = self._options
         settings = msgspec.structs.replace(
-            self._settings.reading(), proof=not options.no_proof, view=options.view
+            self._settings.reading(), proof=not options["no_proof"], view=options["view"]
         )
         self._publications += publish_locations(
-            options.locations,
-            lambda read: self._publish(reading(_undated(read, options.taken_at), spans), spans),
+            options["locations"],
+            lambda read: self._publish(reading(_undated(read, options["taken_at"]), spans), spans),
             catalog=self._catalog,
-            tags=options.tags,
-            sizes=options.sizes,
+            tags=options["tags"],
+            sizes=options["sizes"],
             settings=settings,
             report=self._report,
-            jobs=options.jobs,
-            cluster=options.cluster or None,
+            jobs=options["jobs"],
+            cluster=options["cluster"] or None,
         )
 
     def _import_recipes(self, publications: Sequence[Publication]) -> None:
         """Store the recipes' commits of revisions; errors become warnings."""
         options = self._options
-        if not options.recipes:
+        if not options["recipes"]:
             return
         try:
             imported = import_recipes(
                 self._catalog,
                 list({publication.revision: None for publication in publications}),
-                options.recipes,
+                options["recipes"],
                 settings=self._settings.reading(),
                 refs=self._settings.recipes_tag_refs(),
-                commit=options.recipes_commit,
+                commit=options["recipes_commit"],
             )
         except CachelogError as error:
             self._report.warn(f"the commits of the recipes are not stored: {error}")
@@ -158,10 +135,10 @@ class ImportRun:
         self._catalog.refresh(missing_ok=True)
         history = page_history.read(
             repository,
-            path=options.path or _PAGES_FOLDER,
-            since=options.since,
-            tags=options.tags,
-            every=options.every or "commit",
+            path=options["path"] or _PAGES_FOLDER,
+            since=options["since"],
+            tags=options["tags"],
+            every=options["every"] or "commit",
             history=self._catalog.history,
             settings=self._settings.reading(),
             report=self._report,
@@ -180,12 +157,14 @@ class ImportRun:
     ) -> list[Publication]:
         """Publish in a span. Spans of reads during that time are its siblings, not children."""
         options = self._options
-        if options.source_name is not None:
-            snapshots = map(partial(_named, options.source_name), snapshots)
-        compare = partial(changes_of_pairs, jobs=options.jobs, cluster=options.cluster or None)
+        if options["source_name"] is not None:
+            snapshots = map(partial(_named, options["source_name"]), snapshots)
+        compare = partial(
+            changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
+        )
         with spans.span("publish") as note_publishing:
             published = self._catalog.publish(
-                snapshots, taken_at=options.taken_at, approve=self._approve, make_pairs=compare
+                snapshots, taken_at=options["taken_at"], approve=self._approve, make_pairs=compare
             )
             note_publishing("cachelog.revisions", len(published))
             note_publishing(

@@ -1,14 +1,19 @@
 """``cachelog import`` and ``demo``: commands that fill a catalog."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import click
 
 from server.terminal import console, parameters
+from server.terminal.parameters import Cluster, Flag, Jobs, Recipes, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted
+
+if TYPE_CHECKING:
+    from snapshots.sources.git.page_history import Every
 
 _OF_GIT = ("since", "path", "every")
 _OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
@@ -18,27 +23,31 @@ _NOT_NOTIFIED = 3
 """The exit code if everything was published but a receiver was not notified; 1 is an error."""
 
 
+class ImportOptions(TypedDict):
+    """The arguments and options of the command, which its help describes."""
+
+    locations: Annotated[tuple[str, ...], argument("[LOCATION...]", nargs=-1)]
+    tags: Annotated[tuple[str, ...], option("--tag", metavar="TAG", multiple=True)]
+    taken_at: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
+    sizes: Flag
+    no_proof: Flag
+    view: Annotated[str | None, option(metavar="NAME")]
+    git: Annotated[str | None, option(metavar="REPO")]
+    path: Annotated[str | None, option(metavar="FOLDER")]
+    since: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
+    every: Annotated["Every | None", option(type=click.Choice(["commit", "day", "week"]))]
+    gate: Annotated[str | None, option(metavar="FILE")]
+    source_name: Annotated[str | None, option(metavar="NAME")]
+    skip_bad: Flag
+    receivers: Annotated[tuple[str, ...], option("--notify", metavar="URL", multiple=True)]
+    recipes: Recipes
+    recipes_commit: Annotated[str | None, option(metavar="COMMIT-OR-REF")]
+    jobs: Jobs
+    cluster: Cluster
+
+
 @parameters.catalog_command("import")
-@click.argument("locations", metavar="[LOCATION...]", nargs=-1)
-@click.option("--tag", "tags", metavar="TAG", multiple=True)
-@click.option("--taken-at", type=parameters.TIME, metavar="TIME")
-@click.option("--sizes", is_flag=True)
-@click.option("--no-proof", is_flag=True)
-@click.option("--view", metavar="NAME")
-@click.option("--git", metavar="REPO")
-@click.option("--path", metavar="FOLDER")
-@click.option("--since", type=parameters.TIME, metavar="TIME")
-@click.option("--every", type=click.Choice(["commit", "day", "week"]))
-@click.option("--gate", type=click.Path(), metavar="FILE")
-@click.option("--source-name", metavar="NAME")
-@click.option("--skip-bad", is_flag=True)
-@click.option("--notify", "receivers", metavar="URL", multiple=True)
-@parameters.recipes_option
-@click.option("--recipes-commit", metavar="COMMIT-OR-REF")
-@parameters.jobs_option(
-    "Read and compare with up to N processes; each uses up to 500 MB for 60,000 specs."
-)
-def import_command(*, catalog: str, **options: Any) -> None:
+def import_command(options: ImportOptions, *, catalog: str) -> None:
     """Publish the contents of a build cache.
 
     An import publishes everything or nothing. A history from git is published in batches: run the
@@ -71,11 +80,13 @@ def import_command(*, catalog: str, **options: Any) -> None:
       the URLs in CACHELOG_NOTIFY.
     - recipes_commit: The commit of the recipes that the specs were concretized with. By default
       that of a ref with the name of the tag, or the last one before the time of the revision.
+    - jobs: Read and compare with up to N processes; each uses up to 500 MB for 60,000 specs. By
+      default 1; on a cluster, the number of cores.
     """
     _require_fitting(options)
-    from server.commands.import_runs import ImportOptions, ImportRun
+    from server.commands.import_runs import ImportRun
 
-    run = ImportRun(catalog, ImportOptions(**options))
+    run = ImportRun(catalog, options)
     run.publish()
     if run.failures:
         click.get_current_context().exit(_NOT_NOTIFIED)
@@ -99,20 +110,14 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
 
 
 @parameters.catalog_command("demo", has_json=False)
-@click.option("--revisions", default=30, show_default=True, metavar="N")
-@click.option("--packages", default=100, show_default=True, metavar="N")
-@click.option("--specs", default=1_500, show_default=True, metavar="N")
-@click.option("--seed", default=0, show_default=True, metavar="N")
-@click.option("--pages", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
-@click.option("--among-real", is_flag=True)
 def demo_command(
-    revisions: int,
-    packages: int,
-    specs: int,
-    seed: int,
+    revisions: Annotated[int, option(default=30, show_default=True, metavar="N")],
+    packages: Annotated[int, option(default=100, show_default=True, metavar="N")],
+    specs: Annotated[int, option(default=1_500, show_default=True, metavar="N")],
+    seed: Annotated[int, option(default=0, show_default=True, metavar="N")],
     *,
-    pages: Path | None,
-    among_real: bool,
+    pages: Annotated[Path | None, option(type=parameters.FOLDER, metavar="FOLDER")],
+    among_real: Flag,
     catalog: str,
 ) -> None:
     """Generate a synthetic history of a build cache.

@@ -1,21 +1,20 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
 
 from itertools import chain
+from typing import Annotated
 
 import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_query, complete_shown
+from server.terminal.parameters import InRef, Limit, Ref, Series, Stack, Tag, argument, option
 from snapshots.texts import counted
 
 # -- lists
 
 
-@parameters.catalog_command("revisions")
-@parameters.tag_option()
-@parameters.limit_option()
-@parameters.width_option
-def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> None:
+@parameters.catalog_command("revisions", parameters.WIDTH)
+def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     """List the published revisions, newest first.
 
     - tag: List only the revisions of this tag.
@@ -42,10 +41,8 @@ def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> No
     )
 
 
-@parameters.catalog_command("tags")
-@parameters.limit_option()
-@parameters.width_option
-def tags_command(*, limit: int | None, catalog: str) -> None:
+@parameters.catalog_command("tags", parameters.WIDTH)
+def tags_command(*, limit: Limit, catalog: str) -> None:
     """List the tags, and the newest revision of each.
 
     - limit: Only the first N.
@@ -60,16 +57,18 @@ def tags_command(*, limit: int | None, catalog: str) -> None:
 
 
 @parameters.catalog_command("packages")
-@parameters.ref_argument
-@parameters.stack_option()
-@click.option("--search", metavar="TEXT")
 def packages_command(
-    ref: str | None, *, stack: str | None, search: str | None, catalog: str
+    ref: Ref,
+    *,
+    stack: Stack,
+    search: Annotated[str | None, option(metavar="TEXT")],
+    catalog: str,
 ) -> None:
     """List the packages of a revision, by name.
 
     With --stack, all numbers refer to the stack. The exit code is 0 even if no package is found.
 
+    - ref: The revision: {REF}. By default {LATEST}.
     - stack: List only packages in this stack.
     - search: List only packages whose name contains this text; case is ignored.
     """
@@ -92,11 +91,12 @@ def packages_command(
 
 
 @parameters.catalog_command("stacks")
-@parameters.ref_argument
-def stacks_command(ref: str | None, *, catalog: str) -> None:
+def stacks_command(ref: Ref, *, catalog: str) -> None:
     """List the stacks of a revision, by name.
 
     root is the union of all others.
+
+    - ref: The revision: {REF}. By default {LATEST}.
     """
     from server.terminal.printing.layout import table
     from server.terminal.printing.listings import STACK_COLUMNS, stack_facts, stack_listing
@@ -118,14 +118,15 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
 
 
 @parameters.catalog_command("find")
-@click.argument("words", metavar="[SPEC]...", nargs=-1, shell_complete=complete_query)
-@parameters.in_option(
-    f"The revision to search: {parameters.REF_FORMS}. By default {parameters.LATEST}."
-)
-@parameters.stack_option()
-@parameters.limit_option()
 def find_command(
-    words: tuple[str, ...], *, ref: str | None, stack: str | None, limit: int | None, catalog: str
+    words: Annotated[
+        tuple[str, ...], argument("[SPEC]...", nargs=-1, shell_complete=complete_query)
+    ],
+    *,
+    ref: InRef,
+    stack: Stack,
+    limit: Limit,
+    catalog: str,
 ) -> None:
     """Print the specs that match a query.
 
@@ -135,6 +136,7 @@ def find_command(
     - words: The query, in Spack's spec syntax: hdf5@1.12: +mpi %gcc@13 ^zlib. Properties after %
       or ^ refer to that dependency, so write those of the spec itself first. Write ~NAME for a
       disabled variant, or quote the query. Without a query, all specs are printed.
+    - ref: The revision to search: {REF}. By default {LATEST}.
     - stack: Only specs in this stack.
     - limit: Print only the first N. By default all are printed.
     """
@@ -177,22 +179,22 @@ def find_command(
 
 
 @parameters.catalog_command("show")
-@click.argument(
-    "words",
-    metavar="[REF] [PACKAGE|/HASH]",
-    nargs=-1,
-    shell_complete=complete_shown,
-    help=f"A revision: {parameters.REF_FORMS}; by default {parameters.LATEST}, or the newest that "
-    "has the hash. Then, or alone, a package, or the hash of a spec after a slash; a prefix of the "
-    "hash is enough.",
-)
-@parameters.series_option()
-def show_command(words: tuple[str, ...], *, series: str | None, catalog: str) -> None:
+def show_command(
+    words: Annotated[
+        tuple[str, ...],
+        argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_shown),
+    ],
+    *,
+    series: Series,
+    catalog: str,
+) -> None:
     """Print everything about a revision, a package or a spec.
 
     For a package: its specs in a revision, and when it was first and last seen. For a spec: its
     facts, its dependencies, and since when it has been available, or removed.
 
+    - words: A revision: {REF}; by default {LATEST}, or the newest that has the hash. Then, or
+      alone, a package, or the hash of a spec after a slash; a prefix of the hash is enough.
     - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
       default develop; without it, the series with the most revisions.
     """

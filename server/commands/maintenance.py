@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
+from server.terminal.parameters import Cluster, Flag, Jobs, Keep, WholeTags, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.copies import Copied
     from snapshots.catalog.removal import Removal
-    from snapshots.catalog.retention import RetentionRule
     from snapshots.models import RevisionInfo
 
 
@@ -30,8 +29,7 @@ def costs_group() -> None:
 
 
 @parameters.catalog_command("import", group=costs_group)
-@click.argument("file")
-def import_costs_command(file: str, *, catalog: str) -> None:
+def import_costs_command(file: Annotated[str, argument("FILE")], *, catalog: str) -> None:
     """Replace the stored costs of builds by those of a file.
 
     From then on, time and cost stand wherever specs are counted that are built. What has no cost
@@ -51,25 +49,23 @@ def import_costs_command(file: str, *, catalog: str) -> None:
 # -- removing
 
 
-_dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
-)
+_DryRun = Annotated[
+    bool, option(is_flag=True, help="Print what would be done, without changing anything.")
+]
 
 
 @parameters.catalog_command("remove")
-@click.argument(
-    "refs",
-    metavar="REF...",
-    nargs=-1,
-    required=True,
-    shell_complete=complete_ref,
-    help=f"The revisions to remove: {parameters.REF_FORMS}. TAG names the newest one of the tag.",
-)
-@_dry_run_option
-def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> None:
+def remove_command(
+    refs: Annotated[tuple[str, ...], argument("REF...", nargs=-1, shell_complete=complete_ref)],
+    *,
+    dry_run: _DryRun,
+    catalog: str,
+) -> None:
     """Remove single revisions.
 
     They are unavailable immediately. 'cachelog vacuum' deletes contents that no other revision has.
+
+    - refs: The revisions to remove: {REF}. TAG names the newest one of the tag.
     """
     from server.terminal.printing.maintenance import removal_facts, removed_lines
 
@@ -80,17 +76,8 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> Non
 
 
 @parameters.catalog_command("prune")
-@parameters.keep_option
-@parameters.series_option()
-@parameters.whole_tags_option
-@_dry_run_option
 def prune_command(
-    *,
-    keep: "tuple[RetentionRule, ...]",
-    series: str | None,
-    whole_tags: bool,
-    dry_run: bool,
-    catalog: str,
+    *, keep: Keep, series: parameters.Series, whole_tags: WholeTags, dry_run: _DryRun, catalog: str
 ) -> None:
     """Remove all revisions but those that a policy keeps.
 
@@ -125,26 +112,16 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
-_LOCK_FILE = click.Path(path_type=str)
-
-
 @parameters.catalog_command("keep-list")
-@parameters.keep_option
-@parameters.whole_tags_option
-@click.option("--lock", "locks", multiple=True, type=_LOCK_FILE, metavar="FILE")
-@click.option("--whole", is_flag=True)
-@click.option("--impact", is_flag=True)
-@click.option("--check", "checked", multiple=True, type=_LOCK_FILE, metavar="FILE")
-@parameters.output_option()
 def keep_list_command(
     *,
-    keep: "tuple[RetentionRule, ...]",
-    whole_tags: bool,
-    locks: tuple[str, ...],
-    whole: bool,
-    impact: bool,
-    checked: tuple[str, ...],
-    output: Path | None,
+    keep: Keep,
+    whole_tags: WholeTags,
+    locks: Annotated[tuple[str, ...], option("--lock", multiple=True, metavar="FILE")],
+    whole: Flag,
+    impact: Flag,
+    checked: Annotated[tuple[str, ...], option("--check", multiple=True, metavar="FILE")],
+    output: parameters.Output,
     catalog: str,
 ) -> None:
     """Write the hashes that a build cache has to keep.
@@ -187,14 +164,15 @@ def keep_list_command(
         click.echo("".join(lines), nl=False)
 
 
+_OlderThan = Annotated[
+    timedelta,
+    option(type=parameters.DURATION, default="1d", show_default=True, metavar="DURATION"),
+]
+
+
 @parameters.catalog_command("vacuum")
-@click.option(
-    "--older-than", type=parameters.DURATION, default="1d", show_default=True, metavar="DURATION"
-)
-@click.option("--nothing-runs", is_flag=True)
-@_dry_run_option
 def vacuum_command(
-    *, older_than: timedelta, nothing_runs: bool, dry_run: bool, catalog: str
+    *, older_than: _OlderThan, nothing_runs: Flag, dry_run: _DryRun, catalog: str
 ) -> None:
     """Delete files that are no longer needed.
 
@@ -225,14 +203,7 @@ def vacuum_command(
 
 
 @parameters.catalog_command("verify")
-@click.option("--deep", is_flag=True)
-@click.option("--repair", is_flag=True)
-@parameters.jobs_option(
-    "Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs."
-)
-def verify_command(
-    *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, catalog: str
-) -> None:
+def verify_command(*, deep: Flag, repair: Flag, jobs: Jobs, cluster: Cluster, catalog: str) -> None:
     """Read the entire catalog, and report damage.
 
     Each finding is printed with a remedy. The exit code is 1 if anything is damaged. Without
@@ -241,6 +212,8 @@ def verify_command(
     - deep: Also compare all adjacent revisions again.
     - repair: First remove the last commit or checkpoint of a table's log if it is unreadable, for
       example after a power failure.
+    - jobs: Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs. By
+      default 1; on a cluster, the number of cores.
     """
     from server.terminal.printing.maintenance import verified_facts, verified_lines
     from snapshots.catalog.verification import verify
@@ -257,20 +230,15 @@ def verify_command(
 # -- backup and restore
 
 
-_PLACE = "a folder, or a URL of object storage"
-
-
 @parameters.catalog_command("backup")
-@click.argument(
-    "target",
-    metavar="TARGET",
-    help=f"The target: {_PLACE}, that is empty or has an earlier copy of this catalog.",
-)
-def backup_command(target: str, *, catalog: str) -> None:
+def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) -> None:
     """Copy the catalog in its current state.
 
     If the target is an earlier copy, only new files are copied. Imports and servers may run at the
     same time. 'cachelog verify --catalog TARGET' checks the copy.
+
+    - target: The target: a folder, or a URL of object storage, that is empty or has an earlier copy
+      of this catalog.
     """
     from snapshots.catalog.copies import backup
 
@@ -280,11 +248,12 @@ def backup_command(target: str, *, catalog: str) -> None:
 
 
 @parameters.catalog_command("restore")
-@click.argument("copy", metavar="COPY", help=f"A copy made by 'cachelog backup': {_PLACE}.")
-def restore_command(copy: str, *, catalog: str) -> None:
+def restore_command(copy: Annotated[str, argument("COPY")], *, catalog: str) -> None:
     """Copy a backup to a new catalog.
 
     --catalog names the new catalog. After an interruption, run the command again.
+
+    - copy: A copy made by 'cachelog backup': a folder, or a URL of object storage.
     """
     from snapshots.catalog.copies import restore
 

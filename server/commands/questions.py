@@ -1,12 +1,13 @@
 """``cachelog holes``, ``twins`` and ``impact``: questions about the contents of one revision."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_stack
+from server.terminal.parameters import InRef, Limit, Package, Recipes, Ref, Stack, argument, option
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -16,13 +17,12 @@ if TYPE_CHECKING:
 
 
 @parameters.catalog_command("holes")
-@parameters.ref_argument
-@parameters.limit_option()
-def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
+def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
     A hole is a link or run dependency that is neither in the cache nor external.
 
+    - ref: The revision: {REF}. By default {LATEST}.
     - limit: List only the N that affect the most specs. By default all are listed.
     """
     from server.terminal.printing.questions import find_holes
@@ -35,18 +35,23 @@ def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
 
 
 @parameters.catalog_command("twins")
-@parameters.ref_argument
-@click.option("--stack", "stacks", metavar="NAME", multiple=True, shell_complete=complete_stack)
-@parameters.package_option
-@parameters.limit_option(default=20, show_default=True)
 def twins_command(
-    ref: str | None, *, stacks: tuple[str, ...], package: str | None, limit: int, catalog: str
+    ref: Ref,
+    *,
+    stacks: Annotated[
+        tuple[str, ...],
+        option("--stack", metavar="NAME", multiple=True, shell_complete=complete_stack),
+    ],
+    package: Package,
+    limit: Annotated[int, parameters.limited(0, default=20, show_default=True)],
+    catalog: str,
 ) -> None:
     """Print specs that are built more than once, and why.
 
     Twins are specs with the same name, version, variants and architecture but different hashes.
     Each additional build has one main cause, so the numbers add up.
 
+    - ref: The revision: {REF}. By default {LATEST}.
     - stacks: Only specs in this stack (repeatable: in any of these stacks).
     - limit: List only the first N groups.
     """
@@ -60,20 +65,15 @@ def twins_command(
 
 
 @parameters.catalog_command("impact")
-@click.argument("words", metavar="[PACKAGE]...", nargs=-1, shell_complete=complete_package)
-@parameters.in_option(
-    f"The revision to search: {parameters.REF_FORMS}. By default {parameters.LATEST}."
-)
-@parameters.stack_option()
-@click.option("--top", type=click.IntRange(min=1), metavar="N")
-@parameters.recipes_option
 def impact_command(
-    words: tuple[str, ...],
+    words: Annotated[
+        tuple[str, ...], argument("[PACKAGE]...", nargs=-1, shell_complete=complete_package)
+    ],
     *,
-    ref: str | None,
-    stack: str | None,
-    top: int | None,
-    recipes: str | None,
+    ref: InRef,
+    stack: Stack,
+    top: Annotated[int | None, option(type=click.IntRange(min=1), metavar="N")],
+    recipes: Recipes,
     catalog: str,
 ) -> None:
     """Print which specs would be rebuilt if packages changed.
@@ -84,6 +84,7 @@ def impact_command(
 
     - words: The packages that would change. With --recipes, A..B instead: the packages whose
       recipes are changed by the commits in B that are not in A.
+    - ref: The revision to search: {REF}. By default {LATEST}.
     - stack: Count only specs in this stack.
     - top: Instead of PACKAGE: list the N packages whose change would rebuild the most specs.
     """

@@ -3,13 +3,13 @@
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 from click.shell_completion import get_completion_class
 
 from server.terminal import console
-from server.terminal.parameters import catalog_command
+from server.terminal.parameters import Flag, catalog_command, option
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 
 @catalog_command("serve", has_json=False)
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="PORT"
-)
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
-@click.option("--demo", is_flag=True)
-def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
+def serve_command(
+    host: Annotated[str, option(default="127.0.0.1", show_default=True, metavar="ADDRESS")],
+    port: Annotated[
+        int, option(type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="PORT")
+    ],
+    workers: Annotated[
+        int, option(type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
+    ],
+    *,
+    demo: Flag,
+    catalog: str,
+) -> None:
     """Serve web pages, the GraphQL API and feeds.
 
     The API is at /graphql, where browsers receive GraphiQL. Other settings are CACHELOG_*

@@ -5,11 +5,11 @@ The command imports this module when it runs.
 
 import asyncio
 import os
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
+from server.commands.exports import SiteOptions
 from server.feeds import FeedAddresses, series_document
 from server.graphql.persisted_documents import read_manifest
 from server.pages.renderer import assets
@@ -26,30 +26,16 @@ from snapshots.texts import counted
 _MAX_FAULTS = 5
 
 
-class SiteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the command, which its help describes; URLs end with a slash or are empty."""
-
-    documents: Path | None
-    series: tuple[str, ...]
-    since: datetime | None
-    last: int | None
-    pages: bool
-    limit: int
-    base_url: str
-    server_url: str
-    prune: bool
-
-
 def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
     """Write the site of a catalog, print a summary, and return whether the site is complete."""
     site = _site(location, options)
-    base_url, server_url = options.base_url or "-", options.server_url or "-"
+    base_url, server_url = options["base_url"] or "-", options["server_url"] or "-"
     made_by = [f"cachelog {cachelog_version()}", base_url, server_url, *assets().values()]
     site_folder = SiteFolder(folder, " ".join(made_by))
     _write(site, site_folder, location)
     parts = [f"{counted(site_folder.num_written, 'file')} written"]
     parts.append(f"{site_folder.num_kept:,} as before")
-    if options.prune:
+    if options["prune"]:
         parts.append(f"{site_folder.num_removed:,} removed")
     console.note(f"{', '.join(parts)} in {folder}")
     for fault in site.faults[:_MAX_FAULTS]:
@@ -61,23 +47,25 @@ def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
 
 def _site(location: str, options: SiteOptions) -> Site:
     documents = built_in_documents()
-    if options.documents:
-        documents = documents_of(read_manifest(options.documents, "--documents").documents)
+    if options["documents"]:
+        documents = documents_of(read_manifest(options["documents"], "--documents").documents)
     opened = open_catalog(location)
-    for name in options.series:
+    for name in options["series"]:
         require_series(name, opened.history)
     opened = opened.complete(causes=True)
-    to_pages = "../" if options.pages else options.server_url or None
-    base_url = options.base_url
+    to_pages = "../" if options["pages"] else options["server_url"]
+    base_url, server_url = options["base_url"] or "", options["server_url"] or ""
     addresses = FeedAddresses(f"{base_url}feeds/" if base_url else "", to_pages, has_pages=False)
     return Site(
-        chosen=choose(opened.history, options.series, since=options.since, last=options.last),
+        chosen=choose(
+            opened.history, options["series"], since=options["since"], last=options["last"]
+        ),
         documents=documents,
-        limit=options.limit,
+        limit=options["limit"],
         feed_of=lambda name: series_document(opened.library, opened.history, name, addresses),
-        links=SiteLinks(opened.history, base_url=base_url, server_url=options.server_url),
-        has_pages=options.pages,
-        is_pruned=options.prune,
+        links=SiteLinks(opened.history, base_url=base_url, server_url=server_url),
+        has_pages=options["pages"],
+        is_pruned=options["prune"],
     )
 
 

@@ -1,13 +1,13 @@
 """Shared arguments, options and groups of commands, and the types of their values."""
 
+import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, is_typeddict
 
 import click
 
@@ -29,6 +29,13 @@ SIDE_FORMS = (
     "an installation's .spack-db (./FILE)"
 )
 
+_DIMENSIONS = ", ".join(completion.DIMENSIONS)
+_FORMS = {"SIDE": SIDE_FORMS, "REF": REF_FORMS, "LATEST": LATEST, "DIMENSIONS": _DIMENSIONS}
+"""What descriptions of parameters say by ``{NAME}``."""
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
 _MAX_JOBS = 256
 
 _CLUSTER = "CACHELOG_CLUSTER"
@@ -45,10 +52,9 @@ _AGO_DAYS = {"month": 30, "year": 365}
 """The units that ``timedelta`` does not have, in days."""
 
 _PREFIX = "CACHELOG_"
-_CATALOG = "CACHELOG_CATALOG"
+_CATALOG_VARIABLE = "CACHELOG_CATALOG"
 _RECIPES = "CACHELOG_RECIPES"
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
 
@@ -132,7 +138,7 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
     A misspelled CACHELOG_CATALOG would otherwise silently select another catalog.
     """
     if not ctx.resilient_parsing and any(
-        name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
+        name.startswith(_PREFIX) and name != _CATALOG_VARIABLE for name in os.environ
     ):
         from server.settings import settings_from
 
@@ -140,17 +146,38 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
     return catalog
 
 
-# -- options
+# -- declarations of parameters
+
+Declaration = Callable[[str], click.Parameter]
+"""Returns the argument or option of a function's parameter with this name."""
 
 
-def described(*names: str, **usual: Any) -> Callable[..., Callable[[Decorated], Decorated]]:
-    """Return a factory for an option; each command supplies the description."""
-    return lambda text=None, **own: click.option(*names, help=text, **usual | own)
+def option(*names: str, **attributes: Any) -> Declaration:
+    """Declare an option. Without names, it is named after the parameter."""
+    return lambda name: click.Option(
+        [*(names or [f"--{name.replace('_', '-')}"]), name], **attributes
+    )
 
 
-_catalog = click.Option(
+def format_option(*names: str) -> Declaration:
+    """Declare ``--format`` with its choices, of which the first is the default."""
+    return option("--format", type=click.Choice(names), default=names[0], show_default=True)
+
+
+def limited(least: int, **attributes: Any) -> Declaration:
+    """Declare ``--limit``, and its smallest value."""
+    return option("-n", "--limit", metavar="N", type=click.IntRange(least), **attributes)
+
+
+def argument(metavar: str, **attributes: Any) -> Declaration:
+    """Declare an argument; one in brackets may be omitted."""
+    is_required = not metavar.startswith("[")
+    return lambda name: click.Argument([name], metavar=metavar, required=is_required, **attributes)
+
+
+_CATALOG = click.Option(
     ["--catalog"],
-    envvar=_CATALOG,
+    envvar=_CATALOG_VARIABLE,
     callback=_check_variables,
     default=DEFAULT_CATALOG,
     show_default=True,
@@ -158,52 +185,11 @@ _catalog = click.Option(
     metavar="LOCATION",
     help="Where the catalog is: a folder, or a URL of object storage.",
 )
-_json = click.Option(
-    ["--json"],
-    is_flag=True,
-    expose_value=False,
-    callback=choose_json,
-    help="Print JSON.",
+_JSON = click.Option(
+    ["--json"], is_flag=True, expose_value=False, callback=choose_json, help="Print JSON."
 )
-
-
-def catalog_command(
-    name: str, *, has_json: bool = True, group: click.Group | None = None
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command with the option ``--catalog`` and, with ``has_json``, also ``--json``.
-
-    The function's docstring describes the command, and its other parameters in a list of the form
-    ``- NAME: text``.
-    """
-
-    def declared(function: Callable[..., Any]) -> click.Command:
-        about, *parts = re.split(r"^- (\w+): ", getdoc(function) or "", flags=re.M)
-        command: click.Command = (group.command if group else click.command)(
-            name, help=about.strip()
-        )(function)
-        described_here: dict[str, Any] = {param.name or "": param for param in command.params}
-        for param, text in zip(parts[::2], parts[1::2], strict=True):
-            described_here[param].help = " ".join(text.split())
-        command.params += [_json, _catalog] if has_json else [_catalog]
-        return command
-
-    return declared
-
-
-# Functions that return an option. Each is called with the description, or without one if the
-# docstring of the command describes the option.
-in_option = described("--in", "ref", metavar="REF", shell_complete=completion.complete_ref)
-limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
-output_option = described(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
-)
-series_option = described("--series", metavar="NAME", shell_complete=completion.complete_series)
-stack_option = described("--stack", metavar="NAME", shell_complete=completion.complete_stack)
-tag_option = described("--tag", metavar="TAG", shell_complete=completion.complete_tag)
-
-# Options with the same description in all commands.
-width_option = click.option(
-    "--width",
+WIDTH = click.Option(
+    ["--width"],
     metavar="COLUMNS",
     type=click.IntRange(min=20),
     expose_value=False,
@@ -211,98 +197,125 @@ width_option = click.option(
     help="Truncate lines to this number of columns. By default the width of the terminal; if the "
     "output is not a terminal, lines are not truncated.",
 )
-since_option = click.option(
-    "--since",
-    metavar="TIME",
-    type=TIME,
-    help="Only revisions taken at this time or later: a date, a date and time, or an age such as "
-    "'1 week ago'.",
-)
-package_option = click.option(
-    "--package",
-    metavar="NAME",
-    shell_complete=completion.complete_package,
-    help="Only this package.",
-)
 
 
-keep_option = click.option(
-    "--keep",
-    required=True,
-    metavar="POLICY",
-    type=Parsed("policy", _policy),
-    help="The revisions to keep, such as '30 daily, 52 weekly, all releases': for each series, a "
-    "number (or all) of last, hourly, daily, weekly, monthly or yearly ones; 'all releases'; "
-    "'all'.",
-)
-whole_tags_option = click.option(
-    "--whole-tags",
-    is_flag=True,
-    help="Also remove the newest revision of tags, which is kept by default.",
-)
+def catalog_command(
+    name: str, *others: click.Option, has_json: bool = True, group: click.Group | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command with the option ``--catalog`` and, with ``has_json``, also ``--json``.
+
+    Annotations of the function's parameters declare the others: ``Annotated[TYPE, option(...)]``,
+    or a TypedDict of such fields (a Struct would import msgspec, which takes as long as click).
+    ``others`` are options without a parameter. The function's docstring describes the command, and
+    its parameters in a list of the form ``- NAME: text``, in which ``{REF}`` stands for one of
+    ``_FORMS``.
+    """
+
+    def declared(function: Callable[..., None]) -> click.Command:
+        about, *parts = re.split(r"^- (\w+): ", inspect.getdoc(function) or "", flags=re.M)
+        annotations = inspect.get_annotations(function)
+        params: dict[str, Any] = {param.name or "": param for param in _declared(annotations)}
+        for param, text in zip(parts[::2], parts[1::2], strict=True):
+            params[param].help = " ".join(text.format_map(_FORMS).split())
+
+        def run(**values: Any) -> None:
+            for of, kind in annotations.items():
+                if is_typeddict(kind):
+                    values[of] = {field: values.pop(field) for field in kind.__annotations__}
+            function(**values)
+
+        last = [*others, *([_JSON] if has_json else []), _CATALOG]
+        command = click.Command(
+            name, callback=run, params=[*params.values(), *last], help=about.strip()
+        )
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return declared
 
 
-def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds ``--jobs``, with a description, and ``--cluster``."""
-    jobs = click.option(
-        "--jobs",
-        type=click.IntRange(1, _MAX_JOBS),
-        metavar="N",
-        help=f"{text} By default 1; on a cluster, the number of cores.",
-    )
-    cluster = click.option(
-        "--cluster",
+def _declared(annotations: Mapping[str, Any]) -> Iterator[click.Parameter]:
+    """Yield what the annotations of parameters, or of the fields of a record, declare."""
+    for name, kind in annotations.items():
+        if is_typeddict(kind):
+            yield from _declared(inspect.get_annotations(kind))
+        for declare in getattr(kind, "__metadata__", ()):
+            yield declare(name)
+
+
+Flag = Annotated[bool, option(is_flag=True)]
+Series = Annotated[str | None, option(metavar="NAME", shell_complete=completion.complete_series)]
+Stack = Annotated[str | None, option(metavar="NAME", shell_complete=completion.complete_stack)]
+Tag = Annotated[str | None, option(metavar="TAG", shell_complete=completion.complete_tag)]
+Limit = Annotated[int | None, limited(0)]
+Output = Annotated[Path | None, option("--output", "-o", type=FILE, metavar="FILE")]
+Since = Annotated[
+    datetime | None,
+    option(
+        metavar="TIME",
+        type=TIME,
+        help="Only revisions taken at this time or later: a date, a date and time, or an age such "
+        "as '1 week ago'.",
+    ),
+]
+Package = Annotated[
+    str | None,
+    option(metavar="NAME", shell_complete=completion.complete_package, help="Only this package."),
+]
+Keep = Annotated[
+    "tuple[RetentionRule, ...]",
+    option(
+        required=True,
+        metavar="POLICY",
+        type=Parsed("policy", _policy),
+        help="The revisions to keep, such as '30 daily, 52 weekly, all releases': for each series, "
+        "a number (or all) of last, hourly, daily, weekly, monthly or yearly ones; 'all releases'; "
+        "'all'.",
+    ),
+]
+WholeTags = Annotated[
+    bool,
+    option(is_flag=True, help="Also remove the newest revision of tags, which is kept by default."),
+]
+Jobs = Annotated[int | None, option(type=click.IntRange(1, _MAX_JOBS), metavar="N")]
+Cluster = Annotated[
+    str | None,
+    option(
         envvar=_CLUSTER,
         show_envvar=True,
         metavar="URL",
         help="Run the work on the Ray cluster at ray://HOST:PORT. Requires cachelog[cluster] here "
         "and on the cluster, and a catalog that all nodes can access.",
-    )
-    return lambda command: jobs(cluster(command))
+    ),
+]
+Recipes = Annotated[
+    str | None,
+    option(
+        envvar=_RECIPES,
+        metavar="REPO",
+        help="The git repository of the recipes (a path or clone URL), from which the commits that "
+        f"rebuilt specs are determined. By default {_RECIPES}.",
+    ),
+]
 
 
 # -- refs
 
 
-base_argument = click.argument(
-    "base",
-    metavar="[BASE]",
-    required=False,
-    shell_complete=completion.complete_range,
-    help=f"The base: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
-    "Without BASE and HEAD, the newest revision of develop (without develop, of the series with "
-    "the most revisions) is compared with the previous one.",
-)
-
-
-ref_argument = click.argument(
-    "ref",
-    metavar="[REF]",
-    required=False,
-    shell_complete=completion.complete_ref,
-    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
-)
-
-
-recipes_option = click.option(
-    "--recipes",
-    envvar=_RECIPES,
-    metavar="REPO",
-    help="The git repository of the recipes (a path or clone URL), from which the commits that "
-    f"rebuilt specs are determined. By default {_RECIPES}.",
-)
-
-
-def two_refs(command: Decorated) -> Decorated:
-    """Add the arguments BASE and HEAD. ``refs_or_none`` parses them."""
-    head = click.argument(
-        "head",
-        metavar="[HEAD]",
-        required=False,
-        shell_complete=completion.complete_ref,
-        help="The head, in the same forms.",
-    )
-    return base_argument(head(command))
+Base = Annotated[
+    str | None,
+    argument(
+        "[BASE]",
+        shell_complete=completion.complete_range,
+        help=f"The base: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
+        "Without BASE and HEAD, the newest revision of develop (without develop, of the series "
+        "with the most revisions) is compared with the previous one.",
+    ),
+]
+Head = Annotated[str | None, argument("[HEAD]", shell_complete=completion.complete_ref)]
+Ref = Annotated[str | None, argument("[REF]", shell_complete=completion.complete_ref)]
+InRef = Annotated[str | None, option("--in", metavar="REF", shell_complete=completion.complete_ref)]
 
 
 def refs_or_none(base: str | None, head: str | None) -> tuple[str, str] | None:
