@@ -11,38 +11,8 @@ from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import Cause, CauseRows, CommitType, ReasonCount
 from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    Edge,
-    FirstArgument,
-    PageArguments,
-    check_size,
-    connection_field,
-    edges_field,
-    page_of,
-)
-from schema.fields.cost import (
-    COMPARING,
-    EXPLAINING,
-    LOADING,
-    TIMELINE,
-    ArgumentCost,
-    Cost,
-    NumberArgument,
-    field,
-    resolver,
-    texts,
-)
-from schema.fields.many import (
-    ComputedList,
-    ListedRecord,
-    NullableObjects,
-    Places,
-    RowList,
-    attribute,
-    for_many,
-    of_record,
-)
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import (
     ByteCount,
     DateTime,
@@ -87,7 +57,7 @@ from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
-REPLACED = Cost(weight=COMPARING + EXPLAINING, each_loaded=2 * LOADING)
+REPLACED = Cost(weight=units.COMPARING + units.EXPLAINING, each_loaded=2 * units.LOADING)
 """Finding the replacement of a hash, for which two revisions are compared."""
 
 SPANS = 4
@@ -112,14 +82,14 @@ class SpanType:
 
     span: strawberry.Private[Span]
 
-    series = attribute("span.series", str)
+    series = many.attribute("span.series", str)
     series_node = series_field("span.series")
     series_info = deprecated("Use `seriesNode`.")(series_field("span.series"))
     first = revision_field("span.first")
     last = revision_field("span.last")
-    is_current = attribute("span.is_current", bool)
-    reason_came = attribute("span.reason_came", SpecChangeReason)
-    reason_gone = attribute("span.reason_gone", SpecChangeReason | None)
+    is_current = many.attribute("span.is_current", bool)
+    reason_came = many.attribute("span.reason_came", SpecChangeReason)
+    reason_gone = many.attribute("span.reason_gone", SpecChangeReason | None)
     gone_in = revision_field("span.gone_in", Revision | None)
 
 
@@ -152,12 +122,12 @@ class HashHistoryType(Node):
         history = context.of_history(HistoryTopic(About.HASH, text))
         return None if history is None else cls(history=history)
 
-    hash = attribute("history.hash", str)
-    name = attribute("history.name", str)
-    version = attribute("history.version", str | None)
+    hash = many.attribute("history.hash", str)
+    name = many.attribute("history.name", str)
+    version = many.attribute("history.version", str | None)
     newest = revision_field("history.newest")
 
-    @resolver(Cost(weight=20, each_loaded=LOADING))
+    @resolver(Cost(weight=20, each_loaded=units.LOADING))
     def spec(self, info: Info) -> SpecType:
         """The spec with this hash in `newest`, with all facts."""
         loaded = info.context.load(self.history.newest)
@@ -185,7 +155,7 @@ class HashHistoryType(Node):
         counterparts = info.context.explain(span.last, span.gone_in).counterparts
         return SpecType(loaded=head, row=int(counterparts.head_of[row]))
 
-    @resolver(Cost(weight=20, each_loaded=2 * LOADING))
+    @resolver(Cost(weight=20, each_loaded=2 * units.LOADING))
     def nearest(self, info: Info) -> SpecType | None:
         """The most similar spec of the package in the newest revision of the series that had it
         last, as in `MissingSpec.nearest`; null if that revision has the hash, or no spec of the
@@ -239,10 +209,10 @@ class MainCause:
     cause: strawberry.Private[StoredCause]
     num_specs: int
 
-    kind = attribute("cause.kind", CauseKind)
-    package = attribute("cause.package", str | None)
-    before = attribute("cause.before", str | None)
-    after = attribute("cause.after", str | None)
+    kind = many.attribute("cause.kind", CauseKind)
+    package = many.attribute("cause.package", str | None)
+    before = many.attribute("cause.before", str | None)
+    after = many.attribute("cause.after", str | None)
 
     @resolver(Cost(num_bytes=80))
     def title(self) -> str:
@@ -277,12 +247,12 @@ class PackageHistoryEntry:
         base = self.entry.base
         return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
-    kind = attribute("entry.kind", PackageChangeKind)
-    versions_added = attribute("entry.versions_added", list[str], texts(60))
-    versions_removed = attribute("entry.versions_removed", list[str], texts(60))
-    specs_added = attribute("entry.specs_added", int)
-    specs_removed = attribute("entry.specs_removed", int)
-    specs_changed = attribute("entry.specs_changed", int)
+    kind = many.attribute("entry.kind", PackageChangeKind)
+    versions_added = many.attribute("entry.versions_added", list[str], texts(60))
+    versions_removed = many.attribute("entry.versions_removed", list[str], texts(60))
+    specs_added = many.attribute("entry.specs_added", int)
+    specs_removed = many.attribute("entry.specs_removed", int)
+    specs_changed = many.attribute("entry.specs_changed", int)
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
@@ -310,15 +280,15 @@ class PackageHistoryEntry:
 
 
 @object_type
-class PackageHistoryEdge(Edge[PackageHistoryEntry]):
+class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
     """An entry in a list, with its cursor."""
 
 
 @object_type
-class PackageHistoryConnection(Connection[PackageHistoryEntry]):
+class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
     """A page of a package's history, newest first."""
 
-    edges: list[PackageHistoryEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
+    edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
 @object_type
@@ -345,7 +315,7 @@ class PackageHistory(Node):
         timeline = context.of_history(HistoryTopic(About.PACKAGE, name, series=series))
         return None if timeline is None else cls(timeline=timeline)
 
-    name = attribute("timeline.name", str)
+    name = many.attribute("timeline.name", str)
     series = series_field("timeline.series")
     first_seen = revision_field("timeline.first_seen")
     last_seen = revision_field("timeline.last_seen")
@@ -356,11 +326,11 @@ class PackageHistory(Node):
         revisions = info.context.changing_history().of_series(self.timeline.series)
         return bool(revisions) and revisions[0] == self.timeline.last_seen
 
-    @connection_field(Cost(weight=100, each=2))
-    def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
+    @relay.connection_field(Cost(weight=100, each=2))
+    def entries(self, *, page: relay.PageArguments) -> PackageHistoryConnection:
         """One entry for each revision that changed the package, newest first."""
         entries = self.timeline.entries
-        keys = ComputedList(len(entries), lambda place: entries[place].head.key)
+        keys = many.ComputedList(len(entries), lambda place: entries[place].head.key)
 
         def entry(place: int) -> PackageHistoryEntry:
             start = place - place % TOGETHER
@@ -377,7 +347,7 @@ class PackageHistory(Node):
             )
             return PackageHistoryEntry(entry=entries[place], topic=topic)
 
-        shown = page_of(page, keys, entry, PackageHistoryEdge)
+        shown = relay.page_of(page, keys, entry, PackageHistoryEdge)
         return PackageHistoryConnection(page=shown)
 
 
@@ -405,9 +375,9 @@ class PackageInSeriesType:
     one: strawberry.Private[PackageInSeries]
 
     series = series_field("one.series")
-    versions = attribute("one.versions", list[str], texts(80))
-    num_specs = attribute("one.num_specs", int)
-    num_revisions = attribute("one.num_revisions", int)
+    versions = many.attribute("one.versions", list[str], texts(80))
+    num_specs = many.attribute("one.num_specs", int)
+    num_revisions = many.attribute("one.num_revisions", int)
     first_seen = revision_field("one.first_seen")
     last_seen = revision_field("one.last_seen")
     gone_in = revision_field("one.gone_in", Revision | None)
@@ -450,7 +420,7 @@ class AvailabilitySpanType:
 
     first = revision_field("span.first")
     last = revision_field("span.last")
-    num_specs = attribute("span.num_specs", int)
+    num_specs = many.attribute("span.num_specs", int)
     gone_in = revision_field("span.gone_in", Revision | None)
 
     @resolver(Cost(items=TOUCHED))
@@ -490,7 +460,7 @@ class Availability:
     topic: strawberry.Private[HistoryTopic]
 
     series = series_field("name")
-    is_current = attribute("spans_of_cell", bool, make=is_current)
+    is_current = many.attribute("spans_of_cell", bool, make=is_current)
 
     @resolver(Cost(items=SPANS_OF_CELL))
     def spans(self) -> list[AvailabilitySpanType]:
@@ -502,7 +472,7 @@ class Availability:
 
 def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
     """Declare a field that lists the values of a dimension in the cells of its object."""
-    return attribute(
+    return many.attribute(
         "cells", list[str], texts(num_bytes), make=lambda cells: cells.values(dimension)
     )
 
@@ -533,8 +503,8 @@ class CatalogPackageType:
 
     package: strawberry.Private[CatalogPackage]
 
-    name = attribute("package.name", str)
-    is_gone = attribute("package.is_gone", bool)
+    name = many.attribute("package.name", str)
+    is_gone = many.attribute("package.is_gone", bool)
 
     @resolver(Cost(items=SERIES_OF_PACKAGE))
     def in_series(self) -> list[PackageInSeriesType]:
@@ -550,7 +520,7 @@ class CatalogPackageType:
         """
         return PackageInSeriesType(one=self.package.best)
 
-    @resolver(Cost(weight=TIMELINE))
+    @resolver(Cost(weight=units.TIMELINE))
     def history(self, info: Info, series: str | None = None) -> PackageHistory | None:
         """Its history in a series; null if the series never had it.
 
@@ -581,7 +551,7 @@ class CatalogPackageType:
             for one, of_series in zip(self.package.in_series, spans, strict=True)
         ]
 
-    @resolver(Cost(weight=CELLS, items=NUM_NEAREST, each_loaded=LOADING))
+    @resolver(Cost(weight=CELLS, items=NUM_NEAREST, each_loaded=units.LOADING))
     def nearest(
         self,
         info: Info,
@@ -642,8 +612,8 @@ class SeriesCausePointType:
     point: strawberry.Private[SeriesCausePoint]
 
     revision = revision_field("point.revision")
-    num_specs = attribute("point.num_specs", int)
-    num_involved = attribute("point.num_involved", int)
+    num_specs = many.attribute("point.num_specs", int)
+    num_involved = many.attribute("point.num_involved", int)
 
 
 @object_type
@@ -663,8 +633,8 @@ class SeriesCauseType:
 
     cause: strawberry.Private[SeriesCause]
 
-    package = attribute("cause.package", str | None)
-    kind = attribute("cause.kind", CauseKind | None)
+    package = many.attribute("cause.package", str | None)
+    kind = many.attribute("cause.kind", CauseKind | None)
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:
@@ -672,18 +642,18 @@ class SeriesCauseType:
         commit = self.cause.commit
         return None if commit is None else CommitType.named(info.context, commit.oid)
 
-    num_revisions = attribute("cause.num_revisions", int)
-    num_specs = attribute("cause.num_specs", int)
-    num_involved = attribute("cause.num_involved", int)
-    size = attribute("cause.size", ByteCount | None)
+    num_revisions = many.attribute("cause.num_revisions", int)
+    num_specs = many.attribute("cause.num_specs", int)
+    num_involved = many.attribute("cause.num_involved", int)
+    size = many.attribute("cause.size", ByteCount | None)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
-    def points(self, last: FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
+    def points(self, last: relay.FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
         """The numbers of specs in each revision with one of these causes, oldest first. If there
         are more than `last`, only the newest.
         """
-        check_size("last", last)
+        relay.check_size("last", last)
         points = self.cause.points
         return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]
 
@@ -698,7 +668,7 @@ class ImpactOutcome:
     loaded: strawberry.Private[LoadedComparison]
     outcome: strawberry.Private[Outcome]
 
-    num_specs = attribute("outcome.num_specs", int)
+    num_specs = many.attribute("outcome.num_specs", int)
 
     @resolver()
     def comparison(self) -> ComparisonType:
@@ -706,9 +676,9 @@ class ImpactOutcome:
         return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
 
     @resolver(Cost(weight=5, items=NumberArgument("first", default=CAUSES_DEFAULT)))
-    def causes(self, first: FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
+    def causes(self, first: relay.FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
         """The causes in the package, those that explain the most specs first."""
-        check_size("first", first)
+        relay.check_size("first", first)
         return CauseRows(self.loaded, self.outcome.causes[:first])  # type: ignore[return-value]
 
 
@@ -734,7 +704,7 @@ POINTS = 1_000
 """Expected number of revisions in a series: twenty years of weekly or three years of daily ones."""
 
 
-class GrowthRows(RowList["GrowthPointType"]):
+class GrowthRows(many.RowList["GrowthPointType"]):
     """Some points of a series. Their rendered text is cached, like that of specs, until the history
     changes.
     """
@@ -748,23 +718,23 @@ class GrowthRows(RowList["GrowthPointType"]):
         """The records of the points."""
         return [self.loaded[number] for number in self.numbers.tolist()]
 
-    def places(self) -> Places:
+    def places(self) -> many.Places:
         """Return the indices of these points in the series."""
-        return Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
+        return many.Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
 
 
-def _comparisons(points: GrowthRows) -> NullableObjects:
+def _comparisons(points: GrowthRows) -> many.NullableObjects:
     pairs = [point.base and (point.base, point.revision) for point in points.records]
-    return NullableObjects.of(
+    return many.NullableObjects.of(
         pairs, lambda pair: ComparisonType(base_info=pair[0], head_info=pair[1])
     )
 
 
-_of_point = partial(of_record, is_fixed=True)
+_of_point = partial(many.of_record, is_fixed=True)
 
 
 @object_type
-class GrowthPointType(ListedRecord):
+class GrowthPointType(many.ListedRecord):
     """The size of a revision, and its changes since the previous revision of the series.
 
     - revision: The revision.
@@ -786,10 +756,10 @@ class GrowthPointType(ListedRecord):
     - packages_removed: Number of packages of the previous revision that it does not have.
     """
 
-    revision: Revision = for_many(
+    revision: Revision = many.for_many(
         lambda points: [Revision(info=point.revision) for point in points.records]
     )
-    comparison: ComparisonType | None = for_many(_comparisons)
+    comparison: ComparisonType | None = many.for_many(_comparisons)
     tag: str = _of_point("revision.tag")
     taken_at: DateTime = _of_point("revision.taken_at")
     num_specs: int = _of_point("revision.num_specs")
@@ -840,8 +810,8 @@ class Series(Node):
         """Its newest revision: the newest one of its newest tag."""
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
-    @connection_field(Cost(weight=200, each=1))
-    def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+    @relay.connection_field(Cost(weight=200, each=1))
+    def revisions(self, info: Info, *, page: relay.PageArguments) -> relay.Connection[Revision]:
         """Its revisions, newest first: those of the newest tag, then those of the tag before it,
         and so on.
         """
@@ -863,7 +833,7 @@ class Series(Node):
             rows = rows[[_is_between(point.revision, since, until) for point in growth]]
         return GrowthRows(growth, rows if last is None else rows[max(0, len(rows) - last) :])  # type: ignore[return-value]
 
-    @connection_field(CAUSES)
+    @relay.connection_field(CAUSES)
     def causes(
         self,
         info: Info,
@@ -871,8 +841,8 @@ class Series(Node):
         until: Until = None,
         by: list[SeriesCauseKey] | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[SeriesCauseType]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[SeriesCauseType]:
         """The causes in revisions taken from `since` to `until`, grouped by the keys of `by`: those
         that explain the most specs first. Grouped by COMMIT, only causes in packages whose recipes
         the commit changed count.
@@ -887,11 +857,11 @@ class Series(Node):
         costs = catalog.costs.current if about is About.COSTED_CAUSES else None
         causes = series_causes.summed(keys, since, until, catalog.recipes.between, costs)
         cursors = [cause.key for cause in causes]
-        return Connection(
-            page=page_of(page, cursors, lambda place: SeriesCauseType(cause=causes[place]))
+        return relay.Connection(
+            page=relay.page_of(page, cursors, lambda place: SeriesCauseType(cause=causes[place]))
         )
 
-    @resolver(Cost(weight=TIMELINE))
+    @resolver(Cost(weight=units.TIMELINE))
     def package(self, info: Info, name: str) -> PackageHistory | None:
         """The history of a package in the series; null if the series never had it.
 

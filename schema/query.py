@@ -17,24 +17,8 @@ from schema.comparisons.plan import (
 )
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import MAX_CONTENTS, Context, Info
-from schema.fields.connections import (
-    PAGE_MAX,
-    Connection,
-    PageArguments,
-    check_size,
-    connection_field,
-    page_of,
-)
-from schema.fields.cost import (
-    COST,
-    LOADING,
-    SPANS_OF_HASH,
-    ArgumentCost,
-    Cost,
-    ListLength,
-    NumberArgument,
-    resolver,
-)
+from schema.fields import relay, units
+from schema.fields.cost import COST, ArgumentCost, Cost, ListLength, NumberArgument, resolver
 from schema.fields.scalars import DateTime, Omittable, SearchArgument, object_type
 from schema.histories import (
     ALL_PACKAGES,
@@ -113,7 +97,7 @@ FINDING = 100
 class Query:
     """The queries that the catalog answers."""
 
-    @resolver(Cost(weight=FINDING, once=LOADING))
+    @resolver(Cost(weight=FINDING, once=units.LOADING))
     def node(self, info: Info, id: strawberry.ID) -> Node | None:
         """The object with an id; null if there is none.
 
@@ -121,7 +105,7 @@ class Query:
         """
         return find_node(info.context, id)
 
-    @resolver(Cost(items=ListLength("ids"), each=FINDING, each_loaded=LOADING))
+    @resolver(Cost(items=ListLength("ids"), each=FINDING, each_loaded=units.LOADING))
     def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
         """The objects with some ids, in the same order; null for each id without an object.
 
@@ -189,7 +173,7 @@ class Query:
             return None
         return None if name is None else catalog_package(info.context, name)
 
-    @connection_field(
+    @relay.connection_field(
         Cost(
             weight=2_000, each=2, once=ALL_PACKAGES, arguments={"search": ArgumentCost(weight=500)}
         )
@@ -200,8 +184,8 @@ class Query:
         search: SearchArgument = None,
         gone: bool | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[CatalogPackageType] | None:
+        page: relay.PageArguments,
+    ) -> relay.Connection[CatalogPackageType] | None:
         """All packages that any revision ever had, ordered by name; null, with an error, if the
         stored history is incomplete.
 
@@ -217,11 +201,11 @@ class Query:
             if part in name.lower() and gone in (None, package.is_gone)
         ]
         names = [package.name for package in chosen]
-        return Connection(
-            page=page_of(page, names, lambda place: CatalogPackageType(package=chosen[place]))
+        return relay.Connection(
+            page=relay.page_of(page, names, lambda place: CatalogPackageType(package=chosen[place]))
         )
 
-    @resolver(Cost(weight=SPANS_OF_HASH))
+    @resolver(Cost(weight=units.SPANS_OF_HASH))
     def hash(self, info: Info, hash: str) -> HashHistoryType | None:
         """The history of a hash in all revisions; null if no revision ever had it. If several
         hashes start with the prefix, the error has extensions.code AMBIGUOUS_HASH, and
@@ -231,7 +215,9 @@ class Query:
         """
         return HashHistoryType.of(info.context, hash)
 
-    @resolver(Cost(weight=SPANS_OF_HASH, each_loaded=LOADING, arguments={"ref": RESOLVING}))
+    @resolver(
+        Cost(weight=units.SPANS_OF_HASH, each_loaded=units.LOADING, arguments={"ref": RESOLVING})
+    )
     def spec(self, info: Info, hash: str, ref: OfRef = None) -> SpecType | None:
         """A spec in the revision that `ref` names, or, without `ref`, in the newest revision of any
         series that has it; null if there is none. The same errors as for `hash`.
@@ -240,12 +226,12 @@ class Query:
         """
         return SpecType.sought(info.context, hash, ref)
 
-    @connection_field(
+    @relay.connection_field(
         Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
     )
     def revisions_holding(
-        self, info: Info, hashes: list[str], series: InSeries = None, *, page: PageArguments
-    ) -> Connection[Revision]:
+        self, info: Info, hashes: list[str], series: InSeries = None, *, page: relay.PageArguments
+    ) -> relay.Connection[Revision]:
         """The revisions that contain all of these hashes, newest first.
 
         - hashes: Full DAG hashes.
@@ -253,7 +239,7 @@ class Query:
         topic = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
         return revision_connection(info.context.of_history(topic), page)
 
-    @connection_field(Cost(weight=1_000, each=1))
+    @relay.connection_field(Cost(weight=1_000, each=1))
     def revisions(
         self,
         info: Info,
@@ -262,8 +248,8 @@ class Query:
         since: DateTime | None = None,
         until: DateTime | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[Revision]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[Revision]:
         """Published revisions, newest first.
 
         - since: Only revisions taken at or after this time.
@@ -391,10 +377,10 @@ class Query:
         specs: ConcreteSpecsArgument,
         series: InSeries = None,
         first: Annotated[
-            int, strawberry.argument(f"Maximum number of revisions, up to {PAGE_MAX}.")
+            int, strawberry.argument(f"Maximum number of revisions, up to {relay.PAGE_MAX}.")
         ] = 10,
     ) -> list[LookupType]:
-        check_size("first", first)
+        relay.check_size("first", first)
         requested = RequestedSpecs(concrete_specs(specs))
         covered = info.context.best_covering(requested, series)[:first]
         return [

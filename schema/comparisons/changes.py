@@ -11,23 +11,8 @@ import strawberry
 from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    ListPage,
-    Order,
-    PageArguments,
-    order_by,
-    window_at,
-)
+from schema.fields import many, relay
 from schema.fields.cost import Cost, field, texts
-from schema.fields.many import (
-    LazyList,
-    ListedRecord,
-    NullableObjects,
-    Sublists,
-    for_many,
-    of_record,
-)
 from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
@@ -172,7 +157,7 @@ def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison |
     return load_comparison(context, *sides)
 
 
-class PartRows(LazyList[Item], Generic[Item]):
+class PartRows(many.LazyList[Item], Generic[Item]):
     """Parts of a comparison (changes, breaches, steps), one for each record of a table."""
 
     def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
@@ -204,7 +189,7 @@ def id_of_record(kind: str, name: str) -> Any:
         key = rows.comparison.key
         return [node_id(kind, *key, value(record)) for record in rows.records]
 
-    return for_many(ids, "An opaque, stable id.", cost=Cost(weight=1.5))
+    return many.for_many(ids, "An opaque, stable id.", cost=Cost(weight=1.5))
 
 
 def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
@@ -237,12 +222,12 @@ def change_connection(
     make: Callable[..., Item],
     comparison: LoadedComparison,
     table: Any,
-    arguments: PageArguments,
-    order: Order | None = None,
+    arguments: relay.PageArguments,
+    order: relay.Order | None = None,
     *,
     cursor: Callable[[Any], str] = attrgetter("name"),
     find: Callable[[str], int | None] | None = None,
-) -> Connection[Item]:
+) -> relay.Connection[Item]:
     """Return a connection over a table of changes, in the order of the table unless ``order`` is
     given.
 
@@ -251,9 +236,9 @@ def change_connection(
     """
     if order is not None:
         table = table.ordered(order.field, descending=order.is_descending)
-    part = window_at(arguments, len(table), find or table.find)
+    part = relay.window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return Connection(page=ListPage(part, shown, list(map(cursor, shown.records))))
+    return relay.Connection(page=relay.ListPage(part, shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)
@@ -272,25 +257,29 @@ class FieldChangeType:
 describe_enum(PackageChangeKind)
 
 PackageChangeOrderArgument = Annotated[
-    Order | None,
-    order_by("PackageChangeOrder", "changed packages", PackageChangeField, ties="name"),
+    relay.Order | None,
+    relay.order_by("PackageChangeOrder", "changed packages", PackageChangeField, ties="name"),
 ]
 
 
-def _packages_before(rows: PartRows[Any]) -> NullableObjects:
+def _packages_before(rows: PartRows[Any]) -> many.NullableObjects:
     """The package in base; null if it was added."""
     codes = rows.table.names.in_base[rows.table.places]
-    return NullableObjects.at(codes, lambda present: PackageRows(rows.comparison.before, present))
+    return many.NullableObjects.at(
+        codes, lambda present: PackageRows(rows.comparison.before, present)
+    )
 
 
-def _packages_after(rows: PartRows[Any]) -> NullableObjects:
+def _packages_after(rows: PartRows[Any]) -> many.NullableObjects:
     """The package in head; null if it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
-    return NullableObjects.at(codes, lambda present: PackageRows(rows.comparison.after, present))
+    return many.NullableObjects.at(
+        codes, lambda present: PackageRows(rows.comparison.after, present)
+    )
 
 
 @object_type
-class PackageChangeType(ListedRecord, Node):
+class PackageChangeType(many.ListedRecord, Node):
     """The change of a package.
 
     - name: The package's name.
@@ -304,17 +293,17 @@ class PackageChangeType(ListedRecord, Node):
 
     of_id = change_of_id(attrgetter("packages"))
     id: strawberry.ID = id_of_record("PackageChange", "name")
-    name: str = of_record("name")
-    kind: PackageChangeKind = of_record("kind")
+    name: str = many.of_record("name")
+    kind: PackageChangeKind = many.of_record("kind")
 
-    before: Package | None = for_many(_packages_before)
-    after: Package | None = for_many(_packages_after)
-    versions_added: list[str] = of_record("versions_added", cost=texts(60))
-    versions_removed: list[str] = of_record("versions_removed", cost=texts(60))
-    specs_added: int = of_record("specs_added")
-    specs_removed: int = of_record("specs_removed")
-    specs_changed: int = of_record("specs_changed")
-    size_delta: ByteCount | None = for_many(_size_deltas)
+    before: Package | None = many.for_many(_packages_before)
+    after: Package | None = many.for_many(_packages_after)
+    versions_added: list[str] = many.of_record("versions_added", cost=texts(60))
+    versions_removed: list[str] = many.of_record("versions_removed", cost=texts(60))
+    specs_added: int = many.of_record("specs_added")
+    specs_removed: int = many.of_record("specs_removed")
+    specs_changed: int = many.of_record("specs_changed")
+    size_delta: ByteCount | None = many.for_many(_size_deltas)
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -326,7 +315,7 @@ describe_enum(StackChangeKind)
 
 
 @object_type
-class StackChangeType(ListedRecord, Node):
+class StackChangeType(many.ListedRecord, Node):
     """The change of a stack.
 
     - name: The stack's name.
@@ -341,15 +330,15 @@ class StackChangeType(ListedRecord, Node):
 
     of_id = change_of_id(attrgetter("stacks"))
     id: strawberry.ID = id_of_record("StackChange", "name")
-    name: str = of_record("name")
-    kind: StackChangeKind = of_record("kind")
-    num_specs_before: int = of_record("num_specs_before")
-    num_specs_after: int = of_record("num_specs_after")
-    specs_added: int = of_record("specs_added")
-    specs_removed: int = of_record("specs_removed")
-    size_delta: ByteCount | None = for_many(_size_deltas)
-    packages_added: list[str] = of_record("packages_added", cost=PACKAGES)
-    packages_removed: list[str] = of_record("packages_removed", cost=PACKAGES)
+    name: str = many.of_record("name")
+    kind: StackChangeKind = many.of_record("kind")
+    num_specs_before: int = many.of_record("num_specs_before")
+    num_specs_after: int = many.of_record("num_specs_after")
+    specs_added: int = many.of_record("specs_added")
+    specs_removed: int = many.of_record("specs_removed")
+    size_delta: ByteCount | None = many.for_many(_size_deltas)
+    packages_added: list[str] = many.of_record("packages_added", cost=PACKAGES)
+    packages_removed: list[str] = many.of_record("packages_removed", cost=PACKAGES)
 
 
 describe_enum(CoverageChangeKind)
@@ -358,15 +347,15 @@ NEAREST = Cost(weight=40, items=3)
 """The specs nearest to a lost cell."""
 
 
-def _nearest(rows: PartRows[Any]) -> Sublists:
+def _nearest(rows: PartRows[Any]) -> many.Sublists:
     """For LOST: the most similar specs of the package in head."""
     head = rows.comparison.after
     nearest = [record.nearest for record in rows.records]
-    return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
+    return many.Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
 
 
 @object_type
-class CoverageChangeType(ListedRecord):
+class CoverageChangeType(many.ListedRecord):
     """A lost or gained cell: a package with a value for each dimension.
 
     - kind: Whether it was lost or gained.
@@ -375,8 +364,8 @@ class CoverageChangeType(ListedRecord):
     - num_specs: Number of specs in the cell, on the side that has it.
     """
 
-    kind: CoverageChangeKind = of_record("kind")
-    package: str = of_record("package")
-    values: list[str] = of_record("values", cost=texts(80))
-    num_specs: int = of_record("num_specs")
-    nearest: list[SpecType] = for_many(_nearest, cost=NEAREST)
+    kind: CoverageChangeKind = many.of_record("kind")
+    package: str = many.of_record("package")
+    values: list[str] = many.of_record("values", cost=texts(80))
+    num_specs: int = many.of_record("num_specs")
+    nearest: list[SpecType] = many.for_many(_nearest, cost=NEAREST)

@@ -40,25 +40,8 @@ from schema.comparisons.explanations import (
 )
 from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
 from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    ListPage,
-    PageArguments,
-    connection_field,
-    window_at,
-)
-from schema.fields.cost import (
-    COMPARING,
-    COVERING,
-    EXPLAINING,
-    STACKS,
-    ArgumentCost,
-    Cost,
-    field,
-    resolver,
-    texts,
-)
-from schema.fields.many import attribute
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, field, resolver, texts
 from schema.fields.scalars import (
     ByteCount,
     Omittable,
@@ -91,7 +74,7 @@ from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=195_000, once=EXPLAINING, num_bytes=15_000_000)
+NOTES = Cost(weight=195_000, once=units.EXPLAINING, num_bytes=15_000_000)
 """Release notes, which are not cached. A request may contain two formats of them.
 
 Notes between revisions that are months apart are long, especially as JSON.
@@ -104,11 +87,11 @@ MAX_LISTED = 4_000
 CHANGES = Cost(
     weight=1_000,
     each=20,
-    once=COMPARING,
+    once=units.COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
-        "pairsOnce": ArgumentCost(weight=1_000, once=EXPLAINING),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=units.EXPLAINING),
+        "pairsOnce": ArgumentCost(weight=1_000, once=units.EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "orderBy": ArgumentCost(weight=500),
         "filter": ArgumentCost(weight=3_000, each=60),
@@ -119,15 +102,15 @@ CHANGES = Cost(
 CAUSES = Cost(
     weight=1_500,
     each=20,
-    once=EXPLAINING,
+    once=units.EXPLAINING,
     arguments={"kinds": ArgumentCost(weight=100, each=50), "package": ArgumentCost(weight=100)},
 )
 """A page of causes."""
 
 COVERAGE = Cost(
-    weight=COVERING,
+    weight=units.COVERING,
     each=10,
-    once=COMPARING,
+    once=units.COMPARING,
     arguments={
         "by": ArgumentCost(each=20_000),
         "kinds": ArgumentCost(weight=100, each=50),
@@ -136,17 +119,17 @@ COVERAGE = Cost(
 )
 """A page of lost and gained cells."""
 
-ONE_CAUSE = Cost(weight=100, once=EXPLAINING)
+ONE_CAUSE = Cost(weight=100, once=units.EXPLAINING)
 """A single cause, by its name."""
 
-STACK_CHANGES = Cost(weight=200, items=STACKS, each=30, once=COMPARING)
+STACK_CHANGES = Cost(weight=200, items=units.STACKS, each=30, once=units.COMPARING)
 """The changed stacks."""
 
-WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
+WHY_UNKNOWN = Cost(weight=10, once=units.EXPLAINING, num_bytes=150)
 """The facts that the sources of a comparison do not state."""
 
 
-EXPLAINED = Cost(weight=100, once=EXPLAINING)
+EXPLAINED = Cost(weight=100, once=units.EXPLAINING)
 """Values that are computed from the reasons of all changed hashes."""
 
 Kind = TypeVar("Kind")
@@ -154,7 +137,7 @@ Kinds = Annotated[
     list[Kind] | None, strawberry.argument("Only these kinds; by default, all kinds.")
 ]
 
-COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
+COVERED = Cost(weight=units.COVERING * 2 / 3, once=units.COMPARING)
 """The number of lost or gained cells. Both are counted together, and usually requested together."""
 
 
@@ -312,12 +295,12 @@ class ComparisonType(Node):
         """An opaque, stable id."""
         return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
 
-    base = attribute("base_info", Revision, make=revision_object)
-    head = attribute("head_info", Revision, make=revision_object)
-    base_stack = attribute("base_info", str | None, make=_stack_of)
-    head_stack = attribute("head_info", str | None, make=_stack_of)
+    base = many.attribute("base_info", Revision, make=revision_object)
+    head = many.attribute("head_info", Revision, make=revision_object)
+    base_stack = many.attribute("base_info", str | None, make=_stack_of)
+    head_stack = many.attribute("head_info", str | None, make=_stack_of)
 
-    @resolver(Cost(weight=200, once=COMPARING))
+    @resolver(Cost(weight=200, once=units.COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
         """The totals of the comparison."""
         return ComparisonSummary.of(self.loaded(info))
@@ -327,7 +310,7 @@ class ComparisonType(Node):
         """The differences that do not count as changes."""
         return list(LEFT_OUT)
 
-    @connection_field(CHANGES)
+    @relay.connection_field(CHANGES)
     def packages(
         self,
         info: Info,
@@ -335,14 +318,14 @@ class ComparisonType(Node):
         search: SearchArgument = None,
         order_by: PackageChangeOrderArgument = None,
         *,
-        page: PageArguments,
-    ) -> Connection[PackageChangeType]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[PackageChangeType]:
         """The packages that changed, by default ordered by name."""
         comparison = self.loaded(info)
         table = comparison.changes.packages.select(kinds, search)
         return change_connection(PackageChangeType, comparison, table, page, order_by)
 
-    @connection_field(CHANGES)
+    @relay.connection_field(CHANGES)
     def specs(
         self,
         info: Info,
@@ -352,8 +335,8 @@ class ComparisonType(Node):
         order_by: SpecChangeOrderArgument = None,
         pairs_once: bool = False,
         *,
-        page: PageArguments,
-    ) -> Connection[SpecChangeType]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[SpecChangeType]:
         """The hashes that were added, removed or changed, by default ordered by package and hash.
 
         - reasons: Only these reasons; by default, all reasons.
@@ -370,15 +353,15 @@ class ComparisonType(Node):
             table = comparison.explanation.pairs_once(table)
         return spec_change_connection(comparison, table, page, order_by)
 
-    @connection_field(CAUSES)
+    @relay.connection_field(CAUSES)
     def causes(
         self,
         info: Info,
         kinds: Kinds[CauseKind] = None,
         package: str | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[Cause]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[Cause]:
         """The causes of rebuilt and replaced specs, those that explain the most specs first.
         `numSpecs` adds up to the number of these specs.
 
@@ -395,20 +378,20 @@ class ComparisonType(Node):
             number = all_causes.find(cursor)
             return numbers.index(number) if number is not None and number in numbers else None
 
-        part = window_at(page, len(numbers), find)
+        part = relay.window_at(page, len(numbers), find)
         shown = numbers[part.start : part.stop]
         cursors = [all_causes.name_of(number).key for number in shown]
-        return Connection(page=ListPage(part, CauseRows(comparison, shown), cursors))
+        return relay.Connection(page=relay.ListPage(part, CauseRows(comparison, shown), cursors))
 
-    @connection_field(COMMITS)
+    @relay.connection_field(COMMITS)
     def commits(
         self,
         info: Info,
         levels: list[CommitLevel] | None = None,
         package: str | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[CommitEffectType] | None:
+        page: relay.PageArguments,
+    ) -> relay.Connection[CommitEffectType] | None:
         """The commits between the recipes of the two revisions that explain causes, ordered by
         level and by the number of specs that they explain; null if the recipes' commit of either
         revision is not known.
@@ -485,7 +468,7 @@ class ComparisonType(Node):
             if num_specs
         ]
 
-    @connection_field(COVERAGE)
+    @relay.connection_field(COVERAGE)
     def coverage(
         self,
         info: Info,
@@ -493,8 +476,8 @@ class ComparisonType(Node):
         kinds: Kinds[CoverageChangeKind] = None,
         search: str | None = None,
         *,
-        page: PageArguments,
-    ) -> Connection[CoverageChangeType]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[CoverageChangeType]:
         """The lost and gained cells, which are combinations of a package with a value for each of
         the given dimensions, ordered by package and values.
 

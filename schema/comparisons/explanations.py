@@ -23,34 +23,8 @@ from schema.comparisons.changes import (
     loaded_of_keys,
 )
 from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    FirstArgument,
-    Order,
-    PageArguments,
-    check_size,
-    connection_field,
-    order_by,
-    page_of,
-)
-from schema.fields.cost import (
-    EXPLAINING,
-    ArgumentCost,
-    Cost,
-    NumberArgument,
-    field,
-    resolver,
-    texts,
-)
-from schema.fields.many import (
-    ListedRecord,
-    NullableObjects,
-    RowList,
-    Sublists,
-    attribute,
-    for_many,
-    of_record,
-)
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.costs import cost_fields
@@ -82,20 +56,20 @@ describe_enum(
 COMMITS = Cost(
     weight=5_000,
     each=50,
-    once=EXPLAINING + 60_000,
+    once=units.EXPLAINING + 60_000,
     arguments={"levels": ArgumentCost(each=50), "package": ArgumentCost(weight=100)},
 )
 """A page of the commits of a comparison: looking up and counting those between two revisions."""
 
 CAUSE_COMMITS = Cost(
-    weight=100, items=NumberArgument("first", default=10), each=20, once=EXPLAINING + 60_000
+    weight=100, items=NumberArgument("first", default=10), each=20, once=units.EXPLAINING + 60_000
 )
 """Commits of one cause."""
 
 ONE_COMMIT = Cost(weight=60_000)
 """A commit by a prefix of its hash: searching all commits of the catalog."""
 
-EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
+EFFECTS = Cost(weight=200_000, each=50, once=2 * units.EXPLAINING)
 """The comparisons in which a commit explains causes: explaining one of each series."""
 
 
@@ -141,9 +115,9 @@ class CommitType(Node):
 
     id = id_field("Commit", "commit.oid")
 
-    oid = attribute("commit.oid", str)
-    committed_at: DateTime = attribute("commit.committed_at", DateTime)
-    subject = attribute("commit.subject", str, texts(300))
+    oid = many.attribute("commit.oid", str)
+    committed_at: DateTime = many.attribute("commit.committed_at", DateTime)
+    subject = many.attribute("commit.subject", str, texts(300))
 
     @resolver(texts(200))
     def url(self, info: Info) -> str | None:
@@ -159,8 +133,8 @@ class CommitType(Node):
         url = info.context.library.links(self.repository).pull_request(number)
         return PullRequest(number=number, url=url)
 
-    packages = attribute("commit.packages", list[str], Cost(weight=20, num_bytes=2_000))
-    stacks = attribute("commit.stacks", list[str], texts(500))
+    packages = many.attribute("commit.packages", list[str], Cost(weight=20, num_bytes=2_000))
+    stacks = many.attribute("commit.stacks", list[str], texts(500))
 
     @resolver()
     def spack(self) -> FieldChangeType | None:
@@ -176,8 +150,10 @@ class CommitType(Node):
     def sweeping(self) -> bool:
         return self.commit.is_sweeping
 
-    @connection_field(EFFECTS)
-    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
+    @relay.connection_field(EFFECTS)
+    def effects(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection["CommitEffectType"]:
         """Its effects: the comparisons of adjacent revisions whose causes it explains, newest
         first.
         """
@@ -206,8 +182,8 @@ class CommitEffectType:
         repository = "" if recipes is None else recipes.repository
         return CommitType(commit=self.effect.commit, repository=repository)
 
-    level = attribute("effect.level", CommitLevel)
-    taken_back = attribute("effect.taken_back", bool)
+    level = many.attribute("effect.level", CommitLevel)
+    taken_back = many.attribute("effect.taken_back", bool)
 
     @resolver(Cost(weight=20, items=20))
     def causes(self) -> list["Cause"]:
@@ -215,12 +191,12 @@ class CommitEffectType:
         causes = self.effect.causes
         return [Cause(comparison=self.loaded, number=number) for number in causes]
 
-    num_specs = attribute("effect.num_specs", int)
+    num_specs = many.attribute("effect.num_specs", int)
     seconds, cost, cost_basis = cost_fields(
         lambda self, _: cause_cost(self.loaded, self.effect.causes)
     )
 
-    num_involved = attribute("effect.num_involved", int)
+    num_involved = many.attribute("effect.num_involved", int)
 
     @resolver(Cost(weight=50, num_bytes=500))
     def stacks(self) -> list[str]:
@@ -257,15 +233,15 @@ def attribution(comparison: LoadedComparison) -> Attribution | None:
 
 
 def effect_connection(
-    shown: Sequence[CommitEffectType], arguments: PageArguments
-) -> Connection[CommitEffectType]:
+    shown: Sequence[CommitEffectType], arguments: relay.PageArguments
+) -> relay.Connection[CommitEffectType]:
     """Return a page of the effects of commits."""
     keys = [
         f"{one.effect.commit.oid}|{one.loaded.base.key}|{one.loaded.head.key}|"
         f"{'-' if one.effect.taken_back else '+'}"
         for one in shown
     ]
-    return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
+    return relay.Connection(page=relay.page_of(arguments, keys, lambda place: shown[place]))
 
 
 def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
@@ -311,7 +287,7 @@ TOGETHER = Cost(weight=5, items=MAX_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
-class CauseRows(RowList["Cause"]):
+class CauseRows(many.RowList["Cause"]):
     """Causes of a comparison, identified by their numbers."""
 
     def item(self, number: int) -> "Cause":
@@ -329,7 +305,7 @@ class CauseRows(RowList["Cause"]):
 
 def _of_cause(value: Callable[[Causes, int], Any], cost: Cost | None = None) -> Any:
     """Declare a field whose value depends only on a cause, which is identified by its number."""
-    return for_many(lambda rows: rows.each(value), cost=cost)
+    return many.for_many(lambda rows: rows.each(value), cost=cost)
 
 
 def _of_name(fact: str) -> Any:
@@ -353,7 +329,7 @@ def _counted(name: str) -> Any:
         in_scope = rows.loaded.causes_in_scope
         return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
 
-    return for_many(counts)
+    return many.for_many(counts)
 
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
@@ -362,14 +338,14 @@ def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
     return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
 
 
-def _facts(rows: CauseRows) -> Sublists:
+def _facts(rows: CauseRows) -> many.Sublists:
     """All facts of the package itself that differ; the first one determines the kind."""
-    return Sublists.of(rows.each(Causes.facts_of))
+    return many.Sublists.of(rows.each(Causes.facts_of))
 
 
-def _together(rows: CauseRows) -> Sublists:
+def _together(rows: CauseRows) -> many.Sublists:
     others = rows.each(Causes.together_with)
-    return Sublists.of(others, lambda numbers: CauseRows(rows.loaded, numbers))
+    return many.Sublists.of(others, lambda numbers: CauseRows(rows.loaded, numbers))
 
 
 CAUSED = Cost(weight=500, each=10)
@@ -402,7 +378,7 @@ class Cause(Node):
     comparison: strawberry.Private[LoadedComparison]
     number: strawberry.Private[int]
 
-    id: strawberry.ID = for_many(_ids, cost=Cost(weight=1.5))
+    id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=1.5))
     kind: CauseKind = _of_name("kind")
     package: str | None = _of_name("package")
     before: str | None = _of_name("before")
@@ -411,8 +387,8 @@ class Cause(Node):
         lambda all_, number: cause_title(all_.name_of(number)), cost=Cost(num_bytes=80)
     )
     why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
-    facts: list[FieldChangeType] = for_many(_facts, cost=FACTS)
-    together: list["Cause"] = for_many(
+    facts: list[FieldChangeType] = many.for_many(_facts, cost=FACTS)
+    together: list["Cause"] = many.for_many(
         _together,
         "Causes that are involved in exactly the same specs, so that this comparison cannot "
         f"distinguish them: those that explain the most specs, at most {MAX_TOGETHER}.",
@@ -421,7 +397,7 @@ class Cause(Node):
     num_together: int = _of_cause(Causes.num_together)
     num_specs: int = _counted("num_specs")
     num_involved: int = _counted("num_involved")
-    packages: list[str] = for_many(_packages, cost=PACKAGES)
+    packages: list[str] = many.for_many(_packages, cost=PACKAGES)
     seconds, cost, cost_basis = cost_fields(
         lambda self, _: cause_cost(self.comparison, [self.number])
     )
@@ -438,8 +414,10 @@ class Cause(Node):
         """Return a list of only this cause."""
         return CauseRows(self.comparison, [self.number])
 
-    @connection_field(CAUSED)
-    def specs(self, involved: bool = False, *, page: PageArguments) -> Connection["SpecChangeType"]:
+    @relay.connection_field(CAUSED)
+    def specs(
+        self, involved: bool = False, *, page: relay.PageArguments
+    ) -> relay.Connection["SpecChangeType"]:
         """The added specs of which it is the main cause, ordered by package and hash.
 
         - involved: Whether to include specs with another main cause in which it is involved.
@@ -450,11 +428,11 @@ class Cause(Node):
         return spec_change_connection(self.comparison, table, page)
 
     @resolver(CAUSE_COMMITS)
-    def commits(self, first: FirstArgument = 10) -> list[CommitEffectType] | None:
+    def commits(self, first: relay.FirstArgument = 10) -> list[CommitEffectType] | None:
         """The commits that explain it, the closest level first, newest first within a level; null
         if the recipes' commit of either revision is not known.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         explained = attribution(self.comparison)
         if explained is None:
             return None
@@ -482,36 +460,38 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
     return Cause(comparison=comparison, number=number)
 
 
-def _steps_before(rows: PartRows[Any]) -> NullableObjects:
+def _steps_before(rows: PartRows[Any]) -> many.NullableObjects:
     """The spec in base; null if it is not in the cache."""
     return _specs_at(rows.comparison.before, [step.base_node for step in rows.records])
 
 
-def _steps_after(rows: PartRows[Any]) -> NullableObjects:
+def _steps_after(rows: PartRows[Any]) -> many.NullableObjects:
     """The spec in head; null if it is not in the cache."""
     return _specs_at(rows.comparison.after, [step.head_node for step in rows.records])
 
 
-def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> NullableObjects:
+def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> many.NullableObjects:
     """Return the specs of nodes; null for those outside the revision."""
     size = len(loaded.frame)
     rows = [-1 if node is None or node >= size else node for node in nodes]
-    return NullableObjects.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
+    return many.NullableObjects.at(
+        np.array(rows, np.int32), lambda present: SpecRows(loaded, present)
+    )
 
 
 @object_type
-class CauseStepType(ListedRecord):
+class CauseStepType(many.ListedRecord):
     """A step of the dependency chain from a spec to its main cause.
 
     - name: The package's name.
     """
 
-    name: str = of_record("name")
-    before: SpecType | None = for_many(_steps_before)
-    after: SpecType | None = for_many(_steps_after)
+    name: str = many.of_record("name")
+    before: SpecType | None = many.for_many(_steps_before)
+    after: SpecType | None = many.for_many(_steps_after)
 
 
-KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
+KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=units.EXPLAINING)
 """Counting all causes by kind."""
 
 
@@ -535,27 +515,29 @@ class CauseKindCount:
 describe_enum(SpecChangeKind)
 
 SpecChangeOrderArgument = Annotated[
-    Order | None,
-    order_by("SpecChangeOrder", "changed hashes", SpecChangeField, ties="package and hash"),
+    relay.Order | None,
+    relay.order_by("SpecChangeOrder", "changed hashes", SpecChangeField, ties="package and hash"),
 ]
 
 
-def _specs_before(rows: PartRows[Any]) -> NullableObjects:
+def _specs_before(rows: PartRows[Any]) -> many.NullableObjects:
     """The spec in base; null if it was added."""
-    return NullableObjects.at(rows.table.before, lambda at: SpecRows(rows.comparison.before, at))
+    return many.NullableObjects.at(
+        rows.table.before, lambda at: SpecRows(rows.comparison.before, at)
+    )
 
 
-def _specs_after(rows: PartRows[Any]) -> NullableObjects:
+def _specs_after(rows: PartRows[Any]) -> many.NullableObjects:
     """The spec in head; null if it was removed."""
-    return NullableObjects.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
+    return many.NullableObjects.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
 
 
-def _fields(rows: PartRows[Any]) -> Sublists:
+def _fields(rows: PartRows[Any]) -> many.Sublists:
     """The facts that differ: of a changed hash between base and head, or of an added or removed
     spec from its counterpart.
     """
     counterparts = rows.comparison.explanation.counterpart_rows(rows.table)
-    return Sublists.of(rows.table.fields(counterparts))
+    return many.Sublists.of(rows.table.fields(counterparts))
 
 
 def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
@@ -565,13 +547,13 @@ def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: PartRows[Any]) -> NullableObjects:
+def _counterparts(rows: PartRows[Any]) -> many.NullableObjects:
     """The spec that it replaced, or that replaced it; null if there is none."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation.counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
     choices = np.where(has_one, np.where(is_added, 0, 1), -1)
-    return NullableObjects(
+    return many.NullableObjects(
         [
             SpecRows(comparison.before, partners[has_one & is_added]),
             SpecRows(comparison.after, partners[has_one & ~is_added]),
@@ -592,39 +574,39 @@ def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
     return rows.comparison.explanation.why_ambiguous(rows.table)
 
 
-def _main_causes(rows: PartRows[Any]) -> NullableObjects:
+def _main_causes(rows: PartRows[Any]) -> many.NullableObjects:
     """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
     numbers = rows.comparison.explanation.main_causes(rows.table)
-    return NullableObjects.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
+    return many.NullableObjects.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
-def _causes(rows: PartRows[Any]) -> Sublists:
+def _causes(rows: PartRows[Any]) -> many.Sublists:
     """All causes that are involved in it, the main cause first."""
     involved = rows.comparison.explanation.involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
-    return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
+    return many.Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
-def _paths(rows: PartRows[Any]) -> Sublists:
+def _paths(rows: PartRows[Any]) -> many.Sublists:
     """The chain of dependencies from the spec to its main cause. It consists only of the spec if
     the spec itself changed, and is empty without a counterpart.
     """
     paths = rows.comparison.explanation.paths(rows.table)
-    return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
+    return many.Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
 
 
-EXPLAINED = Cost(weight=1, once=EXPLAINING)
+EXPLAINED = Cost(weight=1, once=units.EXPLAINING)
 """Facts of each hash in an explanation."""
 
-INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
+INVOLVED = Cost(weight=20, items=10, once=units.EXPLAINING)
 """The causes that are involved in a spec."""
 
-PATH = Cost(weight=200, items=6, once=EXPLAINING)
+PATH = Cost(weight=200, items=6, once=units.EXPLAINING)
 """Walking from a spec to its main cause."""
 
 
 @object_type
-class SpecChangeType(ListedRecord, Node):
+class SpecChangeType(many.ListedRecord, Node):
     """The change of a hash, with its reason and causes.
 
     - kind: How it changed.
@@ -634,27 +616,27 @@ class SpecChangeType(ListedRecord, Node):
 
     of_id = change_of_id(attrgetter("specs"))
     id: strawberry.ID = id_of_record("SpecChange", "hash")
-    kind: SpecChangeKind = of_record("kind")
-    hash: str = of_record("hash")
-    name: str = of_record("name")
-    before: SpecType | None = for_many(_specs_before)
-    after: SpecType | None = for_many(_specs_after)
-    fields: list[FieldChangeType] = for_many(
-        _fields, cost=msgspec.structs.replace(FIELDS, weight=8, once=EXPLAINING)
+    kind: SpecChangeKind = many.of_record("kind")
+    hash: str = many.of_record("hash")
+    name: str = many.of_record("name")
+    before: SpecType | None = many.for_many(_specs_before)
+    after: SpecType | None = many.for_many(_specs_after)
+    fields: list[FieldChangeType] = many.for_many(
+        _fields, cost=msgspec.structs.replace(FIELDS, weight=8, once=units.EXPLAINING)
     )
-    reason: SpecChangeReason = for_many(_reasons, cost=EXPLAINED)
-    counterpart: SpecType | None = for_many(_counterparts, cost=EXPLAINED)
-    ambiguous: bool = for_many(_ambiguous, cost=EXPLAINED)
-    why_ambiguous: str | None = for_many(_why_ambiguous, cost=EXPLAINED)
-    cause: Cause | None = for_many(_main_causes, cost=Cost(weight=5, once=EXPLAINING))
-    causes: list[Cause] = for_many(_causes, cost=INVOLVED)
-    path: list[CauseStepType] = for_many(_paths, cost=PATH)
+    reason: SpecChangeReason = many.for_many(_reasons, cost=EXPLAINED)
+    counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
+    ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
+    why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)
+    cause: Cause | None = many.for_many(_main_causes, cost=Cost(weight=5, once=units.EXPLAINING))
+    causes: list[Cause] = many.for_many(_causes, cost=INVOLVED)
+    path: list[CauseStepType] = many.for_many(_paths, cost=PATH)
 
 
 spec_change_connection = partial(change_connection, SpecChangeType, cursor=attrgetter("hash"))
 """Returns a page of a table of changed hashes, by default ordered by package and hash."""
 
-REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
+REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=units.EXPLAINING)
 """Counting the reasons of all changed hashes."""
 
 
@@ -669,4 +651,4 @@ class ReasonCount:
 
     reason: SpecChangeReason
     num_specs: int
-    count: int = deprecated("Use `numSpecs`.")(attribute("num_specs", int, is_for_many=True))
+    count: int = deprecated("Use `numSpecs`.")(many.attribute("num_specs", int, is_for_many=True))

@@ -14,9 +14,8 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
 from schema.documents.estimates import num_parts
-from schema.fields.connections import FirstArgument, check_size
+from schema.fields import many, relay, units
 from schema.fields.cost import (
-    EXPLAINING,
     ITEMS_OF_PAGE,
     ArgumentCost,
     Cost,
@@ -25,7 +24,6 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.many import ListedRecord, NullableObjects, attribute, for_many, of_record
 from schema.fields.scalars import describe_enum, input_values, object_type, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
@@ -236,14 +234,16 @@ RULES = ArgumentCost(each=1_000, parts=_weigh)
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
 
-GATE = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules"))
+GATE = Cost(
+    weight=1_000, once=units.EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules")
+)
 """Evaluating rules; the cost of each is that of the argument."""
 
 BREACHES = Cost(weight=200, items=NumberArgument("first", default=BREACHES_DEFAULT), each=100)
 """The first breaches of a rule, each of which looks up its specs."""
 
 
-def _specs(rows: PartRows[Any]) -> NullableObjects:
+def _specs(rows: PartRows[Any]) -> many.NullableObjects:
     """The first of these specs, ordered by package, newest version first: in base, or in head for
     additions; null if it is in neither.
     """
@@ -255,11 +255,11 @@ def _specs(rows: PartRows[Any]) -> NullableObjects:
             firsts[choices[-1]].append(int(breach.rows[0]))
     sides = zip((rows.comparison.before, rows.comparison.after), firsts, strict=True)
     lists = [SpecRows(side, np.array(own, np.int32)) for side, own in sides]
-    return NullableObjects(lists, choices)
+    return many.NullableObjects(lists, choices)
 
 
 @object_type
-class BreachType(ListedRecord):
+class BreachType(many.ListedRecord):
     """A breach of a rule.
 
     - message: A description of the breach, in one line.
@@ -267,10 +267,10 @@ class BreachType(ListedRecord):
     - num_specs: Number of specs that it concerns.
     """
 
-    message: str = of_record("message", cost=texts(100))
-    package: str | None = of_record("package")
-    num_specs: int = of_record("num_specs")
-    spec: SpecType | None = for_many(_specs)
+    message: str = many.of_record("message", cost=texts(100))
+    package: str | None = many.of_record("package")
+    num_specs: int = many.of_record("num_specs")
+    spec: SpecType | None = many.for_many(_specs)
 
 
 @object_type
@@ -288,17 +288,17 @@ class RuleResultType:
     result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
-    name = attribute("result.rule.name", str)
-    kind = attribute("result.rule.key", RuleKind, make=RuleKind)
-    level = attribute("result.rule.level", RuleLevel)
-    passed = attribute("result.passed", bool)
-    message = attribute("result.message", str, texts(100))
-    num_breaches = attribute("result.breaches", int, make=len)
+    name = many.attribute("result.rule.name", str)
+    kind = many.attribute("result.rule.key", RuleKind, make=RuleKind)
+    level = many.attribute("result.rule.level", RuleLevel)
+    passed = many.attribute("result.passed", bool)
+    message = many.attribute("result.message", str, texts(100))
+    num_breaches = many.attribute("result.breaches", int, make=len)
 
     @resolver(BREACHES)
-    def breaches(self, first: FirstArgument = BREACHES_DEFAULT) -> list[BreachType]:
+    def breaches(self, first: relay.FirstArgument = BREACHES_DEFAULT) -> list[BreachType]:
         """The first breaches of the rule."""
-        check_size("first", first)
+        relay.check_size("first", first)
         shown = list(self.result.breaches[:first])
         return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
@@ -313,7 +313,7 @@ class CheckReport:
     verdict: strawberry.Private[Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
-    passed = attribute("verdict.passed", bool)
+    passed = many.attribute("verdict.passed", bool)
 
     @resolver(Cost(items=ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:

@@ -9,9 +9,8 @@ from schema.comparisons.changes import load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import SpecChangeType, spec_change_connection
 from schema.context import Info, PlannedInfo
-from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields import many, relay
 from schema.fields.cost import ArgumentCost, Cost, resolver
-from schema.fields.many import attribute
 from schema.fields.scalars import created_directly, input_values, object_type, optional_field
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost
@@ -177,11 +176,11 @@ class PlanType:
     base_info: strawberry.Private[PlannedInfo]
     head_info: strawberry.Private[PlannedInfo]
 
-    num_specs = attribute("plan.num_specs", int)
-    num_reused = attribute("plan.num_reused", int)
-    num_external = attribute("plan.num_external", int)
-    num_to_build = attribute("plan.to_build", int, make=len)
-    size_label = attribute("plan.size_label", str)
+    num_specs = many.attribute("plan.num_specs", int)
+    num_reused = many.attribute("plan.num_reused", int)
+    num_external = many.attribute("plan.num_external", int)
+    num_to_build = many.attribute("plan.to_build", int, make=len)
+    size_label = many.attribute("plan.size_label", str)
 
     @resolver(Cost(num_bytes=200))
     def unknown_stacks(self) -> list[str]:
@@ -197,10 +196,10 @@ class PlanType:
         """
         return ComparisonType(base_info=self.base_info, head_info=self.head_info)
 
-    @connection_field(TO_BUILD)
+    @relay.connection_field(TO_BUILD)
     def to_build(
-        self, info: Info, stack: str | None = None, *, page: PageArguments
-    ) -> Connection[SpecChangeType]:
+        self, info: Info, stack: str | None = None, *, page: relay.PageArguments
+    ) -> relay.Connection[SpecChangeType]:
         """The specs that have to be built, ordered by package and hash.
 
         - stack: Only specs of this stack.

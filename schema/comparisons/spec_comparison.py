@@ -11,18 +11,8 @@ from strawberry.scalars import JSON
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
 from schema.comparisons.explanations import Cause, CauseRows, CauseStepType
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import FirstArgument, check_size
-from schema.fields.cost import (
-    LOADING,
-    SPANS_OF_HASH,
-    ArgumentCost,
-    Cost,
-    NumberArgument,
-    field,
-    resolver,
-    texts,
-)
-from schema.fields.many import attribute
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import object_type
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
@@ -34,8 +24,8 @@ from snapshots.changes.spec_pairs import MAX_NESTED, ChangedDependency, SpecPair
 from snapshots.frames.dependencies import DependencyType
 
 COMPARING_SPECS = Cost(
-    weight=2 * SPANS_OF_HASH + 50_000,
-    each_loaded=2 * LOADING,
+    weight=2 * units.SPANS_OF_HASH + 50_000,
+    each_loaded=2 * units.LOADING,
     arguments={"baseRef": ArgumentCost(weight=500), "headRef": ArgumentCost(weight=500)},
 )
 """Looking up the hashes of two specs, and loading both revisions."""
@@ -94,7 +84,7 @@ def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) 
         end = end_of(change)
         return [] if end is None else values_of(end)
 
-    return attribute("change", graphql_type, texts(30), make=values)
+    return many.attribute("change", graphql_type, texts(30), make=values)
 
 
 @object_type
@@ -112,7 +102,7 @@ class DependencyChangeType:
     compared: strawberry.Private[ComparedSpecs]
     change: strawberry.Private[ChangedDependency]
 
-    name = attribute("change.name", str)
+    name = many.attribute("change.name", str)
 
     @resolver()
     def before(self) -> DependencyNode | None:
@@ -174,25 +164,25 @@ class SpecComparisonType:
 
     compared: strawberry.Private[ComparedSpecs]
 
-    base = attribute("compared.base", SpecType)
-    head = attribute("compared.head", SpecType)
+    base = many.attribute("compared.base", SpecType)
+    head = many.attribute("compared.head", SpecType)
     base_revision = revision_field("compared.base.loaded.info")
     head_revision = revision_field("compared.head.loaded.info")
-    facts = attribute("compared.pair.facts", list[FieldChangeType], FIELDS)
-    variants = attribute(
+    facts = many.attribute("compared.pair.facts", list[FieldChangeType], FIELDS)
+    variants = many.attribute(
         "compared.pair.variants", list[FieldChangeType], FIELDS, make=variant_changes
     )
-    variants_added = attribute("compared.pair.variants.after", list[str], texts(200))
-    variants_removed = attribute("compared.pair.variants.before", list[str], texts(200))
+    variants_added = many.attribute("compared.pair.variants.after", list[str], texts(200))
+    variants_removed = many.attribute("compared.pair.variants.before", list[str], texts(200))
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED))
     def dependencies(
-        self, first: FirstArgument = LISTED_DEFAULT
+        self, first: relay.FirstArgument = LISTED_DEFAULT
     ) -> list[DependencyChangeType] | None:
         """The direct dependencies that differ, ordered by name; null if those of either spec are
         unknown.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         pair = self.compared.pair
         if not pair.are_known:
             return None
@@ -202,24 +192,24 @@ class SpecComparisonType:
         ]
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=5))
-    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """The causes of the difference between the hashes, the change of the specs themselves
         first. For specs of different packages: the causes of differences between the dependencies
         that both have. Empty if the hashes are equal.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         comparison = self.compared.comparison
         numbers = range(len(comparison.explanation.causes))
         return CauseRows(comparison, numbers[:first])  # type: ignore[return-value]
 
-    num_causes = attribute(
+    num_causes = many.attribute(
         "compared.pair.explanation.causes", int, Cost(once=EXPLAINING_SPECS), make=len
     )
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
-    def paths(self, first: FirstArgument = LISTED_DEFAULT) -> list[CausePath]:
+    def paths(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[CausePath]:
         """The path to each cause, in the order of `causes`."""
-        check_size("first", first)
+        relay.check_size("first", first)
         comparison = self.compared.comparison
         return [
             CausePath(
@@ -228,10 +218,10 @@ class SpecComparisonType:
             for number, path in enumerate(self.compared.pair.paths[:first])
         ]
 
-    num_shared_below = attribute("compared.pair.below.shared", int, BELOW, make=len)
-    num_differing_below = attribute("compared.pair.below.differing", int, BELOW, make=len)
-    num_only_below_base = attribute("compared.pair.below.only_base", int, BELOW, make=len)
-    num_only_below_head = attribute("compared.pair.below.only_head", int, BELOW, make=len)
+    num_shared_below = many.attribute("compared.pair.below.shared", int, BELOW, make=len)
+    num_differing_below = many.attribute("compared.pair.below.differing", int, BELOW, make=len)
+    num_only_below_base = many.attribute("compared.pair.below.only_base", int, BELOW, make=len)
+    num_only_below_head = many.attribute("compared.pair.below.only_head", int, BELOW, make=len)
 
     @resolver(
         Cost(once=NESTING, num_bytes=20_000),
@@ -242,11 +232,11 @@ class SpecComparisonType:
         return self.compared.pair.difference  # type: ignore[return-value]
 
     @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
-    def differences(self, first: FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
+    def differences(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
         """The differences of `document` as a list, ordered by path: version, variants/mpi,
         below/zlib/version. A value that only one spec has is null in the other.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         return self.compared.pair.nested_changes[:first]  # type: ignore[return-value] # its fields
 
 

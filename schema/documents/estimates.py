@@ -15,16 +15,15 @@ import msgspec
 from schema.documents.bounds import refuse
 from schema.errors import bounded
 from schema.execution.budget import QUERY_TOO_LARGE
-from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX, is_paged
+from schema.fields import many, relay
 from schema.fields.cost import ArgumentCost, ListLength, NumberArgument, cost_of, usual_bytes
-from schema.fields.many import is_for_many
 from schema.limits import Limits
 
 
 def page_size(first: Any, last: Any) -> int:
     """Return the maximum number of items of a page."""
     sizes = [size for size in (first, last) if type(size) is int]
-    return max(0, min([*sizes, PAGE_MAX])) if sizes else PAGE_DEFAULT
+    return max(0, min([*sizes, relay.PAGE_MAX])) if sizes else relay.PAGE_DEFAULT
 
 
 def list_size(number: Any, usual: int | None, page: int) -> int:
@@ -32,7 +31,7 @@ def list_size(number: Any, usual: int | None, page: int) -> int:
 
     If ``usual`` is None, it is the size of the page, which is then also the maximum.
     """
-    most, usual = (page, page) if usual is None else (PAGE_MAX, usual)
+    most, usual = (page, page) if usual is None else (relay.PAGE_MAX, usual)
     return max(0, min(number, most)) if type(number) is int else usual
 
 
@@ -243,16 +242,16 @@ class _Walk:
             length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
             return _part(key, units, place.times * (named + length))
 
-        page = self._page(arguments) if is_paged(field) else place.page
+        page = self._page(arguments) if relay.is_paged(field) else place.page
         page = round(self._items(cost.page, arguments, page)) if cost.page else page
-        items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
+        items = self._items(cost.items, arguments, place.page) if not relay.is_paged(field) else 1
         if cost.each_loaded:
             loading = cost.each_loaded * min(place.times * items, _MAX_LOADED)
             self.cached_units += loading
             units += loading
         inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
         per_object = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
-        units += inner.times * (per_object + cost.each * (page if is_paged(field) else 1))
+        units += inner.times * (per_object + cost.each * (page if relay.is_paged(field) else 1))
         below = self.below(kind, node.selection_set, inner)
         num_bytes = place.times * named + inner.times * 3 + below.num_bytes
         return _part(key, units, num_bytes, below)
@@ -350,7 +349,7 @@ class _Walk:
             if field is None:
                 return True
             inner = graphql.get_named_type(field.type)
-            return is_for_many(field) and self._renders(inner, node.selection_set)
+            return many.is_for_many(field) and self._renders(inner, node.selection_set)
         if isinstance(node, graphql.FragmentSpreadNode):
             node = self._fragments[node.name.value]
         return self._renders(self._narrowed(kind, node), node.selection_set)

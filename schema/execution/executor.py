@@ -17,7 +17,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from schema.execution.budget import Budget
 from schema.execution.compiled import CompiledSelection, Compiler, NotCompilable, Run
 from schema.execution.json_objects import STRUCTURE
-from schema.fields.many import LazyList, NotVectorized
+from schema.fields import many
 from snapshots.errors import CachelogError
 
 
@@ -73,7 +73,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         position_context: Any,
     ) -> Any:
         """Complete a list: a lazy one as a single JSON fragment if possible."""
-        if isinstance(result, LazyList):
+        if isinstance(result, many.LazyList):
             budget: Budget = self.context_value.budget
             bytes_before = budget.num_bytes
             try:
@@ -81,7 +81,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
                 objects = selection.many(
                     result, Run(self.context_value, self.variable_values, None)
                 )
-            except (NotVectorized, NotCompilable, CachelogError, GraphQLError):
+            except (many.NotVectorized, NotCompilable, CachelogError, GraphQLError):
                 budget.num_bytes = bytes_before  # the rendered text is discarded
             else:
                 return orjson.Fragment(objects.array(0, len(result)))

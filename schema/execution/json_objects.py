@@ -9,7 +9,7 @@ import orjson
 from graphql import is_leaf_type, is_specified_scalar_type
 
 from schema.execution.budget import Budget
-from schema.fields.many import ColumnSlice, NullableObjects, Sublists
+from schema.fields import many
 
 Texts = list[str]
 
@@ -141,11 +141,11 @@ def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObj
 
     ``render`` is called for objects, and renders the selection below the field.
     """
-    if isinstance(answer, ColumnSlice):
+    if isinstance(answer, many.ColumnSlice):
         return answer.texts()
-    if isinstance(answer, Sublists):
+    if isinstance(answer, many.Sublists):
         return render(answer.items).arrays(answer.counts)
-    if isinstance(answer, NullableObjects):
+    if isinstance(answer, many.NullableObjects):
         lists = [iter(render(items).each()) for items in answer.lists]
         return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
     if is_leaf_type(item_type):

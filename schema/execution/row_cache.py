@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 from cachetools import LRUCache
 
-from schema.fields.many import Places
+from schema.fields import many
 from snapshots.frames.columns import Rows
 
 ROW_BYTES = 64 << 20
@@ -50,7 +50,7 @@ class RowCache:
         return int(self._texts.currsize)
 
     def texts(
-        self, selection: Hashable, places: Places, render: Callable[[Rows | None], list[str]]
+        self, selection: Hashable, places: many.Places, render: Callable[[Rows | None], list[str]]
     ) -> list[str]:
         """Return the text of each row; ``render`` returns the texts at some indices, or all for
         None.

@@ -116,43 +116,6 @@ def texts(num_bytes: int) -> Cost:
     return Cost(num_bytes=num_bytes)
 
 
-STACKS = 30
-"""Expected number of stacks of a revision or package: about that of the largest real ones."""
-
-LOADING = 10_000
-"""The share of each request in loading a revision."""
-
-COMPARING = 50_000
-"""Comparing two revisions."""
-
-EXPLAINING = 100_000
-"""Computing the counterparts and causes of two revisions."""
-
-COVERING = 60_000
-"""Comparing the cells of all specs of two revisions."""
-
-TIMELINE = 8_000
-"""Computing the history of a package in a series from its changes."""
-
-SPANS_OF_HASH = 5_000
-"""Computing the history of a hash."""
-
-SPANS_OF_EACH = 150
-"""Computing the history of one hash of many."""
-
-SPECS_ARGUMENTS = {
-    "matching": ArgumentCost(weight=100, once=10_000),
-    "filter": ArgumentCost(weight=1_500, each=30),
-    "orderBy": ArgumentCost(weight=1_000),
-}
-"""The costs of arguments of a connection over all specs of a revision or stack."""
-
-PACKAGES_ARGUMENTS = {
-    "filter": ArgumentCost(weight=2_500, each=30),
-    "orderBy": ArgumentCost(weight=1_000),
-}
-"""The costs of arguments of a connection over all packages of a revision or stack."""
-
 INTROSPECTED: Mapping[str, Cost] = {
     "types": Cost(items=100),
     "fields": Cost(items=10),

@@ -7,12 +7,12 @@ from typing import Any
 import strawberry
 
 from schema.context import Info
-from schema.fields.cost import COST, LOADING, Cost
-from schema.fields.many import attribute
+from schema.fields import many, units
+from schema.fields.cost import COST, Cost
 from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
 
-BUILD_COST = Cost(weight=20, once=LOADING)
+BUILD_COST = Cost(weight=20, once=units.LOADING)
 """Summing the build costs of some specs."""
 
 
@@ -28,9 +28,9 @@ class CostBasis:
 
     build_cost: strawberry.Private[BuildCost]
 
-    unit = attribute("build_cost.unit", str | None)
-    num_estimated = attribute("build_cost.num_estimated", int)
-    num_unknown = attribute("build_cost.num_unknown", int)
+    unit = many.attribute("build_cost.unit", str | None)
+    num_estimated = many.attribute("build_cost.num_estimated", int)
+    num_unknown = many.attribute("build_cost.num_unknown", int)
 
 
 def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[Any, Any, Any]:

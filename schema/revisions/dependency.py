@@ -8,16 +8,8 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    Edge,
-    ListPage,
-    PageArguments,
-    edges_field,
-    window_at,
-)
+from schema.fields import many, relay
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.many import ComputedList, RowList, for_many
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyType
@@ -46,7 +38,7 @@ TransitiveArgument = Annotated[
 
 def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
     """Declare a field that is a fact of specs, whether they are in the revision or not."""
-    return for_many(lambda nodes: nodes.values(fact), description, cost=cost)
+    return many.for_many(lambda nodes: nodes.values(fact), description, cost=cost)
 
 
 @strawberry.type(
@@ -84,7 +76,7 @@ class DependencyNode:
         return DependencyNodes(self.loaded, [self.number])
 
 
-class DependencyNodes(RowList[DependencyNode]):
+class DependencyNodes(many.RowList[DependencyNode]):
     """Nodes of a revision's dependency graph, identified by their numbers."""
 
     def item(self, number: int) -> DependencyNode:
@@ -102,7 +94,7 @@ class DependencyNodes(RowList[DependencyNode]):
 
 
 @object_type
-class DependencyEdge(Edge[DependencyNode]):
+class DependencyEdge(relay.Edge[DependencyNode]):
     """A dependency in a list, with its cursor.
 
     - types: The types of the dependency. In a transitive list, those of the last edge of a shortest
@@ -116,19 +108,19 @@ class DependencyEdge(Edge[DependencyNode]):
 
 
 @object_type
-class DependencyConnection(Connection[DependencyNode]):
+class DependencyConnection(relay.Connection[DependencyNode]):
     """A page of dependencies or dependents, ordered by distance, then by package and version
     (newest first); those outside the revision are last.
     """
 
-    edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
+    edges: list[DependencyEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
 def neighbours_of(
     loaded: LoadedRevision,
     row: int,
     types: list[DependencyType] | None,
-    arguments: PageArguments,
+    arguments: relay.PageArguments,
     *,
     transitive: bool,
     upward: bool,
@@ -150,14 +142,18 @@ def neighbours_of(
         places = np.flatnonzero(reached.nodes == node)
         return None if node is None or not len(places) else int(places[0])
 
-    part = window_at(arguments, len(reached.nodes), find)
+    part = relay.window_at(arguments, len(reached.nodes), find)
     nodes = DependencyNodes(loaded, reached.nodes[part.start : part.stop].tolist())
     edges = reached.edges[part.start : part.stop]
     of_edges = {
-        "types": ComputedList(len(nodes), lambda place: TYPES_OF_MASK[graph.types[edges[place]]]),
-        "virtuals": ComputedList(len(nodes), lambda place: list(graph.virtuals.at(edges[place]))),
+        "types": many.ComputedList(
+            len(nodes), lambda place: TYPES_OF_MASK[graph.types[edges[place]]]
+        ),
+        "virtuals": many.ComputedList(
+            len(nodes), lambda place: list(graph.virtuals.at(edges[place]))
+        ),
     }
-    page = ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
+    page = relay.ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
     return DependencyConnection(page=page)
 
 

@@ -11,24 +11,8 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    FirstArgument,
-    ListPage,
-    PageArguments,
-    check_size,
-    window_at,
-)
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberArgument, field, resolver, texts
-from schema.fields.many import (
-    ListedRecord,
-    NullableObjects,
-    RowList,
-    Sublists,
-    attribute,
-    for_many,
-    of_record,
-)
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import (
     Omittable,
     created_directly,
@@ -123,7 +107,7 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     return specs
 
 
-LOOKED_UP = Cost(weight=2_000, items=NumberArgument("first"), once=LOADING)
+LOOKED_UP = Cost(weight=2_000, items=NumberArgument("first"), once=units.LOADING)
 """The specs that were found, or those that are missing."""
 
 HISTORIES = 60_000
@@ -214,7 +198,7 @@ class _Missing:
         return histories
 
 
-class MissingRows(RowList["MissingSpec"]):
+class MissingRows(many.RowList["MissingSpec"]):
     """Some of the specs that a lookup lists as missing, identified by their numbers."""
 
     def item(self, number: int) -> "MissingSpec":
@@ -231,38 +215,38 @@ class MissingRows(RowList["MissingSpec"]):
         return [getattr(last, fact, None) for last in map(self.loaded.last_seen, self.numbers)]
 
 
-def _last_seen(rows: MissingRows) -> NullableObjects:
+def _last_seen(rows: MissingRows) -> many.NullableObjects:
     """The last revision that has it: of the same series, or of any series if the same series never
     had it; null if no revision ever had it.
     """
-    return NullableObjects.of(rows.seen("revision"), revision_object)
+    return many.NullableObjects.of(rows.seen("revision"), revision_object)
 
 
-def _gone_in(rows: MissingRows) -> NullableObjects:
+def _gone_in(rows: MissingRows) -> many.NullableObjects:
     """The revision after `lastSeen`, which no longer has it; null if there is none, or if no
     revision ever had it.
     """
-    return NullableObjects.of(rows.seen("gone_in"), revision_object)
+    return many.NullableObjects.of(rows.seen("gone_in"), revision_object)
 
 
-def _nearest(rows: MissingRows) -> NullableObjects:
+def _nearest(rows: MissingRows) -> many.NullableObjects:
     """The most similar spec of the same package, compared by architecture, then version, variants,
     compiler, and recipe; null if the revision does not have the package.
     """
     nearest = rows.loaded.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
-    return NullableObjects.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
+    return many.NullableObjects.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
 
 
-def _differences(rows: MissingRows) -> Sublists:
+def _differences(rows: MissingRows) -> many.Sublists:
     """The given facts that differ from `nearest`: `before` is the given value, `after` that of
     `nearest`. If the list is empty, the hashes differ because of dependencies or of facts that were
     not given.
     """
-    return Sublists.of(list(map(rows.loaded.looked_up.differences, rows.numbers)))
+    return many.Sublists.of(list(map(rows.loaded.looked_up.differences, rows.numbers)))
 
 
 @object_type
-class MissingSpec(ListedRecord):
+class MissingSpec(many.ListedRecord):
     """A spec that was looked up, but not found.
 
     - hash: The DAG hash.
@@ -272,14 +256,16 @@ class MissingSpec(ListedRecord):
     - reason: Why `goneIn` removed it; null if it was not removed, or if no revision ever had it.
     """
 
-    hash: str = of_record("hash", cost=texts(34))
-    name: str = of_record("name", cost=texts(20))
-    version: str | None = of_record("version", cost=texts(14))
-    is_root: bool = of_record("is_root", cost=texts(5))
-    last_seen: LazyRevision | None = for_many(_last_seen, cost=LAST_SEEN)
-    reason: SpecChangeReason | None = for_many(lambda rows: rows.seen("reason"), cost=LAST_SEEN)
-    gone_in: LazyRevision | None = for_many(_gone_in, cost=LAST_SEEN)
-    nearest: SpecType | None = for_many(_nearest, cost=NEAREST)
+    hash: str = many.of_record("hash", cost=texts(34))
+    name: str = many.of_record("name", cost=texts(20))
+    version: str | None = many.of_record("version", cost=texts(14))
+    is_root: bool = many.of_record("is_root", cost=texts(5))
+    last_seen: LazyRevision | None = many.for_many(_last_seen, cost=LAST_SEEN)
+    reason: SpecChangeReason | None = many.for_many(
+        lambda rows: rows.seen("reason"), cost=LAST_SEEN
+    )
+    gone_in: LazyRevision | None = many.for_many(_gone_in, cost=LAST_SEEN)
+    nearest: SpecType | None = many.for_many(_nearest, cost=NEAREST)
 
     @resolver(MAIN_CAUSES)
     def main_causes(self) -> list[LazyMainCause] | None:
@@ -293,7 +279,7 @@ class MissingSpec(ListedRecord):
             return None
         return [MainCause(cause=cause, num_specs=count) for cause, count in causes]
 
-    differences: list[FieldChangeType] = for_many(_differences, cost=DIFFERENCES)
+    differences: list[FieldChangeType] = many.for_many(_differences, cost=DIFFERENCES)
 
 
 @object_type
@@ -309,15 +295,15 @@ class LookupType:
     specs: strawberry.Private[RequestedSpecs]
     covered: strawberry.Private[RevisionCoverage | None] = None
 
-    revision = attribute("info", LazyRevision, make=revision_object)
-    num_wanted = attribute("specs", int, make=len)
+    revision = many.attribute("info", LazyRevision, make=revision_object)
+    num_wanted = many.attribute("specs", int, make=len)
 
     @resolver()
     def num_found(self, info: Info) -> int:
         """Number of specs that were found."""
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
-    num_roots_wanted = attribute("specs.num_roots", int)
+    num_roots_wanted = many.attribute("specs.num_roots", int)
 
     @resolver()
     def num_roots_found(self, info: Info) -> int:
@@ -355,7 +341,7 @@ def _size(first: int | None) -> int | None:
 FINDING_HOLES = 50_000
 """The share of each request in following all dependencies of a revision, whose result is cached."""
 
-HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
+HOLES = Cost(weight=200, each=5, once=units.LOADING + FINDING_HOLES)
 """A page of holes."""
 
 AFFECTED_DEFAULT = 20
@@ -382,15 +368,15 @@ class HoleType:
     hole: strawberry.Private[Hole]
     topic: strawberry.Private[HistoryTopic]
 
-    hash = attribute("hole.hash", str)
-    name = attribute("hole.name", str)
-    version = attribute("hole.version", str | None)
-    num_affected = attribute("hole.num_affected", int)
+    hash = many.attribute("hole.hash", str)
+    name = many.attribute("hole.name", str)
+    version = many.attribute("hole.version", str | None)
+    num_affected = many.attribute("hole.num_affected", int)
 
     @resolver(AFFECTED)
-    def affected(self, first: FirstArgument = AFFECTED_DEFAULT) -> list[SpecType]:
+    def affected(self, first: relay.FirstArgument = AFFECTED_DEFAULT) -> list[SpecType]:
         """The specs that cannot be installed without it, by package, newest version first."""
-        check_size("first", first)
+        relay.check_size("first", first)
         levels = self.loaded.context.budget.levels
         rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
@@ -407,7 +393,7 @@ class HoleType:
 
 
 @object_type
-class HoleConnection(Connection[HoleType]):
+class HoleConnection(relay.Connection[HoleType]):
     """A page of holes.
 
     - num_whole: Number of specs that can be installed from the cache alone.
@@ -417,8 +403,8 @@ class HoleConnection(Connection[HoleType]):
     holes: strawberry.Private[Holes]
     graph: strawberry.Private[DependencyGraph]
 
-    num_whole = attribute("holes.num_whole", int)
-    num_affected = attribute("holes.num_affected", int)
+    num_whole = many.attribute("holes.num_whole", int)
+    num_affected = many.attribute("holes.num_affected", int)
 
     @resolver()
     def num_unknown(self) -> int:
@@ -429,7 +415,9 @@ class HoleConnection(Connection[HoleType]):
         return int(np.count_nonzero(~self.graph.known))
 
 
-def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleConnection | None:
+def hole_connection(
+    loaded: LoadedRevision, arguments: relay.PageArguments
+) -> HoleConnection | None:
     """Return a page of a revision's holes; None if its source does not list dependencies.
 
     Raises InvalidArgument for an invalid cursor.
@@ -438,7 +426,7 @@ def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleCon
     if graph.num_rows and not graph.is_known:
         return None
     holes = loaded.context.holes(loaded.info)
-    part = window_at(arguments, len(holes), holes.find)
+    part = relay.window_at(arguments, len(holes), holes.find)
     shown = holes[part.start : part.stop]
     items = frozenset((hole.hash, hole.name) for hole in shown)
     topic = HistoryTopic(About.HASHES, items=items)
@@ -446,5 +434,5 @@ def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleCon
         HoleType(loaded=loaded, holes=holes, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
-    page = ListPage(part, objects, [hole.hash for hole in shown])
+    page = relay.ListPage(part, objects, [hole.hash for hole in shown])
     return HoleConnection(page=page, holes=holes, graph=graph)

@@ -7,41 +7,8 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields.connections import (
-    PAGE_MAX,
-    Connection,
-    FirstArgument,
-    ListPage,
-    Order,
-    PageArguments,
-    Paged,
-    check_size,
-    connection_field,
-    order_by,
-    window_at,
-)
-from schema.fields.cost import (
-    EXPLAINING,
-    PACKAGES_ARGUMENTS,
-    SPECS_ARGUMENTS,
-    STACKS,
-    TIMELINE,
-    ArgumentCost,
-    Cost,
-    NumberArgument,
-    field,
-    resolver,
-    texts,
-)
-from schema.fields.many import (
-    ColumnTable,
-    NullableObjects,
-    Places,
-    RowList,
-    Sublists,
-    attribute,
-    for_many,
-)
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import (
     ByteCount,
     deprecated,
@@ -53,6 +20,7 @@ from schema.fields.scalars import (
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
+    SPECS_ARGUMENTS,
     STACKS_DEPRECATED,
     FacetCount,
     FilterArgument,
@@ -116,18 +84,18 @@ PackageFilterArgument = Annotated[
     strawberry.argument("Conditions on the packages; by default, all packages."),
 ]
 PackageOrderArgument = Annotated[
-    Order | None,
-    order_by("PackageOrder", "packages", PackageField, ties="name"),
+    relay.Order | None,
+    relay.order_by("PackageOrder", "packages", PackageField, ties="name"),
 ]
 
 
 describe_enum(CoverageDimension)
 
 
-CELLS = Cost(weight=2_000, items=NumberArgument("first", default=PAGE_MAX), each=5)
+CELLS = Cost(weight=2_000, items=NumberArgument("first", default=relay.PAGE_MAX), each=5)
 """Sorting the values of entire columns; a cell then consists of a few codes."""
 
-DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=PAGE_MAX), each=2)
+DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=relay.PAGE_MAX), each=2)
 """Following all edges that lead to a package one step up."""
 
 Dimensions = Annotated[
@@ -163,13 +131,19 @@ class DependentPackage:
 
 COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source does not list stacks."
 
-BY_STACK = Cost(items=STACKS)
+PACKAGES_ARGUMENTS = {
+    "filter": ArgumentCost(weight=2_500, each=30),
+    "orderBy": ArgumentCost(weight=1_000),
+}
+"""The costs of arguments of a connection over all packages of a revision or stack."""
+
+BY_STACK = Cost(items=units.STACKS)
 """A count for each stack or target."""
 
 IMPACT = Cost(weight=20_000, num_bytes=1_000)
 """Finding and counting all direct and indirect dependents of a package."""
 
-OUTCOME = Cost(weight=5_000, once=60_000 + EXPLAINING)
+OUTCOME = Cost(weight=5_000, once=60_000 + units.EXPLAINING)
 """Searching the causes of a series, and explaining one of its comparisons."""
 
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
@@ -204,13 +178,13 @@ class ImpactType:
     package: strawberry.Private["Package"]
     counts: strawberry.Private[Impact]
 
-    num_specs = attribute("counts.num_specs", int)
-    num_packages = attribute("counts.num_packages", int)
-    size = attribute("counts.size", ByteCount | None)
-    size_label = attribute("counts.size_label", str)
+    num_specs = many.attribute("counts.num_specs", int)
+    num_packages = many.attribute("counts.num_packages", int)
+    size = many.attribute("counts.size", ByteCount | None)
+    size_label = many.attribute("counts.size_label", str)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
-    stack_counts = attribute(
+    stack_counts = many.attribute(
         "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
     )
 
@@ -247,7 +221,7 @@ def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
         frame = packages.loaded.frame
         return [value(frame, code) for code in packages.each_code()]
 
-    return for_many(values, cost=cost, is_fixed=True)
+    return many.for_many(values, cost=cost, is_fixed=True)
 
 
 COUNTED = Cost(weight=25, num_bytes=200)
@@ -274,7 +248,7 @@ def _stack_names(frame: Frame, code: int) -> list[str] | None:
     return _values_in(frame, "stacks", code) if states_stacks(frame) else None
 
 
-def _stack_nodes(packages: "PackageRows") -> Sublists | NullableObjects:
+def _stack_nodes(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
     """The stacks that contain a spec of it, ordered by name; null if the source of the revision
     does not list stacks.
     """
@@ -283,22 +257,22 @@ def _stack_nodes(packages: "PackageRows") -> Sublists | NullableObjects:
     return stacks_of_each(packages.loaded, names)
 
 
-def _counts_by_stack(packages: "PackageRows") -> Sublists | NullableObjects:
+def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
     """Number of its specs in each stack, ordered by stack name; null if the source of the revision
     does not list stacks.
     """
     if not states_stacks(packages.loaded.frame):
-        return NullableObjects([], [-1] * len(packages))
+        return many.NullableObjects([], [-1] * len(packages))
     return _num_specs_by_stack(packages)
 
 
-def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
+def _num_specs_by_stack(packages: "PackageRows") -> many.Sublists:
     """Number of its specs in each stack, ordered by stack name."""
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
-    return Sublists.of(
+    return many.Sublists.of(
         counted,
-        lambda pairs: ColumnTable(
+        lambda pairs: many.ColumnTable(
             StackCount,
             {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
         ),
@@ -316,14 +290,14 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("Package", key, name) for name in _names(packages)]
 
 
-def _histories(packages: "PackageRows") -> NullableObjects:
+def _histories(packages: "PackageRows") -> many.NullableObjects:
     """The history of the package in the series of this revision."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
-    return NullableObjects.of(
+    return many.NullableObjects.of(
         [timelines.get(name) for name in names],
         lambda timeline: node_of("PackageHistory", timeline=timeline),
     )
@@ -335,7 +309,7 @@ def _specs(
     filter: FilterArgument = None,
     order_by: OrderArgument = None,
     *,
-    page: PageArguments,
+    page: relay.PageArguments,
 ) -> SpecPages:
     """Its specs, by default ordered by package, newest version first."""
     loaded = packages.loaded
@@ -370,9 +344,9 @@ class Package(Node):
     loaded: strawberry.Private[LoadedRevision]
     code: strawberry.Private[int]
 
-    id: strawberry.ID = for_many(_ids)
-    name: str = for_many(_names, "The package's name.", is_fixed=True)
-    revision: LazyRevision = for_many(revisions_of)
+    id: strawberry.ID = many.for_many(_ids)
+    name: str = many.for_many(_names, "The package's name.", is_fixed=True)
+    revision: LazyRevision = many.for_many(revisions_of)
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1], COUNTED
     )
@@ -382,22 +356,22 @@ class Package(Node):
     targets: list[str] = _values_of("target")
     stacks: list[str] = deprecated(STACKS_DEPRECATED)(_values_of("stacks"))
     stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
-    stack_nodes: list[LazyStack] | None = for_many(
-        _stack_nodes, cost=Cost(weight=25, items=STACKS), is_fixed=True
+    stack_nodes: list[LazyStack] | None = many.for_many(
+        _stack_nodes, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
     )
     num_specs: int = _for_each(
         lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]), SUMMED
     )
-    stack_counts: list[StackCount] | None = for_many(
-        _counts_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
+    stack_counts: list[StackCount] | None = many.for_many(
+        _counts_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True
     )
     num_specs_by_stack: list[StackCount] = deprecated(COUNTS_DEPRECATED)(
-        for_many(_num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True)
+        many.for_many(_num_specs_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True)
     )
     total_size: ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
     )
-    specs: SpecConnection = for_many(
+    specs: SpecConnection = many.for_many(
         _specs,
         cost=Cost(
             weight=2,
@@ -409,19 +383,21 @@ class Package(Node):
                 "before": ArgumentCost(weight=20),
             },
         ),
-        extensions=[Paged()],
+        extensions=[relay.Paged()],
         is_fixed=True,
     )
 
-    history: LazyHistory | None = for_many(_histories, cost=Cost(weight=TIMELINE))
+    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=units.TIMELINE))
 
     @resolver(CELLS)
-    def coverage(self, by: Dimensions, first: FirstArgument = PAGE_MAX) -> list[CoverageCell]:
+    def coverage(
+        self, by: Dimensions, first: relay.FirstArgument = relay.PAGE_MAX
+    ) -> list[CoverageCell]:
         """The number of its specs for each combination of values, ordered by these values, versions
         and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
         its stacks. A spec without a value for a dimension is in no cell.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         if len(by) > len(CoverageDimension):
             raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
         frame, distinct = self.loaded.frame, [*dict.fromkeys(by)]
@@ -434,14 +410,16 @@ class Package(Node):
         chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
         num_specs = cells.num_specs[:first].tolist()
         values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
-        return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
+        return many.ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
     @resolver(DEPENDENTS)
-    def dependents(self, first: FirstArgument = PAGE_MAX) -> list[DependentPackage] | None:
+    def dependents(
+        self, first: relay.FirstArgument = relay.PAGE_MAX
+    ) -> list[DependentPackage] | None:
         """The packages with specs that depend directly on a spec of it, those with the most such
         specs first; null if the source of the revision does not list dependencies.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         frame, graph = self.loaded.frame, self.loaded.dependencies()
         if not graph.is_known:
             return None
@@ -450,7 +428,7 @@ class Package(Node):
         order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
         names = [frame.packages[code] for code in order.tolist()]
         columns = {"name": names, "num_specs": counts[order].tolist()}
-        return ColumnTable(DependentPackage, columns)  # type: ignore[return-value]
+        return many.ColumnTable(DependentPackage, columns)  # type: ignore[return-value]
 
     @resolver(IMPACT)
     def impact(self) -> ImpactType | None:
@@ -477,17 +455,17 @@ class Package(Node):
         return PackageRows(self.loaded, np.array([self.code], np.int32))
 
 
-class PackageRows(RowList[Package]):
+class PackageRows(many.RowList[Package]):
     """Packages identified by their codes; an object is created only on access."""
 
     def item(self, number: int) -> Package:
         """Return the package of a code."""
         return Package(loaded=self.loaded, code=number)
 
-    def places(self) -> Places:
+    def places(self) -> many.Places:
         """Return the codes of the frame's packages."""
         frame = self.loaded.frame
-        return Places(("packages", frame.digest), len(frame.packages), self.numbers)
+        return many.Places(("packages", frame.digest), len(frame.packages), self.numbers)
 
     def each_code(self) -> Iterator[int]:
         """Yield the codes, for work that takes long for each of them; raises BudgetExceeded."""
@@ -499,9 +477,9 @@ def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
     conditions: PackageFilterInput | None,
-    order: Order | None,
-    arguments: PageArguments,
-) -> Connection[Package]:
+    order: relay.Order | None,
+    arguments: relay.PageArguments,
+) -> relay.Connection[Package]:
     """Return a connection over the packages of a revision, or of those with a spec in a stack.
 
     Raises InvalidArgument for an invalid cursor.
@@ -519,9 +497,9 @@ def package_connection(
         places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
         return int(places[0]) if len(places) else None
 
-    part = window_at(arguments, len(codes), find)
+    part = relay.window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
-    return Connection(page=ListPage(part, shown, _names(shown)))
+    return relay.Connection(page=relay.ListPage(part, shown, _names(shown)))
 
 
 @object_type
@@ -544,7 +522,7 @@ class Stack(Node):
 
     id = id_field("Stack", "loaded.info.key", "name")
 
-    revision = attribute("loaded.info", LazyRevision, make=revision_object)
+    revision = many.attribute("loaded.info", LazyRevision, make=revision_object)
 
     @resolver(Cost(weight=500))
     def num_packages(self) -> int:
@@ -565,27 +543,27 @@ class Stack(Node):
         size = frame.size.total(rows)
         return None if size is None else ByteCount(size)
 
-    @connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
+    @relay.connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
     def packages(
         self,
         filter: PackageFilterArgument = None,
         order_by: PackageOrderArgument = None,
         *,
-        page: PageArguments,
-    ) -> Connection[Package]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[Package]:
         """The packages with a spec in it, by default ordered by name. Their fields describe the
         packages in the entire revision.
         """
         return package_connection(self.loaded, self.name, filter, order_by, page)
 
-    @connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
+    @relay.connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         matching: MatchingArgument = None,
         filter: FilterArgument = None,
         order_by: OrderArgument = None,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
     ) -> SpecConnection:
         """Its specs, by default ordered by package, newest version first."""
         within = self.loaded.frame.in_stack(self.name)

@@ -6,25 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import strawberry
 
 from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    ListPage,
-    PageArguments,
-    connection_field,
-    page_of,
-    window_at,
-)
-from schema.fields.cost import (
-    LOADING,
-    PACKAGES_ARGUMENTS,
-    SPECS_ARGUMENTS,
-    STACKS,
-    Cost,
-    ListLength,
-    field,
-    resolver,
-)
-from schema.fields.many import ComputedList, attribute
+from schema.fields import many, relay, units
+from schema.fields.cost import Cost, ListLength, field, resolver
 from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import (
@@ -37,6 +20,7 @@ from schema.revisions.lookup import (
     hole_connection,
 )
 from schema.revisions.package import (
+    PACKAGES_ARGUMENTS,
     Package,
     PackageFilterArgument,
     PackageOrderArgument,
@@ -44,6 +28,7 @@ from schema.revisions.package import (
     package_connection,
 )
 from schema.revisions.spec import (
+    SPECS_ARGUMENTS,
     FilterArgument,
     MatchingArgument,
     OrderArgument,
@@ -71,10 +56,10 @@ if TYPE_CHECKING:
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
-LOADED = Cost(weight=20, once=LOADING)
+LOADED = Cost(weight=20, once=units.LOADING)
 """An object of a revision's content, by its name."""
 
-STACKS_OF_REVISION = Cost(weight=20, items=STACKS, once=LOADING)
+STACKS_OF_REVISION = Cost(weight=20, items=units.STACKS, once=units.LOADING)
 
 MATCHES_ARGUMENTS = {
     **{name: cost for name, cost in SPECS_ARGUMENTS.items() if name != "matching"},
@@ -89,14 +74,14 @@ NEIGHBOUR = Cost(weight=20)
 
 def _of_line(name: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact in a revision's row of the catalog."""
-    return attribute(f"info.{name}", graphql_type, is_for_many=True)
+    return many.attribute(f"info.{name}", graphql_type, is_for_many=True)
 
 
 def series_field(path: str, name_of: Callable[[str], str] = str) -> Any:
     """Declare a field that returns the series whose name is computed from an attribute of its
     object.
     """
-    return attribute(path, LazySeries, make=lambda text: node_of("Series", name=name_of(text)))
+    return many.attribute(path, LazySeries, make=lambda text: node_of("Series", name=name_of(text)))
 
 
 describe_enum(UnprovenReason)
@@ -118,7 +103,7 @@ class SourceType:
     """
 
     kind: str = field(SOURCE_KIND_TEXT)
-    location: str = attribute("public_location", str)
+    location: str = many.attribute("public_location", str)
     version: str | None = field("The commit or ETag of the source when it was imported.")
     importer: str = field("The program that imported it, with its version.")
     synthetic: bool = field("Whether the data was generated for demonstration.")
@@ -207,12 +192,12 @@ class Revision(Node):
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesType.of(info.context, recipes)
 
-    unproven = attribute(
+    unproven = many.attribute(
         "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
     )
-    tag_node = attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
+    tag_node = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     tag_info = deprecated("Use `tagNode`.")(
-        attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
+        many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     )
     series_node = series_field("info.tag", refs.series)
     series_info = deprecated("Use `seriesNode`.")(series_field("info.tag", refs.series))
@@ -234,15 +219,17 @@ class Revision(Node):
         """
         return Package.find(info.context.load(self.info), name)
 
-    @connection_field(Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS))
+    @relay.connection_field(
+        Cost(weight=100, each=1, once=units.LOADING, arguments=PACKAGES_ARGUMENTS)
+    )
     def packages(
         self,
         info: Info,
         filter: PackageFilterArgument = None,
         order_by: PackageOrderArgument = None,
         *,
-        page: PageArguments,
-    ) -> Connection[Package]:
+        page: relay.PageArguments,
+    ) -> relay.Connection[Package]:
         """Its packages, by default ordered by name."""
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
@@ -257,7 +244,7 @@ class Revision(Node):
         """
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
-    @connection_field(Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
+    @relay.connection_field(Cost(weight=100, once=units.LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         info: Info,
@@ -265,14 +252,14 @@ class Revision(Node):
         filter: FilterArgument = None,
         order_by: OrderArgument = None,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
     ) -> SpecConnection:
         """Its specs, by default ordered by package, newest version first."""
         loaded = info.context.load(self.info)
         shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
         return SpecConnection(page=shown)
 
-    @connection_field(Cost(weight=100, once=LOADING, arguments=MATCHES_ARGUMENTS))
+    @relay.connection_field(Cost(weight=100, once=units.LOADING, arguments=MATCHES_ARGUMENTS))
     def matches(
         self,
         info: Info,
@@ -280,7 +267,7 @@ class Revision(Node):
         filter: FilterArgument = None,
         order_by: OrderArgument = None,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
     ) -> SpecConnection | None:
         """The specs that match a query in Spack's spec syntax, like `specs(matching:)`. If the
         query fails, the field is null, with an error, so that the other fields of the request are
@@ -318,28 +305,31 @@ class Revision(Node):
 
     @resolver(
         Cost(
-            weight=500, once=LOADING, page=ListLength("specs"), arguments={"specs": CONCRETE_SPECS}
+            weight=500,
+            once=units.LOADING,
+            page=ListLength("specs"),
+            arguments={"specs": CONCRETE_SPECS},
         )
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
         """Which of some concrete specs, for example those of a spack.lock, it contains."""
         return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
 
-    @connection_field(HOLES)
-    def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:
+    @relay.connection_field(HOLES)
+    def holes(self, info: Info, *, page: relay.PageArguments) -> HoleConnection | None:
         """The specs that are missing to install its specs from this cache alone, those that affect
         the most specs first; null if the source does not list dependencies.
         """
         return hole_connection(info.context.load(self.info), page)
 
-    @connection_field(TWINS)
+    @relay.connection_field(TWINS)
     def twins(
         self,
         info: Info,
         stack: str | None = None,
         package: str | None = None,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
     ) -> TwinGroupConnection:
         """The groups of specs that are built more than once, ordered by the number of specs that
         depend, directly or indirectly, on a spec of the group other than its first. With `stack` or
@@ -351,12 +341,12 @@ class Revision(Node):
         frame = info.context.load(self.info).frame
         require_names([frame], stack, package)
         twins = info.context.twins(self.info, stack, package)
-        part = window_at(page, len(twins), twins.find)
+        part = relay.window_at(page, len(twins), twins.find)
         comparison = twins_comparison(info.context, self.info, twins)
         shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
         groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
         cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
-        return TwinGroupConnection(page=ListPage(part, groups, cursors), shown=shown)
+        return TwinGroupConnection(page=relay.ListPage(part, groups, cursors), shown=shown)
 
     @resolver(NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
@@ -382,7 +372,7 @@ class Revision(Node):
 
 def revision_field(path: str, graphql_type: Any = Revision) -> Any:
     """Declare a field that returns the revision in an attribute of its object."""
-    return attribute(path, graphql_type, make=revision_object)
+    return many.attribute(path, graphql_type, make=revision_object)
 
 
 @object_type
@@ -398,7 +388,7 @@ class Tag(Node):
 
     name: str
     id = id_field("Tag", "name")
-    series = attribute("name", str, make=refs.series)
+    series = many.attribute("name", str, make=refs.series)
     series_node = series_field("name", refs.series)
     series_info = deprecated("Use `seriesNode`.")(series_field("name", refs.series))
 
@@ -412,16 +402,18 @@ class Tag(Node):
         """Its newest revision."""
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @connection_field(Cost(weight=100, each=1))
-    def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+    @relay.connection_field(Cost(weight=100, each=1))
+    def revisions(self, info: Info, *, page: relay.PageArguments) -> relay.Connection[Revision]:
         """Its revisions, newest first."""
         return revision_connection(info.context.changing_history().of_tag(self.name), page)
 
 
 def revision_connection(
-    lines: Sequence[RevisionInfo], arguments: PageArguments
-) -> Connection[Revision]:
+    lines: Sequence[RevisionInfo], arguments: relay.PageArguments
+) -> relay.Connection[Revision]:
     """Return a connection over revisions of the catalog, newest first."""
     # A cursor is searched from the front, so that the first pages compute few keys.
-    keys = ComputedList(len(lines), lambda place: lines[place].key)
-    return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))
+    keys = many.ComputedList(len(lines), lambda place: lines[place].key)
+    return relay.Connection(
+        page=relay.page_of(arguments, keys, lambda place: Revision(info=lines[place]))
+    )

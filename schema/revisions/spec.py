@@ -8,32 +8,8 @@ import numpy as np
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import (
-    Connection,
-    ListPage,
-    Order,
-    PageArguments,
-    PageInfo,
-    Window,
-    bad_cursor,
-    connection_field,
-    order_by,
-    window,
-)
-from schema.fields.cost import COST, SPANS_OF_EACH, STACKS, Cost, field, resolver, texts
-from schema.fields.many import (
-    ColumnSlice,
-    ColumnTable,
-    LazyList,
-    ListedColumn,
-    NullableObjects,
-    Places,
-    RowList,
-    Sublists,
-    attribute,
-    column,
-    for_many,
-)
+from schema.fields import many, relay, units
+from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
 from schema.fields.scalars import ByteCount, deprecated, input_values, object_type, optional_field
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import (
@@ -109,12 +85,19 @@ FilterArgument = Annotated[
     SpecFilterInput | None, strawberry.argument("Conditions on the specs; by default, all specs.")
 ]
 OrderArgument = Annotated[
-    Order | None,
-    order_by(
+    relay.Order | None,
+    relay.order_by(
         "SpecOrder", "specs", SpecField, ties="package and hash", default="package, newest first,"
     ),
 ]
 
+
+SPECS_ARGUMENTS = {
+    "matching": ArgumentCost(weight=100, once=10_000),
+    "filter": ArgumentCost(weight=1_500, each=30),
+    "orderBy": ArgumentCost(weight=1_000),
+}
+"""The costs of arguments of a connection over all specs of a revision or stack."""
 
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
@@ -132,9 +115,9 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     return [node_id("Spec", key, text) for text in texts]
 
 
-def _versions(specs: "SpecRows") -> ListedColumn:
+def _versions(specs: "SpecRows") -> many.ListedColumn:
     """The version that was built, as a list with one item."""
-    return ListedColumn(specs.loaded.frame, "version", specs.numbers)
+    return many.ListedColumn(specs.loaded.frame, "version", specs.numbers)
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -145,7 +128,7 @@ def _short_forms(specs: "SpecRows") -> list[str]:
     return [spec(row).short for row in specs.numbers.tolist()]
 
 
-def revisions_of(rows: RowList[Any]) -> Sequence["Revision"]:
+def revisions_of(rows: many.RowList[Any]) -> Sequence["Revision"]:
     """The revision to which it belongs."""
     return [revision_object(rows.loaded.info)] * len(rows)
 
@@ -156,11 +139,13 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
     """
     frame = specs.loaded.frame
     return (
-        ColumnSlice(frame, "stacks", specs.numbers) if states_stacks(frame) else [None] * len(specs)
+        many.ColumnSlice(frame, "stacks", specs.numbers)
+        if states_stacks(frame)
+        else [None] * len(specs)
     )
 
 
-def _stack_nodes(specs: "SpecRows") -> Sublists | NullableObjects:
+def _stack_nodes(specs: "SpecRows") -> many.Sublists | many.NullableObjects:
     """The stacks that contain it, ordered by name; null if the source of the revision does not list
     stacks.
     """
@@ -170,12 +155,12 @@ def _stack_nodes(specs: "SpecRows") -> Sublists | NullableObjects:
 
 def stacks_of_each(
     loaded: LoadedRevision, names: Sequence[Sequence[str]]
-) -> Sublists | NullableObjects:
+) -> many.Sublists | many.NullableObjects:
     """Return the stacks of each spec or package; null if the source does not list stacks."""
     if not states_stacks(loaded.frame):
-        return NullableObjects([], [-1] * len(names))
+        return many.NullableObjects([], [-1] * len(names))
     stack = partial(node_of, "Stack", loaded=loaded)
-    return Sublists.of(names, lambda joined: ColumnTable(stack, {"name": joined}))
+    return many.Sublists.of(names, lambda joined: many.ColumnTable(stack, {"name": joined}))
 
 
 def _packages(specs: "SpecRows") -> Sequence["Package"]:
@@ -185,7 +170,7 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.numbers])
 
 
-def _histories(specs: "SpecRows") -> NullableObjects:
+def _histories(specs: "SpecRows") -> many.NullableObjects:
     """The history of its hash in all series: the revisions that had it, and why it was added and
     removed.
     """
@@ -195,7 +180,7 @@ def _histories(specs: "SpecRows") -> NullableObjects:
     # By package, even for only a few of its specs: the changes of a package are stored together.
     histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
     texts = map(frame.hashes.at, specs.numbers.tolist())
-    return NullableObjects.of(
+    return many.NullableObjects.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
         lambda history: node_of("HashHistory", history=history),
     )
@@ -212,7 +197,7 @@ def _with_fact_fields(cls: Kind) -> Kind:
     """Add a field to a class for each fact of a spec, except dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
         if fact.encoding is not Encoding.EDGES:
-            declared = column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
+            declared = many.column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
             if fact.name == "stacks":
                 deprecated(STACKS_DEPRECATED)(declared)
             setattr(cls, fact.name, declared)
@@ -260,18 +245,18 @@ class SpecFacts(Node):
 class SpecType(SpecFacts):
     """One built configuration of a package."""
 
-    id: strawberry.ID = for_many(_ids, cost=Cost(weight=2))
-    versions: list[str] = for_many(_versions, cost=texts(14), is_fixed=True)
-    short: str = for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
-    package: LazyPackage = for_many(_packages, is_fixed=True)
-    stack_names: list[str] | None = for_many(
+    id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=2))
+    versions: list[str] = many.for_many(_versions, cost=texts(14), is_fixed=True)
+    short: str = many.for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
+    package: LazyPackage = many.for_many(_packages, is_fixed=True)
+    stack_names: list[str] | None = many.for_many(
         _stack_names, cost=texts(_LENGTHS["stacks"]), is_fixed=True
     )
-    stack_nodes: list[LazyStack] | None = for_many(
-        _stack_nodes, cost=Cost(items=STACKS), is_fixed=True
+    stack_nodes: list[LazyStack] | None = many.for_many(
+        _stack_nodes, cost=Cost(items=units.STACKS), is_fixed=True
     )
-    revision: LazyRevision = for_many(revisions_of)
-    history: LazyHistory | None = for_many(_histories, cost=Cost(weight=SPANS_OF_EACH))
+    revision: LazyRevision = many.for_many(revisions_of)
+    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=units.SPANS_OF_EACH))
 
     of_id = classmethod(part_of_id)
 
@@ -321,11 +306,11 @@ class SpecType(SpecFacts):
         """Return a list of only this spec."""
         return SpecRows(self.loaded, np.array([self.row], np.int32))
 
-    @connection_field(WALK)
+    @relay.connection_field(WALK)
     def dependencies(
         self,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
@@ -336,11 +321,11 @@ class SpecType(SpecFacts):
             self.loaded, self.row, types, page, transitive=transitive, upward=False
         )
 
-    @connection_field(WALK)
+    @relay.connection_field(WALK)
     def dependents(
         self,
         *,
-        page: PageArguments,
+        page: relay.PageArguments,
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
@@ -350,17 +335,17 @@ class SpecType(SpecFacts):
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
-class SpecRows(RowList[SpecType]):
+class SpecRows(many.RowList[SpecType]):
     """Specs as rows of a frame; an object is created only on access."""
 
     def item(self, number: int) -> SpecType:
         """Return the spec of a row."""
         return SpecType(loaded=self.loaded, row=number)
 
-    def places(self) -> Places:
+    def places(self) -> many.Places:
         """Return the rows of the frame."""
         frame = self.loaded.frame
-        return Places(("specs", frame.digest), len(frame), self.numbers)
+        return many.Places(("specs", frame.digest), len(frame), self.numbers)
 
 
 COUNTING = 1_000
@@ -370,17 +355,17 @@ NAMING = 80_000
 """Units for comparing a few names with those of all packages."""
 
 
-class SpecPage(ListPage[SpecType]):
+class SpecPage(relay.ListPage[SpecType]):
     """A page of selected specs; ``rows`` are the rows of all selected specs, in order.
 
     ``query`` is the query in Spack's spec syntax that selected them, if any.
     """
 
     def __init__(
-        self, loaded: LoadedRevision, rows: Rows, part: Window, query: str | None = None
+        self, loaded: LoadedRevision, rows: Rows, part: relay.Window, query: str | None = None
     ) -> None:
         self.shown = rows[part.start : part.stop]
-        cursors = ColumnSlice(loaded.frame, "hashes", self.shown)
+        cursors = many.ColumnSlice(loaded.frame, "hashes", self.shown)
         super().__init__(part, SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
@@ -397,7 +382,7 @@ class SpecPage(ListPage[SpecType]):
         return counted
 
 
-class SpecPages(LazyList["SpecConnection"]):
+class SpecPages(many.LazyList["SpecConnection"]):
     """Pages of the specs of several packages, as a list of connections.
 
     ``shown`` has the rows of all pages, page after page. ``counts``, ``starts`` and ``totals``
@@ -453,7 +438,7 @@ class SpecPages(LazyList["SpecConnection"]):
 
         def page_at(place: int) -> SpecPage:
             begin, end = int(begins[place]), int(ends[place])
-            part = Window(int(starts[place]) - begin, int(stops[place]) - begin, end - begin)
+            part = relay.Window(int(starts[place]) - begin, int(stops[place]) - begin, end - begin)
             return SpecPage(loaded, np.arange(begin, end, dtype=np.int32), part)
 
         return cls(
@@ -468,15 +453,17 @@ class SpecPages(LazyList["SpecConnection"]):
     def merged(self) -> SpecPage:
         """Return all items as one page."""
         size = len(self._shown)
-        return SpecPage(self._loaded, self._shown, Window(0, size, size))
+        return SpecPage(self._loaded, self._shown, relay.Window(0, size, size))
 
-    def infos(self) -> list[PageInfo]:
+    def infos(self) -> list[relay.PageInfo]:
         """Return the position of each page."""
         infos, offset = [], 0
         for start, count, total in zip(self._starts, self.counts, self.totals, strict=True):
             shown = self._shown[offset : offset + count]
-            part = Window(start, start + count, total)
-            infos.append(PageInfo.of(part, ColumnSlice(self._loaded.frame, "hashes", shown)))
+            part = relay.Window(start, start + count, total)
+            infos.append(
+                relay.PageInfo.of(part, many.ColumnSlice(self._loaded.frame, "hashes", shown))
+            )
             offset += count
         return infos
 
@@ -492,7 +479,7 @@ class FacetCount:
 
     value: str
     num_specs: int
-    count: int = deprecated("Use `numSpecs`.")(attribute("num_specs", int, is_for_many=True))
+    count: int = deprecated("Use `numSpecs`.")(many.attribute("num_specs", int, is_for_many=True))
 
 
 def facet(column: str, what: str, values: int) -> Any:
@@ -501,7 +488,7 @@ def facet(column: str, what: str, values: int) -> Any:
     def counts(self: Any) -> Sequence[FacetCount]:
         page: SpecPage = self.page
         counted = page.facet(column)
-        return ColumnTable(
+        return many.ColumnTable(
             FacetCount,
             {
                 "value": [value for value, _ in counted],
@@ -540,7 +527,7 @@ class UnknownNameType:
 
 
 @object_type
-class SpecConnection(Connection[SpecType]):
+class SpecConnection(relay.Connection[SpecType]):
     """A page of specs."""
 
     @resolver()
@@ -568,8 +555,8 @@ def spec_page(
     within: slice | Mask,
     matching: str | None,
     conditions: SpecFilterInput | None,
-    order: Order | None,
-    arguments: PageArguments,
+    order: relay.Order | None,
+    arguments: relay.PageArguments,
 ) -> SpecPage:
     """Return a page of the specs in a slice or mask of the frame.
 
@@ -589,13 +576,13 @@ def spec_page(
     def places(cursor: str) -> tuple[int, int]:
         row = frame.hashes.find(cursor)
         if row is None:
-            raise bad_cursor(cursor)
+            raise relay.bad_cursor(cursor)
         _, ranks = frame.order(field)
         signed = -ranks[rows] if falling else ranks[rows]
         place = -ranks[row] if falling else ranks[row]
         return int(np.searchsorted(signed, place)), int(np.searchsorted(signed, place, "right"))
 
-    return SpecPage(loaded, rows, window(arguments, len(rows), places), matching)
+    return SpecPage(loaded, rows, relay.window(arguments, len(rows), places), matching)
 
 
 def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None) -> Rows:

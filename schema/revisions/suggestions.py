@@ -7,8 +7,8 @@ from urllib.parse import quote, urlencode
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import check_size
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberArgument, field
+from schema.fields import relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field
 from schema.fields.scalars import describe_enum, object_type
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
@@ -20,7 +20,7 @@ SUGGESTING = Cost(
     weight=4_000,
     items=NumberArgument("first", default=SUGGESTED_DEFAULT),
     each=50,
-    once=LOADING,
+    once=units.LOADING,
     arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(weight=10, each=1)},
 )
 """Comparing all names of a revision with a text."""
@@ -81,7 +81,7 @@ def suggest(
 
     Raises InvalidArgument, and the errors of History.resolve.
     """
-    check_size("first", first, SUGGESTED_MAX)
+    relay.check_size("first", first, SUGGESTED_MAX)
     history = context.changing_history()
     info = context.resolve(ref)
     text = shortened(text.strip(), _LONGEST)

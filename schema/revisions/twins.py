@@ -9,16 +9,15 @@ import strawberry
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause
 from schema.context import Context
-from schema.fields.connections import Connection, FirstArgument, check_size
-from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberArgument, resolver
-from schema.fields.many import attribute
+from schema.fields import many, relay, units
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver
 from schema.fields.scalars import ByteCount, object_type
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.columns import Rows
 from snapshots.models import RevisionInfo
 
-FINDING_TWINS = EXPLAINING
+FINDING_TWINS = units.EXPLAINING
 """The share of each request in finding and explaining twins, which are cached."""
 
 _OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
@@ -26,7 +25,7 @@ _OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
 TWINS = Cost(
     weight=500,
     each=20,
-    once=LOADING + FINDING_TWINS,
+    once=units.LOADING + FINDING_TWINS,
     arguments={"stack": _OF_SCOPE, "package": _OF_SCOPE},
 )
 """A page of groups of twins; those of each stack and package are computed separately."""
@@ -54,7 +53,7 @@ class TwinsPage(msgspec.Struct, frozen=True, dict=True):
 
     def causes(self, numbers: Sequence[int], first: int) -> list[Cause]:
         """Return the first of some causes."""
-        check_size("first", first)
+        relay.check_size("first", first)
         return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
 
 
@@ -83,19 +82,19 @@ class TwinGroupType:
         """The version."""
         return self.shown.comparison.after.frame.version.at(int(self.group.rows[0]))
 
-    num_specs = attribute("group.rows", int, make=len)
+    num_specs = many.attribute("group.rows", int, make=len)
 
     @resolver(SPECS)
-    def specs(self, first: FirstArgument = LISTED_DEFAULT) -> list[SpecType]:
+    def specs(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[SpecType]:
         """The specs of the group: first the one on which the most specs of the revision depend,
         directly or indirectly, then the others ordered by hash.
         """
-        check_size("first", first)
+        relay.check_size("first", first)
         rows = self.group.rows[:first]
         return SpecRows(self.shown.comparison.after, rows)  # type: ignore[return-value]
 
     @resolver(CAUSES)
-    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """The causes of the differences between the first spec and the others, those that explain
         the most twins first.
         """
@@ -117,13 +116,13 @@ class TwinGroupType:
 
 
 @object_type
-class TwinGroupConnection(Connection[TwinGroupType]):
+class TwinGroupConnection(relay.Connection[TwinGroupType]):
     """A page of groups of twins."""
 
     shown: strawberry.Private[TwinsPage]
 
     @resolver(CAUSES)
-    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """Why specs are built more than once, the causes that explain the most twins first. Each
         twin has one main cause, so `numSpecs` adds up to `numSaved`. `before` of a cause describes
         the first spec of a group, and `after` the other one; there can be a cause for either

@@ -6,7 +6,7 @@ import pytest
 
 from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleInput, RuleKind
 from schema.documents.documents import MAX_WEIGHED
-from schema.fields.connections import PAGE_MAX
+from schema.fields.relay import PAGE_MAX
 from schema.limits import Limits
 from snapshots.catalog.library import rule_context
 from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
+from schema.fields.relay import PAGE_DEFAULT, PAGE_MAX
 from tests.expensive import examples
 from tests.model import listings
 from tests.schema.worlds import World

@@ -19,8 +19,9 @@ from graphql import (
 
 from schema.api import API, schema
 from schema.documents.estimates import NOTHING, Estimate
-from schema.fields.connections import is_paged
-from schema.fields.cost import COMPARING, EXPLAINING, LOADING, ArgumentCost, stated_cost
+from schema.fields.cost import ArgumentCost, stated_cost
+from schema.fields.relay import is_paged
+from schema.fields.units import COMPARING, EXPLAINING, LOADING
 from schema.limits import Limits
 from tests.schema.default_api import api
 from tests.schema.selections import COMPARE, FACETS, PAGE, REVISION, SPEC, times
