@@ -24,7 +24,14 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.scalars import describe_enum, input_values, object_type, optional_field
+from schema.fields.scalars import (
+    UNSET,
+    describe_enum,
+    input_type,
+    input_values,
+    object_type,
+    optional_field,
+)
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
@@ -83,26 +90,26 @@ def _key(name: str, *, deprecated: str | None = None) -> Any:
     return optional_field(KEYS[name].about, deprecated=deprecated)
 
 
-@strawberry.input(
-    description="A rule, as in a rules file of `cachelog gate`; docs/gates.md describes all "
-    "keys. Exactly one of forbidden, require, measure and cover has to be given."
-)
+@input_type()
 class RuleInput:
-    """A rule of a request, with a field for each key of a rules file."""
+    """A rule, as in a rules file of `cachelog gate`; docs/gates.md describes all keys. Exactly one
+    of forbidden, require, measure and cover has to be given.
+
+    - forbidden: The event that must not have happened from base to head, or what must not be in
+      head.
+    - measure: The count or size to limit.
+    - cover: Concrete specs, for example of a lock file, that head must contain.
+    """
 
     name: str = strawberry.field(description=KEYS["name"].about)
     level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description=KEYS["level"].about)
-    forbidden: Forbidden | None = optional_field(
-        "The event that must not have happened from base to head, or what must not be in head."
-    )
+    forbidden: Forbidden | None = UNSET
     forbid: str | None = _key("forbid", deprecated="Use `forbidden`, an enum.")
     require: str | None = _key("require")
-    measure: MeasureName | None = optional_field("The count or size to limit.")
+    measure: MeasureName | None = UNSET
     limit: str | None = _key("limit", deprecated="Use `measure`, an enum.")
     at_most: str | None = _key("at-most")
-    cover: list[ConcreteSpecInput] | None = optional_field(
-        "Concrete specs, for example of a lock file, that head must contain."
-    )
+    cover: list[ConcreteSpecInput] | None = UNSET
     at_least: str | None = _key("at-least")
     for_each: list[CoverageDimension] | None = _key("for-each")
     packages: list[str] | None = _key("package")

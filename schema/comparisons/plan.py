@@ -11,7 +11,14 @@ from schema.comparisons.explanations import SpecChangeType, spec_change_connecti
 from schema.context import Info, PlannedInfo
 from schema.fields import many, relay
 from schema.fields.cost import ArgumentCost, Cost, resolver
-from schema.fields.scalars import created_directly, input_values, object_type, optional_field
+from schema.fields.scalars import (
+    UNSET,
+    created_directly,
+    input_type,
+    input_values,
+    object_type,
+    optional_field,
+)
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
@@ -37,37 +44,54 @@ _PLACES = ("operating_system", "platform", "target")
 _MAX_DEPENDENCIES = 1_000
 
 
-@strawberry.input(description="A dependency of a planned spec.")
+@input_type()
 class PlannedDependencyInput:
-    """An edge, as in a lock file."""
+    """A dependency of a planned spec.
 
-    name: str = strawberry.field(description="The package's name.")
-    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
-    types: list[DependencyType] | None = optional_field("The types of the dependency.")
-    virtuals: list[str] | None = optional_field("The virtual packages that it provides: mpi, c.")
+    - name: The package's name.
+    - hash: The DAG hash, 32 characters.
+    - types: The types of the dependency.
+    - virtuals: The virtual packages that it provides: mpi, c.
+    """
+
+    name: str
+    hash: str
+    types: list[DependencyType] | None = UNSET
+    virtuals: list[str] | None = UNSET
 
 
 @created_directly
-@strawberry.input(
-    description="A concrete spec, for example of a lock file, which may not have been built yet."
-)
+@input_type()
 class PlannedSpecInput:
-    """A spec with its dependencies. A spec of several stacks is given once for each of them."""
+    """A concrete spec, for example of a lock file, which may not have been built yet.
 
-    name: str = strawberry.field(description="The package's name.")
-    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
-    version: str = strawberry.field(description="The version.")
-    stack: str | None = optional_field(
-        "The stack for which it is planned. If any spec has no stack, the specs are compared "
-        "with the entire base."
-    )
-    root: bool | None = optional_field("Whether it was requested explicitly.")
-    external: bool | None = optional_field("Whether it is external, so that it is not built.")
-    variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
-    platform: str | None = optional_field("The platform.")
-    operating_system: str | None = optional_field("The operating system.")
-    target: str | None = optional_field("The microarchitecture.")
-    package_hash: str | None = optional_field("The hash of the package's recipe.")
+    - name: The package's name.
+    - hash: The DAG hash, 32 characters.
+    - version: The version.
+    - stack: The stack for which it is planned. If any spec has no stack, the specs are compared
+      with the entire base.
+    - root: Whether it was requested explicitly.
+    - external: Whether it is external, so that it is not built.
+    - variants: All variants: +mpi, ~cxx, build_type=Release.
+    - platform: The platform.
+    - operating_system: The operating system.
+    - target: The microarchitecture.
+    - package_hash: The hash of the package's recipe.
+    """
+
+    # A spec of several stacks is given once for each of them.
+
+    name: str
+    hash: str
+    version: str
+    stack: str | None = UNSET
+    root: bool | None = UNSET
+    external: bool | None = UNSET
+    variants: list[str] | None = UNSET
+    platform: str | None = UNSET
+    operating_system: str | None = UNSET
+    target: str | None = UNSET
+    package_hash: str | None = UNSET
     dependencies: list[PlannedDependencyInput] | None = optional_field(
         f"Its dependencies, at most {_MAX_DEPENDENCIES:,}; unknown if not given."
     )

@@ -469,7 +469,7 @@ def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
         if isinstance(values, LazyList) and below is not None:
             num_bytes = run.budget.num_bytes
             try:
-                out.append(below.many(values, run).array(0, len(values)))
+                out.append(below.many(values, run).array())
             except NotVectorized:
                 run.budget.num_bytes = num_bytes
             else:

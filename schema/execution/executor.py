@@ -84,7 +84,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             except (many.NotVectorized, NotCompilable, CachelogError, GraphQLError):
                 budget.num_bytes = bytes_before  # the rendered text is discarded
             else:
-                return orjson.Fragment(objects.array(0, len(result)))
+                return orjson.Fragment(objects.array())
         return super().complete_list_value(
             return_type, field_details_list, info, path, result, position_context
         )

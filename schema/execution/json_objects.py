@@ -13,11 +13,8 @@ from schema.fields import many
 
 Texts = list[str]
 
-JOINED_PIECES = 10_000
-"""Maximum number of pieces that are joined before the resulting text is counted."""
-
 COUNTED_BYTES = 1_000_000
-"""Small texts are counted when they reach this number of bytes."""
+"""Texts are counted when they reach this number of bytes."""
 
 
 def json_texts(values: Iterable[Any]) -> Texts:
@@ -48,21 +45,16 @@ class JsonObjects:
         """Set the complete texts of the objects, each with a leading comma."""
         self.__dict__["_pieces"] = texts, 1
 
-    def array(self, start: int, stop: int) -> str:
-        """Return the JSON array of the objects from ``start`` to ``stop``, exclusive."""
-        _, width = self._pieces
-        objects = max(1, JOINED_PIECES // width)
-        parts = []
-        for place in range(start, max(stop, start + 1), objects):
-            part = self._joined(place, min(stop, place + objects))
-            self._count(len(part))
-            parts.append(part)
-        if len(parts) == 1:
-            return parts[0]
-        return "[" + ",".join([part[1:-1] for part in parts]) + "]"
+    def array(self) -> str:
+        """Return the JSON array of all objects."""
+        return self.arrays([self._size])[0]
+
+    def arrays(self, counts: Iterable[int]) -> Texts:
+        """Return JSON arrays of consecutive objects; ``counts`` are their lengths."""
+        places = pairwise(accumulate(counts, initial=0))
+        return self._counted(self._joined(start, stop) for start, stop in places)
 
     def _joined(self, start: int, stop: int) -> str:
-        """Return an array of a number of objects that is small enough for a single join."""
         if start == stop:
             return "[]"
         pieces, width = self._pieces
@@ -71,39 +63,25 @@ class JsonObjects:
         part.append("]")
         return "".join(part)
 
-    def arrays(self, counts: Iterable[int]) -> Texts:
-        """Return JSON arrays of consecutive objects; ``counts`` are their lengths."""
-        _, width = self._pieces
-        texts: Texts = []
-        num_bytes = 0
-        for start, stop in pairwise(accumulate(counts, initial=0)):
-            if (stop - start) * width > JOINED_PIECES:
-                texts.append(self.array(start, stop))
-                continue
-            text = self._joined(start, stop)
-            texts.append(text)
+    def each(self) -> Texts:
+        """Return the JSON text of each object."""
+        pieces, width = self._pieces
+        starts = range(0, len(pieces), width)
+        return self._counted("".join(pieces[start : start + width])[1:] for start in starts)
+
+    def _counted(self, texts: Iterable[str]) -> Texts:
+        """Return texts as a list, and count their bytes, which include those of nested lists."""
+        counted, num_bytes = [], 0
+        for text in texts:
+            counted.append(text)
             num_bytes += len(text)
             if num_bytes > COUNTED_BYTES:
                 self._count(num_bytes)
                 num_bytes = 0
         self._count(num_bytes)
-        return texts
-
-    def each(self) -> Texts:
-        """Return the JSON text of each object."""
-        pieces, width = self._pieces
-        starts = range(0, len(pieces), width)
-        objects = max(1, JOINED_PIECES // width)
-        texts: Texts = []
-        for place in range(0, self._size, objects):
-            some = starts[place : place + objects]
-            joined = ["".join(pieces[start : start + width])[1:] for start in some]
-            self._count(sum(map(len, joined)))
-            texts += joined
-        return texts
+        return counted
 
     def _count(self, num_bytes: int) -> None:
-        """Count text, which includes that of nested lists."""
         self._bytes_made += num_bytes
         total = self._bytes_before + self._bytes_made
         if total > self._budget.num_bytes:

@@ -206,17 +206,6 @@ def json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-class ListedColumn(ColumnSlice):
-    """The values of a frame's column at some rows, each as a list with one item."""
-
-    def __getitem__(self, place: Any) -> Any:
-        return [super().__getitem__(place)]
-
-    def texts(self) -> list[str]:
-        """Return the JSON of each list."""
-        return [f"[{text}]" for text in super().texts()]
-
-
 Answer = Sequence[Any] | NullableObjects | Sublists
 """The result of a field for many objects: a value, an object or null, or a list for each."""
 
@@ -298,26 +287,6 @@ def of_record(path: str, cost: Cost | None = None, *, is_fixed: bool = False) ->
     """
     value = attrgetter(path)
     return for_many(lambda rows: list(map(value, rows.records)), cost=cost, is_fixed=is_fixed)
-
-
-def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
-    """Declare a field of specs that is a column of the frame.
-
-    A single spec reads its value directly: a list of one would take twice as long.
-    """
-
-    def value(self: Any) -> Any:
-        return getattr(self.loaded.frame, name).at(self.row)
-
-    def values(specs: Any) -> ColumnSlice:
-        return ColumnSlice(specs.loaded.frame, name, specs.numbers)
-
-    return strawberry.field(
-        resolver=value,
-        graphql_type=graphql_type,
-        description=description,
-        metadata={FOR_MANY: values, FIXED: True, COST: cost},
-    )
 
 
 def is_for_many(field: GraphQLField) -> bool:

@@ -90,16 +90,33 @@ def object_type(kind: Kind) -> Kind:
 
     A list in the docstring describes the fields that have no separate description.
     """
+    return _described(strawberry.type, kind, kind.__name__.removesuffix("Type"))
+
+
+def input_type(name: str | None = None) -> Callable[[Kind], Kind]:
+    """Make a class an input of the API, named like the class unless ``name`` is given, and
+    described like an ``object_type``.
+    """
+    return dataclass_transform(
+        kw_only_default=True, field_specifiers=(strawberry.field, StrawberryField)
+    )(lambda kind: _described(strawberry.input, kind, name))
+
+
+def _described(declare: Callable[..., Kind], kind: Kind, name: str | None) -> Kind:
     about, parts = described_parts(kind)
-    graphql_type = strawberry.type(kind, name=kind.__name__.removesuffix("Type"), description=about)
+    graphql_type = declare(kind, name=name, description=about)
     definition: Any = graphql_type.__strawberry_definition__  # type: ignore[attr-defined]
     fields = {field.python_name: field for field in definition.fields}
-    for name, text in parts.items():
-        fields[name].description = text
+    for field_name, text in parts.items():
+        fields[field_name].description = text
     return graphql_type
 
 
-def optional_field(description: str, *, deprecated: str | None = None) -> Any:
+UNSET: Any = strawberry.UNSET
+"""The default of optional fields of inputs."""
+
+
+def optional_field(description: str | None = None, *, deprecated: str | None = None) -> Any:
     """Declare an optional field of an input type; ``deprecated`` names its replacement."""
     return strawberry.field(
         default=strawberry.UNSET, description=description, deprecation_reason=deprecated

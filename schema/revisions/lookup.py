@@ -12,13 +12,14 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields import many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver, texts
 from schema.fields.scalars import (
+    UNSET,
     Omittable,
     created_directly,
+    input_type,
     input_values,
     object_type,
-    optional_field,
 )
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecRows, SpecType
@@ -43,26 +44,34 @@ if TYPE_CHECKING:
 
 
 @created_directly
-@strawberry.input(
-    description="A concrete spec, for example of a lock file. Facts that are not given are not "
-    "compared."
-)
+@input_type()
 class ConcreteSpecInput:
-    """A concrete spec: its hash and name, and optionally other facts."""
+    """A concrete spec, for example of a lock file. Facts that are not given are not compared.
 
-    hash: str = field("The DAG hash, 32 characters.")
-    name: str = field("The package's name.")
-    version: str | None = optional_field("The version.")
-    compiler: str | None = optional_field("The compiler as name@version.")
-    platform: str | None = optional_field("The platform.")
-    operating_system: str | None = optional_field("The operating system.")
-    target: str | None = optional_field("The microarchitecture.")
-    variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
-    namespace: str | None = optional_field("The package repository.")
-    package_hash: str | None = optional_field("The hash of the package's recipe.")
-    is_root: bool = strawberry.field(
-        default=False, description="Whether it was requested explicitly, not only as a dependency."
-    )
+    - hash: The DAG hash, 32 characters.
+    - name: The package's name.
+    - version: The version.
+    - compiler: The compiler as name@version.
+    - platform: The platform.
+    - operating_system: The operating system.
+    - target: The microarchitecture.
+    - variants: All variants: +mpi, ~cxx, build_type=Release.
+    - namespace: The package repository.
+    - package_hash: The hash of the package's recipe.
+    - is_root: Whether it was requested explicitly, not only as a dependency.
+    """
+
+    hash: str
+    name: str
+    version: str | None = UNSET
+    compiler: str | None = UNSET
+    platform: str | None = UNSET
+    operating_system: str | None = UNSET
+    target: str | None = UNSET
+    variants: list[str] | None = UNSET
+    namespace: str | None = UNSET
+    package_hash: str | None = UNSET
+    is_root: bool = False
 
     def to_domain(self) -> ConcreteSpec:
         """Return the spec in the form that is looked up. Raises ValueError for an invalid hash or

@@ -10,9 +10,11 @@ from schema.context import LoadedRevision
 from schema.fields import many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.fields.scalars import (
+    UNSET,
     ByteCount,
     deprecated,
     describe_enum,
+    input_type,
     input_values,
     object_type,
     optional_field,
@@ -48,25 +50,30 @@ if TYPE_CHECKING:
     from schema.histories import ImpactOutcome, PackageHistory
 
 
-@strawberry.input(
-    name="PackageFilter",
-    description="Conditions on packages. A package meets a list if it has any of its values, and "
-    "has to meet all of the fields. The conditions on specs (stacks, compilers, targets ...) "
-    "have to be met together by a single spec of the package.",
-)
+@input_type("PackageFilter")
 class PackageFilterInput:
-    """Conditions on packages."""
+    """Conditions on packages. A package meets a list if it has any of its values, and has to meet
+    all of the fields. The conditions on specs (stacks, compilers, targets ...) have to be met
+    together by a single spec of the package.
 
-    search: str | None = optional_field("A substring of the name; case-insensitive.")
-    packages: list[str] | None = optional_field("Names of packages.")
-    names: list[str] | None = optional_field("Exact names.", deprecated="Use `packages`.")
-    stacks: list[str] | None = optional_field("Stacks that contain a spec of the package.")
-    compilers: list[str] | None = optional_field(
-        "Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version."
-    )
-    operating_systems: list[str] | None = optional_field("Operating systems.")
-    platforms: list[str] | None = optional_field("Platforms.")
-    targets: list[str] | None = optional_field("Microarchitectures.")
+    - search: A substring of the name; case-insensitive.
+    - packages: Names of packages.
+    - names: Exact names.
+    - stacks: Stacks that contain a spec of the package.
+    - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
+    - operating_systems: Operating systems.
+    - platforms: Platforms.
+    - targets: Microarchitectures.
+    """
+
+    search: str | None = UNSET
+    packages: list[str] | None = UNSET
+    names: list[str] | None = optional_field(deprecated="Use `packages`.")
+    stacks: list[str] | None = UNSET
+    compilers: list[str] | None = UNSET
+    operating_systems: list[str] | None = UNSET
+    platforms: list[str] | None = UNSET
+    targets: list[str] | None = UNSET
 
     def to_domain(self) -> PackageFilter:
         """Return the conditions in the form that the frame accepts."""

@@ -10,7 +10,14 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields import many, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.scalars import ByteCount, deprecated, input_values, object_type, optional_field
+from schema.fields.scalars import (
+    UNSET,
+    ByteCount,
+    deprecated,
+    input_type,
+    input_values,
+    object_type,
+)
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import (
     WALK,
@@ -35,28 +42,33 @@ if TYPE_CHECKING:
     from schema.revisions.revision import Revision
 
 
-@strawberry.input(
-    name="SpecFilter",
-    description="Conditions on specs. A spec meets a list if it has any of "
-    "its values, and has to meet all of the fields.",
-)
+@input_type("SpecFilter")
 class SpecFilterInput:
-    """Conditions on specs."""
+    """Conditions on specs. A spec meets a list if it has any of its values, and has to meet all of
+    the fields.
 
-    search: str | None = optional_field("A substring of the package's name; case-insensitive.")
-    packages: list[str] | None = optional_field("Names of packages.")
-    versions: list[str] | None = optional_field("Exact versions.")
-    compilers: list[str] | None = optional_field(
-        "Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version."
-    )
-    operating_systems: list[str] | None = optional_field("Operating systems.")
-    platforms: list[str] | None = optional_field("Platforms.")
-    targets: list[str] | None = optional_field("Microarchitectures.")
-    stacks: list[str] | None = optional_field("Stacks that contain the spec.")
-    variants: list[str] | None = optional_field(
-        "Variants, all of which the spec must have: +cuda, ~mpi, build_type=Release."
-    )
-    hash_prefix: str | None = optional_field("A prefix of the hash.")
+    - search: A substring of the package's name; case-insensitive.
+    - packages: Names of packages.
+    - versions: Exact versions.
+    - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
+    - operating_systems: Operating systems.
+    - platforms: Platforms.
+    - targets: Microarchitectures.
+    - stacks: Stacks that contain the spec.
+    - variants: Variants, all of which the spec must have: +cuda, ~mpi, build_type=Release.
+    - hash_prefix: A prefix of the hash.
+    """
+
+    search: str | None = UNSET
+    packages: list[str] | None = UNSET
+    versions: list[str] | None = UNSET
+    compilers: list[str] | None = UNSET
+    operating_systems: list[str] | None = UNSET
+    platforms: list[str] | None = UNSET
+    targets: list[str] | None = UNSET
+    stacks: list[str] | None = UNSET
+    variants: list[str] | None = UNSET
+    hash_prefix: str | None = UNSET
 
     def to_domain(self) -> SpecFilter:
         """Return the conditions in the form that the frame accepts."""
@@ -115,9 +127,11 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     return [node_id("Spec", key, text) for text in texts]
 
 
-def _versions(specs: "SpecRows") -> many.ListedColumn:
+def _versions(specs: "SpecRows") -> list[list[str]]:
     """The version that was built, as a list with one item."""
-    return many.ListedColumn(specs.loaded.frame, "version", specs.numbers)
+    lists: list[list[str]]
+    lists = specs.loaded.frame.version.mapped_at(lambda version: [version], specs.numbers)
+    return lists
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -197,11 +211,17 @@ def _with_fact_fields(cls: Kind) -> Kind:
     """Add a field to a class for each fact of a spec, except dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
         if fact.encoding is not Encoding.EDGES:
-            declared = many.column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
+            values = partial(_values_of, fact.name)
+            declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)
             if fact.name == "stacks":
                 deprecated(STACKS_DEPRECATED)(declared)
+            cls.__annotations__[fact.name] = _graphql_type(fact)
             setattr(cls, fact.name, declared)
     return cls
+
+
+def _values_of(column: str, specs: "SpecRows") -> many.ColumnSlice:
+    return many.ColumnSlice(specs.loaded.frame, column, specs.numbers)
 
 
 _LENGTHS = {
