@@ -347,8 +347,8 @@ class PackageHistory(Node):
             )
             return PackageHistoryEntry(entry=entries[place], topic=topic)
 
-        shown = relay.page_of(page, keys, entry, PackageHistoryEdge)
-        return PackageHistoryConnection(page=shown)
+        shown = relay.connection_of(page, keys, entry, PackageHistoryEdge)
+        return PackageHistoryConnection(page=shown.page)
 
 
 SERIES_OF_PACKAGE = 4
@@ -857,8 +857,8 @@ class Series(Node):
         costs = catalog.costs.current if about is About.COSTED_CAUSES else None
         causes = series_causes.summed(keys, since, until, catalog.recipes.between, costs)
         cursors = [cause.key for cause in causes]
-        return relay.Connection(
-            page=relay.page_of(page, cursors, lambda place: SeriesCauseType(cause=causes[place]))
+        return relay.connection_of(
+            page, cursors, lambda place: SeriesCauseType(cause=causes[place])
         )
 
     @resolver(Cost(weight=units.TIMELINE))

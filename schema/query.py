@@ -8,13 +8,7 @@ import strawberry
 
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import ONE_COMMIT, CommitType
-from schema.comparisons.plan import (
-    PLANNING,
-    PlannedSpecsArgument,
-    PlannedStacksArgument,
-    PlanType,
-    stack_locks,
-)
+from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import MAX_CONTENTS, Context, Info
 from schema.fields import relay, units
@@ -34,18 +28,9 @@ from schema.revisions.lookup import (
     LookupType,
     concrete_specs,
 )
-from schema.revisions.revision import Revision, Tag, revision_connection
+from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
 from schema.revisions.spec import SpecType
-from schema.revisions.suggestions import (
-    SUGGEST,
-    SUGGESTED_DEFAULT,
-    SUGGESTING,
-    FirstSuggestions,
-    Kinds,
-    SuggestionType,
-    Text,
-    suggest,
-)
+from schema.revisions.suggestions import suggest_field
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import RequestedSpecs
@@ -56,23 +41,11 @@ from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
 from snapshots.timelines.catalog_packages import CatalogPackage
 
-_REF = (
-    "TAG (its newest revision), TAG~N (the revision N positions before it in its series), "
-    "TAG@DATE (the newest revision at or before a date), a digest, or an unambiguous prefix of a "
-    "digest (at least 6 hexadecimal digits)."
-)
-
-Ref = Annotated[str, strawberry.argument(_REF)]
-OfRef = Annotated[str | None, strawberry.argument(_REF)]
 Side = Annotated[
-    str, strawberry.argument(f"REF, or REF:STACK for one stack of the revision. REF: {_REF}")
+    str, strawberry.argument(f"REF, or REF:STACK for one stack of the revision. REF: {REF}")
 ]
 OfTag = Annotated[str | None, strawberry.argument("Only revisions of this tag.")]
 OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
-InSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
-
-RESOLVING = ArgumentCost(weight=500)
-"""The lookup of a ref, and of similar refs if it is unknown."""
 
 NARROWING = ArgumentCost(weight=5_000, once=20_000)
 """Recomputing the lists of changes for the specs in scope."""
@@ -201,8 +174,8 @@ class Query:
             if part in name.lower() and gone in (None, package.is_gone)
         ]
         names = [package.name for package in chosen]
-        return relay.Connection(
-            page=relay.page_of(page, names, lambda place: CatalogPackageType(package=chosen[place]))
+        return relay.connection_of(
+            page, names, lambda place: CatalogPackageType(package=chosen[place])
         )
 
     @resolver(Cost(weight=units.SPANS_OF_HASH))
@@ -230,7 +203,7 @@ class Query:
         Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
     )
     def revisions_holding(
-        self, info: Info, hashes: list[str], series: InSeries = None, *, page: relay.PageArguments
+        self, info: Info, hashes: list[str], series: OfSeries = None, *, page: relay.PageArguments
     ) -> relay.Connection[Revision]:
         """The revisions that contain all of these hashes, newest first.
 
@@ -263,7 +236,7 @@ class Query:
     @resolver(
         Cost(arguments={"ref": RESOLVING}),
         Omittable(),
-        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
+        description=f"One revision. ref is one of: {REF} Without ref: the newest revision of the "
         "main series. For an unknown ref, the result is null, with an error whose "
         "extensions.code is REVISION_NOT_FOUND; its message and the list extensions.nearest name "
         "the most similar refs, and extensions.sought is the requested one.",
@@ -329,22 +302,7 @@ class Query:
             return None
         return SpecComparisonType(compared=ComparedSpecs(before, after))
 
-    @resolver(
-        msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING})
-    )
-    def plan(
-        self,
-        info: Info,
-        base: Ref,
-        specs: PlannedSpecsArgument,
-        stacks: PlannedStacksArgument = None,
-    ) -> PlanType:
-        """The specs that have to be built for some concrete specs, such as those of lock files, and
-        the causes; base as in compare(base:).
-        """
-        side, locks = info.context.resolve_side(base), stack_locks(specs, stacks or ())
-        plan, before, after = info.context.plan(side, locks)
-        return PlanType(plan=plan, base_info=before, head_info=after)
+    plan = plan_field
 
     @resolver(
         ONE_COMMIT,
@@ -354,8 +312,9 @@ class Query:
     def commit(
         self,
         info: Info,
-        oid: Annotated[str, strawberry.argument("The hash of a commit, or a prefix of it.")],
+        oid: str,
     ) -> CommitType | None:
+        """- oid: The hash of a commit, or a prefix of it."""
         return CommitType.named(info.context, oid)
 
     @resolver(
@@ -375,7 +334,7 @@ class Query:
         self,
         info: Info,
         specs: ConcreteSpecsArgument,
-        series: InSeries = None,
+        series: OfSeries = None,
         first: Annotated[
             int, strawberry.argument(f"Maximum number of revisions, up to {relay.PAGE_MAX}.")
         ] = 10,
@@ -387,16 +346,7 @@ class Query:
             LookupType(info=counts.revision, specs=requested, covered=counts) for counts in covered
         ]
 
-    @resolver(SUGGESTING, Omittable(), description=SUGGEST)
-    def suggest(
-        self,
-        info: Info,
-        text: Text,
-        ref: OfRef = None,
-        kinds: Kinds = None,
-        first: FirstSuggestions = SUGGESTED_DEFAULT,
-    ) -> list[SuggestionType]:
-        return suggest(info.context, text, ref, kinds, first)
+    suggest = suggest_field
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:

@@ -527,10 +527,9 @@ class ComparisonType(Node):
     def release_notes(
         self,
         info: Info,
-        format: Annotated[
-            NotesFormat, strawberry.argument("The format of the notes.")
-        ] = NotesFormat.MARKDOWN,
+        format: NotesFormat = NotesFormat.MARKDOWN,
     ) -> str:
+        """- format: The format of the notes."""
         budget = info.context.budget
         info.context.require_time()  # a change of all packages takes some 100 ms to write
         loaded = self.loaded(info)

@@ -241,7 +241,7 @@ def effect_connection(
         f"{'-' if one.effect.taken_back else '+'}"
         for one in shown
     ]
-    return relay.Connection(page=relay.page_of(arguments, keys, lambda place: shown[place]))
+    return relay.connection_of(arguments, keys, shown.__getitem__)
 
 
 def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:

@@ -1,7 +1,7 @@
 """Plans: the specs that have to be built for concrete specs, and the causes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import strawberry
 
@@ -20,6 +20,7 @@ from schema.fields.scalars import (
     optional_field,
 )
 from schema.revisions.costs import cost_fields
+from schema.revisions.revision import RESOLVING, Ref
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
@@ -32,7 +33,11 @@ from snapshots.spack.notation import canonical_variants
 
 PLANNING = Cost(
     weight=100_000,
-    arguments={"specs": ArgumentCost(each=100), "stacks": ArgumentCost(each=100)},
+    arguments={
+        "specs": ArgumentCost(each=100),
+        "stacks": ArgumentCost(each=100),
+        "base": RESOLVING,
+    },
 )
 """Reading an entire revision, and comparing its specs of some stacks with the given ones."""
 
@@ -95,23 +100,6 @@ class PlannedSpecInput:
     dependencies: list[PlannedDependencyInput] | None = optional_field(
         f"Its dependencies, at most {_MAX_DEPENDENCIES:,}; unknown if not given."
     )
-
-
-PlannedSpecsArgument = Annotated[
-    list[PlannedSpecInput],
-    strawberry.argument(
-        "The specs of the lock files. A hash that is given for two stacks counts once, and "
-        "belongs to both."
-    ),
-]
-
-PlannedStacksArgument = Annotated[
-    list[str] | None,
-    strawberry.argument(
-        "The stacks of the lock files, in addition to those that the specs name: needed for lock "
-        "files without specs. Without any stack, the specs are compared with the entire base."
-    ),
-]
 
 
 def stack_locks(
@@ -238,3 +226,24 @@ class PlanType:
         """Return the cost of building the specs."""
         costs = info.context.costs_of(self.head_info)
         return None if costs is None else costs.total(self.plan.to_build)
+
+
+@resolver(PLANNING)
+def plan_field(
+    self: Any,  # noqa: ARG001 - the root
+    info: Info,
+    base: Ref,
+    specs: list[PlannedSpecInput],
+    stacks: list[str] | None = None,
+) -> PlanType:
+    """The specs that have to be built for some concrete specs, such as those of lock files, and the
+    causes; base as in compare(base:).
+
+    - specs: The specs of the lock files. A hash that is given for two stacks counts once, and
+      belongs to both.
+    - stacks: The stacks of the lock files, in addition to those that the specs name: needed for
+      lock files without specs. Without any stack, the specs are compared with the entire base.
+    """
+    side, locks = info.context.resolve_side(base), stack_locks(specs, stacks or ())
+    plan, before, after = info.context.plan(side, locks)
+    return PlanType(plan=plan, base_info=before, head_info=after)

@@ -302,9 +302,11 @@ def _totals(pages: Pages) -> Sequence[int]:
     return pages.totals
 
 
-def connection_field(cost: Cost = VALUE) -> Callable[[Callable[..., Any]], Any]:
+def connection_field(
+    cost: Cost = VALUE, description: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare a method as a connection; it receives the four arguments of Relay as ``page``."""
-    return resolver(cost, Paged())
+    return resolver(cost, Paged(), description=description)
 
 
 def edges_field() -> Any:
@@ -339,12 +341,12 @@ def is_paged(field: GraphQLField) -> bool:
     )
 
 
-def page_of(
+def connection_of(
     arguments: PageArguments,
     keys: Sequence[str],
     make: Callable[[int], Item],
     edge_type: type[Any] = Edge,
-) -> ListPage[Item]:
+) -> Connection[Item]:
     """Return a page of a list whose items have ``keys`` as cursors; ``make`` returns the item at an
     index.
     """
@@ -357,4 +359,4 @@ def page_of(
 
     part = window_at(arguments, len(keys), find)
     items = ComputedList(part.stop - part.start, lambda place: make(part.start + place))
-    return ListPage(part, items, keys[part.start : part.stop], edge_type)
+    return Connection(page=ListPage(part, items, keys[part.start : part.stop], edge_type))

@@ -97,9 +97,7 @@ def input_type(name: str | None = None) -> Callable[[Kind], Kind]:
     """Make a class an input of the API, named like the class unless ``name`` is given, and
     described like an ``object_type``.
     """
-    return dataclass_transform(
-        kw_only_default=True, field_specifiers=(strawberry.field, StrawberryField)
-    )(lambda kind: _described(strawberry.input, kind, name))
+    return lambda kind: _described(strawberry.input, kind, name)
 
 
 def _described(declare: Callable[..., Kind], kind: Kind, name: str | None) -> Kind:

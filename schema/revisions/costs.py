@@ -1,14 +1,13 @@
 """Build costs: fields for the time and cost of building specs."""
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import strawberry
 
 from schema.context import Info
 from schema.fields import many, units
-from schema.fields.cost import COST, Cost
+from schema.fields.cost import Cost, resolver
 from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
 
@@ -36,33 +35,24 @@ class CostBasis:
 def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[Any, Any, Any]:
     """Declare ``seconds``, ``cost`` and ``costBasis`` of a type that has a build cost."""
 
-    def declared(graphql_type: Any, make: Callable[[BuildCost], Any], description: str) -> Any:
-        def value(self: Any, info: Info) -> Any:
-            cost = build_cost(self, info)
-            return None if cost is None else make(cost)
+    @resolver(BUILD_COST)
+    def seconds(self: Any, info: Info) -> float | None:
+        """The time to build its specs in seconds, summed over those whose cost is known or
+        estimated; null if no costs were imported.
+        """
+        total = build_cost(self, info)
+        return None if total is None else total.seconds
 
-        return strawberry.field(
-            resolver=value,
-            graphql_type=graphql_type | None,
-            description=description,
-            metadata={COST: BUILD_COST},
-        )
+    @resolver(BUILD_COST)
+    def cost(self: Any, info: Info) -> float | None:
+        """The cost of building its specs, in the unit of `costBasis`; null if it is not known."""
+        total = build_cost(self, info)
+        return None if total is None else total.cost
 
-    return (
-        declared(
-            float,
-            attrgetter("seconds"),
-            "The time to build its specs in seconds, summed over those whose cost is known or "
-            "estimated; null if no costs were imported.",
-        ),
-        declared(
-            float,
-            attrgetter("cost"),
-            "The cost of building its specs, in the unit of `costBasis`; null if it is not known.",
-        ),
-        declared(
-            CostBasis,
-            lambda cost: CostBasis(build_cost=cost),
-            "How `seconds` and `cost` were computed; null if no costs were imported.",
-        ),
-    )
+    @resolver(BUILD_COST)
+    def cost_basis(self: Any, info: Info) -> CostBasis | None:
+        """How `seconds` and `cost` were computed; null if no costs were imported."""
+        total = build_cost(self, info)
+        return None if total is None else CostBasis(build_cost=total)
+
+    return seconds, cost, cost_basis

@@ -25,16 +25,6 @@ describe_enum(DependencyType)
 WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
 """A list of neighbours in the dependency graph, or of all nodes that a walk through it reaches."""
 
-TypesArgument = Annotated[
-    list[DependencyType] | None,
-    strawberry.argument(
-        "Follow only dependencies that have one of these types; by default, all types."
-    ),
-]
-TransitiveArgument = Annotated[
-    bool, strawberry.argument("Whether to include indirect dependencies, or dependents.")
-]
-
 
 def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
     """Declare a field that is a fact of specs, whether they are in the revision or not."""
@@ -116,7 +106,28 @@ class DependencyConnection(relay.Connection[DependencyNode]):
     edges: list[DependencyEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
-def neighbours_of(
+def neighbours_field(description: str, *, upward: bool) -> Any:
+    """Declare a connection of a spec: its dependencies, or ``upward`` its dependents."""
+
+    @relay.connection_field(WALK, description)
+    def neighbours(
+        self: "SpecType",
+        *,
+        page: relay.PageArguments,
+        types: list[DependencyType] | None = None,
+        transitive: bool = False,
+    ) -> DependencyConnection | None:
+        """- types: Follow only dependencies that have one of these types; by default, all types.
+        - transitive: Whether to include indirect dependencies, or dependents.
+        """
+        return _neighbours_of(
+            self.loaded, self.row, types, page, transitive=transitive, upward=upward
+        )
+
+    return neighbours
+
+
+def _neighbours_of(
     loaded: LoadedRevision,
     row: int,
     types: list[DependencyType] | None,

@@ -105,11 +105,6 @@ CELLS = Cost(weight=2_000, items=NumberArgument("first", default=relay.PAGE_MAX)
 DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=relay.PAGE_MAX), each=2)
 """Following all edges that lead to a package one step up."""
 
-Dimensions = Annotated[
-    list[CoverageDimension],
-    strawberry.argument("The dimensions; an empty list for the package as a whole."),
-]
-
 
 @object_type
 class CoverageCell:
@@ -398,11 +393,13 @@ class Package(Node):
 
     @resolver(CELLS)
     def coverage(
-        self, by: Dimensions, first: relay.FirstArgument = relay.PAGE_MAX
+        self, by: list[CoverageDimension], first: relay.FirstArgument = relay.PAGE_MAX
     ) -> list[CoverageCell]:
         """The number of its specs for each combination of values, ordered by these values, versions
         and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
         its stacks. A spec without a value for a dimension is in no cell.
+
+        - by: The dimensions; an empty list for the package as a whole.
         """
         relay.check_size("first", first)
         if len(by) > len(CoverageDimension):

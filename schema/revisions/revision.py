@@ -7,7 +7,7 @@ import strawberry
 
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import many, relay, units
-from schema.fields.cost import Cost, ListLength, field, resolver
+from schema.fields.cost import ArgumentCost, Cost, ListLength, field, resolver
 from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import (
@@ -55,6 +55,19 @@ if TYPE_CHECKING:
 
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
+
+
+REF = (
+    "TAG (its newest revision), TAG~N (the revision N positions before it in its series), "
+    "TAG@DATE (the newest revision at or before a date), a digest, or an unambiguous prefix of a "
+    "digest (at least 6 hexadecimal digits)."
+)
+
+Ref = Annotated[str, strawberry.argument(REF)]
+OfRef = Annotated[str | None, strawberry.argument(REF)]
+
+RESOLVING = ArgumentCost(weight=500)
+"""The lookup of a ref, and of similar refs if it is unknown."""
 
 LOADED = Cost(weight=20, once=units.LOADING)
 """An object of a revision's content, by its name."""
@@ -414,6 +427,4 @@ def revision_connection(
     """Return a connection over revisions of the catalog, newest first."""
     # A cursor is searched from the front, so that the first pages compute few keys.
     keys = many.ComputedList(len(lines), lambda place: lines[place].key)
-    return relay.Connection(
-        page=relay.page_of(arguments, keys, lambda place: Revision(info=lines[place]))
-    )
+    return relay.connection_of(arguments, keys, lambda place: Revision(info=lines[place]))

@@ -19,13 +19,7 @@ from schema.fields.scalars import (
     object_type,
 )
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
-from schema.revisions.dependency import (
-    WALK,
-    DependencyConnection,
-    TransitiveArgument,
-    TypesArgument,
-    neighbours_of,
-)
+from schema.revisions.dependency import neighbours_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.pairings import states_stacks
 from snapshots.errors import AmbiguousHash
@@ -326,33 +320,16 @@ class SpecType(SpecFacts):
         """Return a list of only this spec."""
         return SpecRows(self.loaded, np.array([self.row], np.int32))
 
-    @relay.connection_field(WALK)
-    def dependencies(
-        self,
-        *,
-        page: relay.PageArguments,
-        types: TypesArgument = None,
-        transitive: TransitiveArgument = False,
-    ) -> DependencyConnection | None:
-        """The specs on which it depends; null if the source of the revision does not state its
-        dependencies. A transitive list does not go beyond specs with unknown dependencies.
-        """
-        return neighbours_of(
-            self.loaded, self.row, types, page, transitive=transitive, upward=False
-        )
-
-    @relay.connection_field(WALK)
-    def dependents(
-        self,
-        *,
-        page: relay.PageArguments,
-        types: TypesArgument = None,
-        transitive: TransitiveArgument = False,
-    ) -> DependencyConnection | None:
-        """The specs that depend on it: specs of the same revision, and nodes outside of it on which
-        these depend. Null if the source of the revision does not list dependencies.
-        """
-        return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
+    dependencies = neighbours_field(
+        "The specs on which it depends; null if the source of the revision does not state its "
+        "dependencies. A transitive list does not go beyond specs with unknown dependencies.",
+        upward=False,
+    )
+    dependents = neighbours_field(
+        "The specs that depend on it: specs of the same revision, and nodes outside of it on which "
+        "these depend. Null if the source of the revision does not list dependencies.",
+        upward=True,
+    )
 
 
 class SpecRows(many.RowList[SpecType]):

@@ -1,15 +1,16 @@
 """Suggestions that complete a name or a hash."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 import strawberry
 
-from schema.context import Context, LoadedRevision
+from schema.context import Info, LoadedRevision
 from schema.fields import relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field
-from schema.fields.scalars import describe_enum, object_type
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver
+from schema.fields.scalars import Omittable, describe_enum, object_type
+from schema.revisions.revision import RESOLVING, OfRef
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
 from snapshots.texts import counted, day, shortened
@@ -21,7 +22,7 @@ SUGGESTING = Cost(
     items=NumberArgument("first", default=SUGGESTED_DEFAULT),
     each=50,
     once=units.LOADING,
-    arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(weight=10, each=1)},
+    arguments={"ref": RESOLVING, "kinds": ArgumentCost(weight=10, each=1)},
 )
 """Comparing all names of a revision with a text."""
 
@@ -41,13 +42,6 @@ _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
 describe_enum(SuggestionKind)
 
-Text = Annotated[
-    str, strawberry.argument("The text to complete: a part of a name, or a prefix of a hash.")
-]
-Kinds = Annotated[
-    list[SuggestionKind] | None,
-    strawberry.argument("Only suggestions of these kinds; by default, all kinds."),
-]
 FirstSuggestions = Annotated[
     int, strawberry.argument(f"Maximum number of suggestions, up to {SUGGESTED_MAX}.")
 ]
@@ -70,28 +64,33 @@ class SuggestionType:
     url: str = field(cost=Cost(num_bytes=80))
 
 
-def suggest(
-    context: Context,
+@resolver(SUGGESTING, Omittable(), description=SUGGEST)
+def suggest_field(
+    self: Any,  # noqa: ARG001 - the root
+    info: Info,
     text: str,
-    ref: str | None,
-    kinds: Sequence[SuggestionKind] | None,
-    first: int,
+    ref: OfRef = None,
+    kinds: list[SuggestionKind] | None = None,
+    first: FirstSuggestions = SUGGESTED_DEFAULT,
 ) -> list[SuggestionType]:
-    """Return names and hashes that are similar to a text.
+    """Return names and hashes that are similar to a text: the field ``Query.suggest``.
 
     Raises InvalidArgument, and the errors of History.resolve.
+
+    - text: The text to complete: a part of a name, or a prefix of a hash.
+    - kinds: Only suggestions of these kinds; by default, all kinds.
     """
     relay.check_size("first", first, SUGGESTED_MAX)
+    context = info.context
     history = context.changing_history()
-    info = context.resolve(ref)
+    loaded = context.load(context.resolve(ref))
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
-    ranked = context.names(info).like(text, among, first)
+    ranked = context.names(loaded.info).like(text, among, first)
     ranked += context.library.names_of_history(history).like(text, among, first)
     ranked = [each for each in ranked if each[0] < TYPO] or ranked
     ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]
-    loaded = context.load(info)
     if SuggestionKind.HASH in among:
         chosen += _hashes(loaded, text, first - len(chosen))
     return [
