@@ -20,7 +20,7 @@ from schema.execution.budget import BudgetExceeded
 from schema.execution.compiled import NotCompilable
 from schema.execution.executor import RenderingExecutor
 from schema.execution.row_cache import ROW_BYTES, RowCache
-from schema.fields.scalars import SCALARS
+from schema.fields import gql
 from schema.limits import Limits
 from schema.query import Query, Subscription, root_of
 from schema.revisions.package import Package, Stack
@@ -36,7 +36,7 @@ schema = strawberry.Schema(
     subscription=Subscription,
     types=[Revision, Tag, Package, SpecType, Stack],
     execution_context_class=RenderingExecutor,
-    config=StrawberryConfig(scalar_map=SCALARS),
+    config=StrawberryConfig(scalar_map=gql.SCALARS),
 )
 
 

@@ -11,16 +11,8 @@ from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import Cause, CauseRows, CommitType, ReasonCount
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
-from schema.fields.scalars import (
-    ByteCount,
-    DateTime,
-    Omittable,
-    deprecated,
-    describe_enum,
-    object_type,
-)
 from schema.node import Node, id_field
 from schema.revisions.costs import cost_fields
 from schema.revisions.revision import (
@@ -64,7 +56,7 @@ SPANS = 4
 """Typical number of spans of a hash, in all series."""
 
 
-@object_type
+@gql.object_type
 class SpanType:
     """Consecutive revisions of a series that all have a hash, from `first` to `last`.
 
@@ -84,7 +76,7 @@ class SpanType:
 
     series = many.attribute("span.series", str)
     series_node = series_field("span.series")
-    series_info = deprecated("Use `seriesNode`.")(series_field("span.series"))
+    series_info = gql.deprecated("Use `seriesNode`.")(series_field("span.series"))
     first = revision_field("span.first")
     last = revision_field("span.last")
     is_current = many.attribute("span.is_current", bool)
@@ -93,7 +85,7 @@ class SpanType:
     gone_in = revision_field("span.gone_in", Revision | None)
 
 
-@object_type
+@gql.object_type
 class HashHistoryType(Node):
     """The history of a hash in all revisions of the catalog.
 
@@ -195,7 +187,7 @@ MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 """The main causes of a package in some revisions."""
 
 
-@object_type
+@gql.object_type
 class MainCause:
     """A cause, with the number of specs of one package of which it is the main cause.
 
@@ -221,7 +213,7 @@ class MainCause:
         return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 
-@object_type
+@gql.object_type
 class PackageHistoryEntry:
     """The changes of a package in one revision, compared with the previous revision of the series.
 
@@ -279,19 +271,19 @@ class PackageHistoryEntry:
         return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
 
 
-@object_type
+@gql.object_type
 class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
     """An entry in a list, with its cursor."""
 
 
-@object_type
+@gql.object_type
 class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
     """A page of a package's history, newest first."""
 
     edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
-@object_type
+@gql.object_type
 class PackageHistory(Node):
     """The history of a package in a series: the first and last revision that have it, and all
     revisions that changed it.
@@ -358,7 +350,7 @@ ALL_PACKAGES = 20_000
 """The share of each request in computing the histories of all packages, which are cached."""
 
 
-@object_type
+@gql.object_type
 class PackageInSeriesType:
     """A package in a series, as it is in the last revision that has it.
 
@@ -405,7 +397,7 @@ def _cell(target: str | None, stack: str | None, version: str | None) -> Cell:
     return {dimension: value for dimension, value in values if value is not None}
 
 
-@object_type
+@gql.object_type
 class AvailabilitySpanType:
     """Consecutive revisions of a series that all have such specs, from `first` to `last`.
 
@@ -447,7 +439,7 @@ class AvailabilitySpanType:
         return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
 
 
-@object_type
+@gql.object_type
 class Availability:
     """When a series had specs of a package with some values.
 
@@ -477,7 +469,7 @@ def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
     )
 
 
-@object_type
+@gql.object_type
 class CoverageValues:
     """The values that specs of a package ever had, in any series.
 
@@ -493,7 +485,7 @@ class CoverageValues:
     stacks = _values_of(CoverageDimension.STACK, 400)
 
 
-@object_type
+@gql.object_type
 class CatalogPackageType:
     """A package in all series, including packages that are no longer in any newest revision.
 
@@ -591,7 +583,7 @@ def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
 
 # -- causes of a series
 
-describe_enum(SeriesCauseKey)
+gql.describe_enum(SeriesCauseKey)
 
 CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)})
 """Summing up causes, possibly of years, from the stored comparisons of neighbours."""
@@ -600,7 +592,7 @@ POINTS_DEFAULT = 100
 CAUSES_DEFAULT = 10
 
 
-@object_type
+@gql.object_type
 class SeriesCausePointType:
     """The number of specs that a cause explains in one revision.
 
@@ -616,7 +608,7 @@ class SeriesCausePointType:
     num_involved = many.attribute("point.num_involved", int)
 
 
-@object_type
+@gql.object_type
 class SeriesCauseType:
     """A group of causes in several revisions of a series, which are equal in the keys that `by`
     lists.
@@ -645,7 +637,7 @@ class SeriesCauseType:
     num_revisions = many.attribute("cause.num_revisions", int)
     num_specs = many.attribute("cause.num_specs", int)
     num_involved = many.attribute("cause.num_involved", int)
-    size = many.attribute("cause.size", ByteCount | None)
+    size = many.attribute("cause.size", gql.ByteCount | None)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
@@ -658,7 +650,7 @@ class SeriesCauseType:
         return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]
 
 
-@object_type
+@gql.object_type
 class ImpactOutcome:
     """The effect of a change of a package: the specs that were rebuilt because of it.
 
@@ -733,7 +725,7 @@ def _comparisons(points: GrowthRows) -> many.NullableObjects:
 _of_point = partial(many.of_record, is_fixed=True)
 
 
-@object_type
+@gql.object_type
 class GrowthPointType(many.ListedRecord):
     """The size of a revision, and its changes since the previous revision of the series.
 
@@ -761,12 +753,12 @@ class GrowthPointType(many.ListedRecord):
     )
     comparison: ComparisonType | None = many.for_many(_comparisons)
     tag: str = _of_point("revision.tag")
-    taken_at: DateTime = _of_point("revision.taken_at")
+    taken_at: gql.DateTime = _of_point("revision.taken_at")
     num_specs: int = _of_point("revision.num_specs")
     num_packages: int = _of_point("revision.num_packages")
     num_known_stacks: int | None = _of_point("revision.known_stacks")
-    num_stacks: int = deprecated(NUM_STACKS_DEPRECATED)(_of_point("revision.num_stacks"))
-    total_size: ByteCount | None = _of_point("revision.total_size")
+    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_point("revision.num_stacks"))
+    total_size: gql.ByteCount | None = _of_point("revision.total_size")
     specs_added: int = _of_point("counts.specs_added")
     specs_removed: int = _of_point("counts.specs_removed")
     specs_changed: int = _of_point("counts.specs_changed")
@@ -783,14 +775,14 @@ class GrowthPointType(many.ListedRecord):
 
 
 Since = Annotated[
-    DateTime | None, strawberry.argument("Only revisions taken at or after this time.")
+    gql.DateTime | None, strawberry.argument("Only revisions taken at or after this time.")
 ]
 Until = Annotated[
-    DateTime | None, strawberry.argument("Only revisions taken at or before this time.")
+    gql.DateTime | None, strawberry.argument("Only revisions taken at or before this time.")
 ]
 
 
-@object_type
+@gql.object_type
 class Series(Node):
     """A sequence of revisions: those of one tag, or of all tags of a family (develop-DATE,
     vX.Y.Z).
@@ -817,7 +809,9 @@ class Series(Node):
         """
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @resolver(Cost(weight=500, items=NumberArgument("last", default=POINTS), each=3), Omittable())
+    @resolver(
+        Cost(weight=500, items=NumberArgument("last", default=POINTS), each=3), gql.Omittable()
+    )
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType]:

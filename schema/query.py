@@ -11,9 +11,8 @@ from schema.comparisons.explanations import ONE_COMMIT, CommitType
 from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import MAX_CONTENTS, Context, Info
-from schema.fields import relay, units
+from schema.fields import gql, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, ListLength, NumberArgument, resolver
-from schema.fields.scalars import DateTime, Omittable, SearchArgument, object_type
 from schema.histories import (
     ALL_PACKAGES,
     CatalogPackageType,
@@ -66,7 +65,7 @@ FINDING = 100
 """Units for an object by its id, or for the error about an invalid id."""
 
 
-@object_type
+@gql.object_type
 class Query:
     """The queries that the catalog answers."""
 
@@ -154,7 +153,7 @@ class Query:
     def packages(
         self,
         info: Info,
-        search: SearchArgument = None,
+        search: gql.SearchArgument = None,
         gone: bool | None = None,
         *,
         page: relay.PageArguments,
@@ -218,8 +217,8 @@ class Query:
         info: Info,
         tag: OfTag = None,
         series: OfSeries = None,
-        since: DateTime | None = None,
-        until: DateTime | None = None,
+        since: gql.DateTime | None = None,
+        until: gql.DateTime | None = None,
         *,
         page: relay.PageArguments,
     ) -> relay.Connection[Revision]:
@@ -235,7 +234,7 @@ class Query:
 
     @resolver(
         Cost(arguments={"ref": RESOLVING}),
-        Omittable(),
+        gql.Omittable(),
         description=f"One revision. ref is one of: {REF} Without ref: the newest revision of the "
         "main series. For an unknown ref, the result is null, with an error whose "
         "extensions.code is REVISION_NOT_FOUND; its message and the list extensions.nearest name "
@@ -324,7 +323,7 @@ class Query:
             page=ListLength("specs"),
             arguments={"specs": CONCRETE_SPECS},
         ),
-        Omittable(),
+        gql.Omittable(),
         description="The result of `Revision.lookup` for the newest revision of each tag, or for "
         "all revisions of a series. The revisions that contain the most specs come first; ties "
         f"are ordered by the number of roots, then newest first. The newest {MAX_CONTENTS} "
@@ -357,7 +356,7 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
         return error
 
 
-@object_type
+@gql.object_type
 class Subscription:
     """The events that clients can subscribe to."""
 
@@ -365,7 +364,7 @@ class Subscription:
         description="Each revision as it is published, optionally only those of one series or "
         "tag. Revisions that were published before the subscription started are not sent.",
         metadata={COST: Cost(weight=20)},
-        extensions=[Omittable()],
+        extensions=[gql.Omittable()],
     )
     def revision_published(
         self, info: Info, series: OfSeries = None, tag: OfTag = None

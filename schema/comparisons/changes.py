@@ -11,9 +11,8 @@ import strawberry
 from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields import many, relay
+from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, field, texts
-from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
@@ -33,7 +32,7 @@ from snapshots.texts import quoted
 
 Item = TypeVar("Item")
 
-describe_enum(
+gql.describe_enum(
     SpecChangeReason,
     RETURNED="Added: an earlier revision of the series had the hash. If the history is "
     f"incomplete, only the newest {MAX_CONTENTS} contents are searched.",
@@ -208,12 +207,12 @@ def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
     return classmethod(of_id)
 
 
-def size_delta(before: int | None, after: int | None) -> ByteCount | None:
+def size_delta(before: int | None, after: int | None) -> gql.ByteCount | None:
     """Return the difference of two sizes in bytes; None if either is unknown."""
-    return None if before is None or after is None else ByteCount(after - before)
+    return None if before is None or after is None else gql.ByteCount(after - before)
 
 
-def _size_deltas(rows: PartRows[Any]) -> list[ByteCount | None]:
+def _size_deltas(rows: PartRows[Any]) -> list[gql.ByteCount | None]:
     """The difference of the sums of its known sizes in bytes; null if either is unknown."""
     return [size_delta(record.size_before, record.size_after) for record in rows.records]
 
@@ -245,7 +244,7 @@ FIELDS = Cost(weight=5, items=10)
 """The facts of a spec that can differ."""
 
 
-@object_type
+@gql.object_type
 class FieldChangeType:
     """A fact that differs, with both values as JSON."""
 
@@ -254,7 +253,7 @@ class FieldChangeType:
     after: JSON | None = field("The value in head.")
 
 
-describe_enum(PackageChangeKind)
+gql.describe_enum(PackageChangeKind)
 
 PackageChangeOrderArgument = Annotated[
     relay.Order | None,
@@ -278,7 +277,7 @@ def _packages_after(rows: PartRows[Any]) -> many.NullableObjects:
     )
 
 
-@object_type
+@gql.object_type
 class PackageChangeType(many.ListedRecord, Node):
     """The change of a package.
 
@@ -303,7 +302,7 @@ class PackageChangeType(many.ListedRecord, Node):
     specs_added: int = many.of_record("specs_added")
     specs_removed: int = many.of_record("specs_removed")
     specs_changed: int = many.of_record("specs_changed")
-    size_delta: ByteCount | None = many.for_many(_size_deltas)
+    size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -311,10 +310,10 @@ PACKAGES = Cost(weight=100, num_bytes=10_000)
 months.
 """
 
-describe_enum(StackChangeKind)
+gql.describe_enum(StackChangeKind)
 
 
-@object_type
+@gql.object_type
 class StackChangeType(many.ListedRecord, Node):
     """The change of a stack.
 
@@ -336,12 +335,12 @@ class StackChangeType(many.ListedRecord, Node):
     num_specs_after: int = many.of_record("num_specs_after")
     specs_added: int = many.of_record("specs_added")
     specs_removed: int = many.of_record("specs_removed")
-    size_delta: ByteCount | None = many.for_many(_size_deltas)
+    size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
     packages_added: list[str] = many.of_record("packages_added", cost=PACKAGES)
     packages_removed: list[str] = many.of_record("packages_removed", cost=PACKAGES)
 
 
-describe_enum(CoverageChangeKind)
+gql.describe_enum(CoverageChangeKind)
 
 NEAREST = Cost(weight=40, items=3)
 """The specs nearest to a lost cell."""
@@ -354,7 +353,7 @@ def _nearest(rows: PartRows[Any]) -> many.Sublists:
     return many.Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
 
 
-@object_type
+@gql.object_type
 class CoverageChangeType(many.ListedRecord):
     """A lost or gained cell: a package with a value for each dimension.
 

@@ -40,16 +40,8 @@ from schema.comparisons.explanations import (
 )
 from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, field, resolver, texts
-from schema.fields.scalars import (
-    ByteCount,
-    Omittable,
-    SearchArgument,
-    deprecated,
-    describe_enum,
-    object_type,
-)
 from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
@@ -144,7 +136,7 @@ COVERED = Cost(weight=units.COVERING * 2 / 3, once=units.COMPARING)
 _NUM_STACKS = "Use `numStacks{}`, which is null where a source does not list stacks."
 
 
-@object_type
+@gql.object_type
 class ComparisonSummary:
     """The numbers of packages, specs and stacks that were added, removed and changed, and total
     sizes.
@@ -193,17 +185,19 @@ class ComparisonSummary:
     specs_unchanged: int
     num_stacks_added: int | None
     num_stacks_removed: int | None
-    stacks_added: int = deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))
-    stacks_removed: int = deprecated(_NUM_STACKS.format("Removed"))(field("Stacks only in base."))
+    stacks_added: int = gql.deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))
+    stacks_removed: int = gql.deprecated(_NUM_STACKS.format("Removed"))(
+        field("Stacks only in base.")
+    )
     num_packages_before: int
     num_packages_after: int
     num_specs_before: int
     num_specs_after: int
     num_stacks_before: int | None
     num_stacks_after: int | None
-    total_size_before: ByteCount | None
-    total_size_after: ByteCount | None
-    total_size_delta: ByteCount | None
+    total_size_before: gql.ByteCount | None
+    total_size_after: gql.ByteCount | None
+    total_size_delta: gql.ByteCount | None
     loaded: strawberry.Private[LoadedComparison]
 
     @classmethod
@@ -252,14 +246,14 @@ class ComparisonSummary:
         return self.loaded.coverage(usual_dimensions(self.loaded.changes))
 
 
-describe_enum(NotesFormat)
+gql.describe_enum(NotesFormat)
 
 
 def _stack_of(info: RevisionInfo) -> str | None:
     return info.stack if isinstance(info, StackInfo) else None
 
 
-@object_type
+@gql.object_type
 class ComparisonType(Node):
     """The comparison of two revisions, base and head. Its id contains both digests, so it never
     changes.
@@ -315,7 +309,7 @@ class ComparisonType(Node):
         self,
         info: Info,
         kinds: Kinds[PackageChangeKind] = None,
-        search: SearchArgument = None,
+        search: gql.SearchArgument = None,
         order_by: PackageChangeOrderArgument = None,
         *,
         page: relay.PageArguments,
@@ -408,7 +402,7 @@ class ComparisonType(Node):
         shown = [CommitEffectType(effect=effect, loaded=comparison) for effect in effects]
         return effect_connection(shown, page)
 
-    @resolver(ONE_CAUSE, Omittable())
+    @resolver(ONE_CAUSE, gql.Omittable())
     def cause(
         self,
         info: Info,
@@ -513,7 +507,7 @@ class ComparisonType(Node):
         states_stacks = comparison.changes.pairing.persisting.state_stacks
         return _stack_changes(comparison) if states_stacks else None
 
-    @deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
+    @gql.deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
     @resolver(STACK_CHANGES)
     def stacks(self, info: Info) -> list[StackChangeType]:
         """The stacks that were added or removed, or whose specs changed, without root."""

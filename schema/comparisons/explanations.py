@@ -23,9 +23,8 @@ from schema.comparisons.changes import (
     loaded_of_keys,
 )
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
-from schema.fields.scalars import DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
@@ -47,7 +46,7 @@ LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons
 
 # -- commits of the recipes
 
-describe_enum(
+gql.describe_enum(
     CommitLevel,
     DEPENDENT="It changed the recipe of a package that depends directly on this one, and may "
     f"have requested a different one; only the newest {MAX_DEPENDENTS} such commits.",
@@ -73,7 +72,7 @@ EFFECTS = Cost(weight=200_000, each=50, once=2 * units.EXPLAINING)
 """The comparisons in which a commit explains causes: explaining one of each series."""
 
 
-@object_type
+@gql.object_type
 class PullRequest:
     """A pull request, or the equivalent of the hosting service."""
 
@@ -81,7 +80,7 @@ class PullRequest:
     url: str | None = field("Where it can be viewed, if known.")
 
 
-@object_type
+@gql.object_type
 class CommitType(Node):
     """A commit of the repository of package recipes.
 
@@ -116,7 +115,7 @@ class CommitType(Node):
     id = id_field("Commit", "commit.oid")
 
     oid = many.attribute("commit.oid", str)
-    committed_at: DateTime = many.attribute("commit.committed_at", DateTime)
+    committed_at: gql.DateTime = many.attribute("commit.committed_at", gql.DateTime)
     subject = many.attribute("commit.subject", str, texts(300))
 
     @resolver(texts(200))
@@ -160,7 +159,7 @@ class CommitType(Node):
         return effect_connection(_effects_of(info.context, self.commit), page)
 
 
-@object_type
+@gql.object_type
 class CommitEffectType:
     """The effect of a commit in one comparison.
 
@@ -272,7 +271,7 @@ def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
 
 Value = TypeVar("Value")
 
-describe_enum(
+gql.describe_enum(
     CauseKind,
     UNKNOWN="The sources do not state enough facts; `whyUnknown` describes what is missing.",
 )
@@ -352,7 +351,7 @@ CAUSED = Cost(weight=500, each=10)
 """A page of the specs of a cause."""
 
 
-@object_type
+@gql.object_type
 class Cause(Node):
     """A cause of rebuilt or replaced specs: a change of one package itself, not of its
     dependencies. Equal changes on several architectures are one cause. For twins, it is a
@@ -479,7 +478,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> many.Nulla
     )
 
 
-@object_type
+@gql.object_type
 class CauseStepType(many.ListedRecord):
     """A step of the dependency chain from a spec to its main cause.
 
@@ -495,7 +494,7 @@ KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=units.EXPLAINING)
 """Counting all causes by kind."""
 
 
-@object_type
+@gql.object_type
 class CauseKindCount:
     """The number of causes of one kind, and of the specs that they explain.
 
@@ -512,7 +511,7 @@ class CauseKindCount:
 
 # -- changed hashes
 
-describe_enum(SpecChangeKind)
+gql.describe_enum(SpecChangeKind)
 
 SpecChangeOrderArgument = Annotated[
     relay.Order | None,
@@ -605,7 +604,7 @@ PATH = Cost(weight=200, items=6, once=units.EXPLAINING)
 """Walking from a spec to its main cause."""
 
 
-@object_type
+@gql.object_type
 class SpecChangeType(many.ListedRecord, Node):
     """The change of a hash, with its reason and causes.
 
@@ -640,7 +639,7 @@ REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=units.EXPLAINING)
 """Counting the reasons of all changed hashes."""
 
 
-@object_type
+@gql.object_type
 class ReasonCount:
     """The number of specs that were added, removed or changed for one reason.
 
@@ -651,4 +650,6 @@ class ReasonCount:
 
     reason: SpecChangeReason
     num_specs: int
-    count: int = deprecated("Use `numSpecs`.")(many.attribute("num_specs", int, is_for_many=True))
+    count: int = gql.deprecated("Use `numSpecs`.")(
+        many.attribute("num_specs", int, is_for_many=True)
+    )

@@ -14,7 +14,7 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
 from schema.documents.estimates import num_parts
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import (
     ITEMS_OF_PAGE,
     ArgumentCost,
@@ -23,14 +23,6 @@ from schema.fields.cost import (
     NumberArgument,
     resolver,
     texts,
-)
-from schema.fields.scalars import (
-    UNSET,
-    describe_enum,
-    input_type,
-    input_values,
-    object_type,
-    optional_field,
 )
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
@@ -55,18 +47,18 @@ from snapshots.models import ConcreteSpec
 MAX_RULES_IN_REQUEST = 50
 """Maximum number of rules in a request."""
 
-describe_enum(RuleLevel)
+gql.describe_enum(RuleLevel)
 
 
 RuleKind = Enum(  # type: ignore[misc] # its members follow from the kinds
     "RuleKind", {key.upper(): key for key in KINDS}
 )
-describe_enum(
+gql.describe_enum(
     RuleKind,
     description="The kind of requirement of a rule.",
     **{key.upper(): (kind.__doc__ or "").partition("\n")[0] for key, kind in KINDS.items()},
 )
-describe_enum(Forbidden)
+gql.describe_enum(Forbidden)
 
 
 def _about_measure(measure: Measure) -> str:
@@ -77,7 +69,7 @@ def _about_measure(measure: Measure) -> str:
 MeasureName = Enum(  # type: ignore[misc] # its members follow from the measures
     "MeasureName", {name.upper().replace("-", "_"): name for name in MEASURES}
 )
-describe_enum(
+gql.describe_enum(
     MeasureName,
     name="Measure",
     description="The count or size that a rule limits.",
@@ -87,10 +79,10 @@ describe_enum(
 
 def _key(name: str, *, deprecated: str | None = None) -> Any:
     """Declare the field for a key of a rules file."""
-    return optional_field(KEYS[name].about, deprecated=deprecated)
+    return gql.optional_field(KEYS[name].about, deprecated=deprecated)
 
 
-@input_type()
+@gql.input_type()
 class RuleInput:
     """A rule, as in a rules file of `cachelog gate`; docs/gates.md describes all keys. Exactly one
     of forbidden, require, measure and cover has to be given.
@@ -103,13 +95,13 @@ class RuleInput:
 
     name: str = strawberry.field(description=KEYS["name"].about)
     level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description=KEYS["level"].about)
-    forbidden: Forbidden | None = UNSET
+    forbidden: Forbidden | None = gql.UNSET
     forbid: str | None = _key("forbid", deprecated="Use `forbidden`, an enum.")
     require: str | None = _key("require")
-    measure: MeasureName | None = UNSET
+    measure: MeasureName | None = gql.UNSET
     limit: str | None = _key("limit", deprecated="Use `measure`, an enum.")
     at_most: str | None = _key("at-most")
-    cover: list[ConcreteSpecInput] | None = UNSET
+    cover: list[ConcreteSpecInput] | None = gql.UNSET
     at_least: str | None = _key("at-least")
     for_each: list[CoverageDimension] | None = _key("for-each")
     packages: list[str] | None = _key("package")
@@ -143,7 +135,7 @@ def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
 
 
 def _read(rule: RuleInput) -> Rule:
-    fields = input_values(rule)
+    fields = gql.input_values(rule)
     values = {
         key.name: fields[name]
         for key in KEYS.values()
@@ -265,7 +257,7 @@ def _specs(rows: PartRows[Any]) -> many.NullableObjects:
     return many.NullableObjects(lists, choices)
 
 
-@object_type
+@gql.object_type
 class BreachType(many.ListedRecord):
     """A breach of a rule.
 
@@ -280,7 +272,7 @@ class BreachType(many.ListedRecord):
     spec: SpecType | None = many.for_many(_specs)
 
 
-@object_type
+@gql.object_type
 class RuleResultType:
     """The result of a rule.
 
@@ -310,7 +302,7 @@ class RuleResultType:
         return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
 
-@object_type
+@gql.object_type
 class CheckReport:
     """The results of rules on a comparison.
 

@@ -9,16 +9,8 @@ from schema.comparisons.changes import load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import SpecChangeType, spec_change_connection
 from schema.context import Info, PlannedInfo
-from schema.fields import many, relay
+from schema.fields import gql, many, relay
 from schema.fields.cost import ArgumentCost, Cost, resolver
-from schema.fields.scalars import (
-    UNSET,
-    created_directly,
-    input_type,
-    input_values,
-    object_type,
-    optional_field,
-)
 from schema.revisions.costs import cost_fields
 from schema.revisions.revision import RESOLVING, Ref
 from snapshots.changes.costs import BuildCost
@@ -49,7 +41,7 @@ _PLACES = ("operating_system", "platform", "target")
 _MAX_DEPENDENCIES = 1_000
 
 
-@input_type()
+@gql.input_type()
 class PlannedDependencyInput:
     """A dependency of a planned spec.
 
@@ -61,12 +53,12 @@ class PlannedDependencyInput:
 
     name: str
     hash: str
-    types: list[DependencyType] | None = UNSET
-    virtuals: list[str] | None = UNSET
+    types: list[DependencyType] | None = gql.UNSET
+    virtuals: list[str] | None = gql.UNSET
 
 
-@created_directly
-@input_type()
+@gql.created_directly
+@gql.input_type()
 class PlannedSpecInput:
     """A concrete spec, for example of a lock file, which may not have been built yet.
 
@@ -89,15 +81,15 @@ class PlannedSpecInput:
     name: str
     hash: str
     version: str
-    stack: str | None = UNSET
-    root: bool | None = UNSET
-    external: bool | None = UNSET
-    variants: list[str] | None = UNSET
-    platform: str | None = UNSET
-    operating_system: str | None = UNSET
-    target: str | None = UNSET
-    package_hash: str | None = UNSET
-    dependencies: list[PlannedDependencyInput] | None = optional_field(
+    stack: str | None = gql.UNSET
+    root: bool | None = gql.UNSET
+    external: bool | None = gql.UNSET
+    variants: list[str] | None = gql.UNSET
+    platform: str | None = gql.UNSET
+    operating_system: str | None = gql.UNSET
+    target: str | None = gql.UNSET
+    package_hash: str | None = gql.UNSET
+    dependencies: list[PlannedDependencyInput] | None = gql.optional_field(
         f"Its dependencies, at most {_MAX_DEPENDENCIES:,}; unknown if not given."
     )
 
@@ -119,7 +111,9 @@ def stack_locks(
     external: dict[str | None, list[Spec]] = {}
     by_hash: dict[str, Spec] = {}
     for number, planned in enumerate(inputs):
-        values = {name: value for name, value in input_values(planned).items() if value is not None}
+        values = {
+            name: value for name, value in gql.input_values(planned).items() if value is not None
+        }
         try:
             stack = checked_name(values["stack"]) if "stack" in values else None
             spec = by_hash[planned.hash] = _spec(values)
@@ -170,7 +164,7 @@ def _dependency(edge: Mapping[str, Any]) -> Dependency:
     )
 
 
-@object_type
+@gql.object_type
 class PlanType:
     """The specs that have to be built for given specs, and the causes. Specs whose hashes are in
     base, in any of its stacks, are reused. The others are compared with the specs of the same

@@ -11,9 +11,8 @@ from strawberry.scalars import JSON
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
 from schema.comparisons.explanations import Cause, CauseRows, CauseStepType
 from schema.context import Context, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
-from schema.fields.scalars import object_type
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
@@ -87,7 +86,7 @@ def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) 
     return many.attribute("change", graphql_type, texts(30), make=values)
 
 
-@object_type
+@gql.object_type
 class DependencyChangeType:
     """A direct dependency that differs between two specs: by its hash, by the edge to it, or
     because only one of the specs has it.
@@ -127,7 +126,7 @@ class DependencyChangeType:
         return self.compared.steps(self.change.path)
 
 
-@object_type
+@gql.object_type
 class CausePath:
     """A shortest path from two specs to a cause.
 
@@ -139,7 +138,7 @@ class CausePath:
     steps: list[CauseStepType] = field(cost=Cost(weight=20, items=6))
 
 
-@object_type
+@gql.object_type
 class SpecComparisonType:
     """The comparison of two specs. Facts that the source of either does not state do not count as
     different.

@@ -21,7 +21,7 @@ from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, Cost
-from schema.fields.scalars import described
+from schema.fields.gql import described
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 

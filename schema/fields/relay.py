@@ -16,8 +16,8 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
+from schema.fields.gql import Omittable, describe_enum, object_type
 from schema.fields.many import ColumnTable, ComputedList, Sublists, for_many
-from schema.fields.scalars import Omittable, describe_enum, object_type
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 

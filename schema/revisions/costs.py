@@ -6,16 +6,15 @@ from typing import Any
 import strawberry
 
 from schema.context import Info
-from schema.fields import many, units
+from schema.fields import gql, many, units
 from schema.fields.cost import Cost, resolver
-from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
 
 BUILD_COST = Cost(weight=20, once=units.LOADING)
 """Summing the build costs of some specs."""
 
 
-@object_type
+@gql.object_type
 class CostBasis:
     """How `seconds` and `cost` were computed.
 

@@ -8,9 +8,8 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields import many, relay
+from schema.fields import gql, many, relay
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyType
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 
-describe_enum(DependencyType)
+gql.describe_enum(DependencyType)
 
 WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
 """A list of neighbours in the dependency graph, or of all nodes that a walk through it reaches."""
@@ -83,7 +82,7 @@ class DependencyNodes(many.RowList[DependencyNode]):
         ]
 
 
-@object_type
+@gql.object_type
 class DependencyEdge(relay.Edge[DependencyNode]):
     """A dependency in a list, with its cursor.
 
@@ -97,7 +96,7 @@ class DependencyEdge(relay.Edge[DependencyNode]):
     virtuals: list[str] = field(cost=texts(30))
 
 
-@object_type
+@gql.object_type
 class DependencyConnection(relay.Connection[DependencyNode]):
     """A page of dependencies or dependents, ordered by distance, then by package and version
     (newest first); those outside the revision are last.

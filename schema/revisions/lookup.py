@@ -11,16 +11,8 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver, texts
-from schema.fields.scalars import (
-    UNSET,
-    Omittable,
-    created_directly,
-    input_type,
-    input_values,
-    object_type,
-)
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -43,8 +35,8 @@ if TYPE_CHECKING:
     from schema.histories import MainCause
 
 
-@created_directly
-@input_type()
+@gql.created_directly
+@gql.input_type()
 class ConcreteSpecInput:
     """A concrete spec, for example of a lock file. Facts that are not given are not compared.
 
@@ -63,14 +55,14 @@ class ConcreteSpecInput:
 
     hash: str
     name: str
-    version: str | None = UNSET
-    compiler: str | None = UNSET
-    platform: str | None = UNSET
-    operating_system: str | None = UNSET
-    target: str | None = UNSET
-    variants: list[str] | None = UNSET
-    namespace: str | None = UNSET
-    package_hash: str | None = UNSET
+    version: str | None = gql.UNSET
+    compiler: str | None = gql.UNSET
+    platform: str | None = gql.UNSET
+    operating_system: str | None = gql.UNSET
+    target: str | None = gql.UNSET
+    variants: list[str] | None = gql.UNSET
+    namespace: str | None = gql.UNSET
+    package_hash: str | None = gql.UNSET
     is_root: bool = False
 
     def to_domain(self) -> ConcreteSpec:
@@ -83,7 +75,7 @@ class ConcreteSpecInput:
             )
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
-        values = input_values(self)
+        values = gql.input_values(self)
         values["compiler"] = canonical_compiler(values.get("compiler") or "")
         if (variants := values.get("variants")) is not None:
             values["variants"] = canonical_variants(variants)
@@ -254,7 +246,7 @@ def _differences(rows: MissingRows) -> many.Sublists:
     return many.Sublists.of(list(map(rows.loaded.looked_up.differences, rows.numbers)))
 
 
-@object_type
+@gql.object_type
 class MissingSpec(many.ListedRecord):
     """A spec that was looked up, but not found.
 
@@ -291,7 +283,7 @@ class MissingSpec(many.ListedRecord):
     differences: list[FieldChangeType] = many.for_many(_differences, cost=DIFFERENCES)
 
 
-@object_type
+@gql.object_type
 class LookupType:
     """Which of the specs that were looked up a revision contains.
 
@@ -320,13 +312,13 @@ class LookupType:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @resolver(LOOKED_UP, Omittable())
+    @resolver(LOOKED_UP, gql.Omittable())
     def found(self, info: Info, first: OptionalFirst = None) -> list[SpecType]:
         """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
-    @resolver(LOOKED_UP, Omittable())
+    @resolver(LOOKED_UP, gql.Omittable())
     def missing(self, info: Info, first: OptionalFirst = None) -> list[MissingSpec]:
         """The specs that were not found, in the same order."""
         missing = _Missing(*self._look_up(info), _size(first))
@@ -360,7 +352,7 @@ AFFECTED = Cost(weight=2_000, items=NumberArgument("first", default=AFFECTED_DEF
 """The direct and indirect dependents of one hole."""
 
 
-@object_type
+@gql.object_type
 class HoleType:
     """A spec on which others depend at link time or run time, and that is neither in the cache nor
     external.
@@ -401,7 +393,7 @@ class HoleType:
         return revision_object(gone_in) if gone_in else None
 
 
-@object_type
+@gql.object_type
 class HoleConnection(relay.Connection[HoleType]):
     """A page of holes.
 

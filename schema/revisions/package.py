@@ -7,18 +7,8 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
-from schema.fields.scalars import (
-    UNSET,
-    ByteCount,
-    deprecated,
-    describe_enum,
-    input_type,
-    input_values,
-    object_type,
-    optional_field,
-)
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
@@ -50,7 +40,7 @@ if TYPE_CHECKING:
     from schema.histories import ImpactOutcome, PackageHistory
 
 
-@input_type("PackageFilter")
+@gql.input_type("PackageFilter")
 class PackageFilterInput:
     """Conditions on packages. A package meets a list if it has any of its values, and has to meet
     all of the fields. The conditions on specs (stacks, compilers, targets ...) have to be met
@@ -66,18 +56,18 @@ class PackageFilterInput:
     - targets: Microarchitectures.
     """
 
-    search: str | None = UNSET
-    packages: list[str] | None = UNSET
-    names: list[str] | None = optional_field(deprecated="Use `packages`.")
-    stacks: list[str] | None = UNSET
-    compilers: list[str] | None = UNSET
-    operating_systems: list[str] | None = UNSET
-    platforms: list[str] | None = UNSET
-    targets: list[str] | None = UNSET
+    search: str | None = gql.UNSET
+    packages: list[str] | None = gql.UNSET
+    names: list[str] | None = gql.optional_field(deprecated="Use `packages`.")
+    stacks: list[str] | None = gql.UNSET
+    compilers: list[str] | None = gql.UNSET
+    operating_systems: list[str] | None = gql.UNSET
+    platforms: list[str] | None = gql.UNSET
+    targets: list[str] | None = gql.UNSET
 
     def to_domain(self) -> PackageFilter:
         """Return the conditions in the form that the frame accepts."""
-        values = input_values(self)
+        values = gql.input_values(self)
         packages = values.pop("packages", None)
         if packages is not None:
             names = values.get("names")
@@ -96,7 +86,7 @@ PackageOrderArgument = Annotated[
 ]
 
 
-describe_enum(CoverageDimension)
+gql.describe_enum(CoverageDimension)
 
 
 CELLS = Cost(weight=2_000, items=NumberArgument("first", default=relay.PAGE_MAX), each=5)
@@ -106,7 +96,7 @@ DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=relay.PAGE_M
 """Following all edges that lead to a package one step up."""
 
 
-@object_type
+@gql.object_type
 class CoverageCell:
     """A cell of a package's coverage: a combination of values, one for each dimension, that some of
     its specs have.
@@ -119,7 +109,7 @@ class CoverageCell:
     num_specs: int
 
 
-@object_type
+@gql.object_type
 class DependentPackage:
     """A package with specs that depend on another package.
 
@@ -151,7 +141,7 @@ OUTCOME = Cost(weight=5_000, once=60_000 + units.EXPLAINING)
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
 
-@object_type
+@gql.object_type
 class StackCount:
     """The number of specs in a stack."""
 
@@ -163,7 +153,7 @@ def _stack_counts(parts: Sequence[ImpactPart]) -> list[StackCount]:
     return [StackCount(stack=part.name, num_specs=part.num_specs) for part in parts]
 
 
-@object_type
+@gql.object_type
 class ImpactType:
     """The specs that would be rebuilt if the recipe of a package changed: its own specs, and all
     specs that depend on them, directly or indirectly.
@@ -182,7 +172,7 @@ class ImpactType:
 
     num_specs = many.attribute("counts.num_specs", int)
     num_packages = many.attribute("counts.num_packages", int)
-    size = many.attribute("counts.size", ByteCount | None)
+    size = many.attribute("counts.size", gql.ByteCount | None)
     size_label = many.attribute("counts.size_label", str)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
@@ -190,7 +180,7 @@ class ImpactType:
         "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
     )
 
-    @deprecated(COUNTS_DEPRECATED)
+    @gql.deprecated(COUNTS_DEPRECATED)
     @resolver(BY_STACK)
     def by_stack(self) -> list[StackCount]:
         """Number of these specs in each stack except root, the largest number first."""
@@ -326,7 +316,7 @@ def _specs(
     return SpecPages.of(loaded, pages)
 
 
-@object_type
+@gql.object_type
 class Package(Node):
     """All specs of one name in a revision.
 
@@ -356,7 +346,7 @@ class Package(Node):
     operating_systems: list[str] = _values_of("operating_system")
     platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
-    stacks: list[str] = deprecated(STACKS_DEPRECATED)(_values_of("stacks"))
+    stacks: list[str] = gql.deprecated(STACKS_DEPRECATED)(_values_of("stacks"))
     stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
     stack_nodes: list[LazyStack] | None = many.for_many(
         _stack_nodes, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
@@ -367,10 +357,10 @@ class Package(Node):
     stack_counts: list[StackCount] | None = many.for_many(
         _counts_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True
     )
-    num_specs_by_stack: list[StackCount] = deprecated(COUNTS_DEPRECATED)(
+    num_specs_by_stack: list[StackCount] = gql.deprecated(COUNTS_DEPRECATED)(
         many.for_many(_num_specs_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True)
     )
-    total_size: ByteCount | None = _for_each(
+    total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
     )
     specs: SpecConnection = many.for_many(
@@ -506,7 +496,7 @@ def package_connection(
     return relay.Connection(page=relay.ListPage(part, shown, _names(shown)))
 
 
-@object_type
+@gql.object_type
 class Stack(Node):
     """A build environment (e4s, ml-linux-x86_64-cuda ...). root is the union of all stacks.
 
@@ -540,12 +530,12 @@ class Stack(Node):
         return int(self.loaded.frame.in_stack(self.name).sum())
 
     @resolver(Cost(weight=700))
-    def total_size(self) -> ByteCount | None:
+    def total_size(self) -> gql.ByteCount | None:
         """Sum of the known sizes of its binary packages; null if none is known."""
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
         size = frame.size.total(rows)
-        return None if size is None else ByteCount(size)
+        return None if size is None else gql.ByteCount(size)
 
     @relay.connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
     def packages(

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import strawberry
 
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, ListLength, field, resolver
-from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
@@ -97,10 +96,10 @@ def series_field(path: str, name_of: Callable[[str], str] = str) -> Any:
     return many.attribute(path, LazySeries, make=lambda text: node_of("Series", name=name_of(text)))
 
 
-describe_enum(UnprovenReason)
+gql.describe_enum(UnprovenReason)
 
 
-@object_type
+@gql.object_type
 class UnprovenType:
     """Hashes that the import could not recompute."""
 
@@ -108,7 +107,7 @@ class UnprovenType:
     num_specs: int = field("Number of specs with such a hash.")
 
 
-@object_type
+@gql.object_type
 class SourceType:
     """The source of a revision.
 
@@ -122,10 +121,10 @@ class SourceType:
     synthetic: bool = field("Whether the data was generated for demonstration.")
 
 
-describe_enum(RecipesOrigin, name="RecipesFoundBy")
+gql.describe_enum(RecipesOrigin, name="RecipesFoundBy")
 
 
-@object_type
+@gql.object_type
 class RecipesType:
     """The commit of the package recipes that the specs of a revision were concretized with."""
 
@@ -146,7 +145,7 @@ class RecipesType:
         )
 
 
-@object_type
+@gql.object_type
 class Revision(Node):
     """The state of a build cache at one time. Immutable: a digest always identifies the same
     content.
@@ -186,13 +185,13 @@ class Revision(Node):
 
     tag: str = _of_line("tag", str)
     digest: str = _of_line("digest", str)
-    taken_at: DateTime = _of_line("taken_at", DateTime)
-    published_at: DateTime = _of_line("published_at", DateTime)
+    taken_at: gql.DateTime = _of_line("taken_at", gql.DateTime)
+    published_at: gql.DateTime = _of_line("published_at", gql.DateTime)
     num_packages: int = _of_line("num_packages", int)
     num_specs: int = _of_line("num_specs", int)
     num_known_stacks: int | None = _of_line("known_stacks", int | None)
-    num_stacks: int = deprecated(NUM_STACKS_DEPRECATED)(_of_line("num_stacks", int))
-    total_size: ByteCount | None = _of_line("total_size", ByteCount | None)
+    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_line("num_stacks", int))
+    total_size: gql.ByteCount | None = _of_line("total_size", gql.ByteCount | None)
 
     num_proven: int | None = _of_line("num_proven", int | None)
 
@@ -209,18 +208,18 @@ class Revision(Node):
         "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
     )
     tag_node = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
-    tag_info = deprecated("Use `tagNode`.")(
+    tag_info = gql.deprecated("Use `tagNode`.")(
         many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     )
     series_node = series_field("info.tag", refs.series)
-    series_info = deprecated("Use `seriesNode`.")(series_field("info.tag", refs.series))
+    series_info = gql.deprecated("Use `seriesNode`.")(series_field("info.tag", refs.series))
 
     @resolver()
-    def confirmed_at(self, info: Info) -> DateTime:
+    def confirmed_at(self, info: Info) -> gql.DateTime:
         """When an import last found its tag unchanged in this state, before any other state;
         `takenAt` if no later import did.
         """
-        return DateTime(info.context.changing_history().confirmed_at(self.info))
+        return gql.DateTime(info.context.changing_history().confirmed_at(self.info))
 
     source = _of_line("source", SourceType)
 
@@ -305,7 +304,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return self._stacks(loaded) if states_stacks(loaded.frame) else None
 
-    @deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
+    @gql.deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
     @resolver(STACKS_OF_REVISION)
     def stacks(self, info: Info) -> list[Stack]:
         """Its stacks, including root, ordered by name. A selection that merges this field with the
@@ -388,7 +387,7 @@ def revision_field(path: str, graphql_type: Any = Revision) -> Any:
     return many.attribute(path, graphql_type, make=revision_object)
 
 
-@object_type
+@gql.object_type
 class Tag(Node):
     """A name under which revisions are published.
 
@@ -403,7 +402,7 @@ class Tag(Node):
     id = id_field("Tag", "name")
     series = many.attribute("name", str, make=refs.series)
     series_node = series_field("name", refs.series)
-    series_info = deprecated("Use `seriesNode`.")(series_field("name", refs.series))
+    series_info = gql.deprecated("Use `seriesNode`.")(series_field("name", refs.series))
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:

@@ -8,16 +8,8 @@ import numpy as np
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.scalars import (
-    UNSET,
-    ByteCount,
-    deprecated,
-    input_type,
-    input_values,
-    object_type,
-)
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -36,7 +28,7 @@ if TYPE_CHECKING:
     from schema.revisions.revision import Revision
 
 
-@input_type("SpecFilter")
+@gql.input_type("SpecFilter")
 class SpecFilterInput:
     """Conditions on specs. A spec meets a list if it has any of its values, and has to meet all of
     the fields.
@@ -53,20 +45,20 @@ class SpecFilterInput:
     - hash_prefix: A prefix of the hash.
     """
 
-    search: str | None = UNSET
-    packages: list[str] | None = UNSET
-    versions: list[str] | None = UNSET
-    compilers: list[str] | None = UNSET
-    operating_systems: list[str] | None = UNSET
-    platforms: list[str] | None = UNSET
-    targets: list[str] | None = UNSET
-    stacks: list[str] | None = UNSET
-    variants: list[str] | None = UNSET
-    hash_prefix: str | None = UNSET
+    search: str | None = gql.UNSET
+    packages: list[str] | None = gql.UNSET
+    versions: list[str] | None = gql.UNSET
+    compilers: list[str] | None = gql.UNSET
+    operating_systems: list[str] | None = gql.UNSET
+    platforms: list[str] | None = gql.UNSET
+    targets: list[str] | None = gql.UNSET
+    stacks: list[str] | None = gql.UNSET
+    variants: list[str] | None = gql.UNSET
+    hash_prefix: str | None = gql.UNSET
 
     def to_domain(self) -> SpecFilter:
         """Return the conditions in the form that the frame accepts."""
-        return SpecFilter(**input_values(self))
+        return SpecFilter(**gql.input_values(self))
 
 
 MatchingArgument = Annotated[
@@ -196,7 +188,7 @@ def _histories(specs: "SpecRows") -> many.NullableObjects:
 
 STACKS_DEPRECATED = "Use `stackNames`, which is null where the source does not list stacks."
 
-_UNITS = {Unit.BYTES: ByteCount}
+_UNITS = {Unit.BYTES: gql.ByteCount}
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -208,7 +200,7 @@ def _with_fact_fields(cls: Kind) -> Kind:
             values = partial(_values_of, fact.name)
             declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)
             if fact.name == "stacks":
-                deprecated(STACKS_DEPRECATED)(declared)
+                gql.deprecated(STACKS_DEPRECATED)(declared)
             cls.__annotations__[fact.name] = _graphql_type(fact)
             setattr(cls, fact.name, declared)
     return cls
@@ -255,7 +247,7 @@ class SpecFacts(Node):
     row: strawberry.Private[int]
 
 
-@object_type
+@gql.object_type
 class SpecType(SpecFacts):
     """One built configuration of a package."""
 
@@ -465,7 +457,7 @@ class SpecPages(many.LazyList["SpecConnection"]):
         return infos
 
 
-@object_type
+@gql.object_type
 class FacetCount:
     """The number of specs with a value.
 
@@ -476,7 +468,9 @@ class FacetCount:
 
     value: str
     num_specs: int
-    count: int = deprecated("Use `numSpecs`.")(many.attribute("num_specs", int, is_for_many=True))
+    count: int = gql.deprecated("Use `numSpecs`.")(
+        many.attribute("num_specs", int, is_for_many=True)
+    )
 
 
 def facet(column: str, what: str, values: int) -> Any:
@@ -500,7 +494,7 @@ def facet(column: str, what: str, values: int) -> Any:
     )
 
 
-@object_type
+@gql.object_type
 class Facets:
     """The values that the specs of a connection have, counted over all pages."""
 
@@ -515,7 +509,7 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
-@object_type
+@gql.object_type
 class UnknownNameType:
     """A name in a query that no revision has."""
 
@@ -523,7 +517,7 @@ class UnknownNameType:
     nearest: list[str] = field("Names of similar packages, the most similar first.", texts(100))
 
 
-@object_type
+@gql.object_type
 class SpecConnection(relay.Connection[SpecType]):
     """A page of specs."""
 

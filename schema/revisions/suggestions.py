@@ -7,9 +7,8 @@ from urllib.parse import quote, urlencode
 import strawberry
 
 from schema.context import Info, LoadedRevision
-from schema.fields import relay, units
+from schema.fields import gql, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver
-from schema.fields.scalars import Omittable, describe_enum, object_type
 from schema.revisions.revision import RESOLVING, OfRef
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
@@ -40,14 +39,14 @@ SUGGEST = (
 _LONGEST = 200
 _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
-describe_enum(SuggestionKind)
+gql.describe_enum(SuggestionKind)
 
 FirstSuggestions = Annotated[
     int, strawberry.argument(f"Maximum number of suggestions, up to {SUGGESTED_MAX}.")
 ]
 
 
-@object_type
+@gql.object_type
 class SuggestionType:
     """A name or a hash that is similar to a text.
 
@@ -64,7 +63,7 @@ class SuggestionType:
     url: str = field(cost=Cost(num_bytes=80))
 
 
-@resolver(SUGGESTING, Omittable(), description=SUGGEST)
+@resolver(SUGGESTING, gql.Omittable(), description=SUGGEST)
 def suggest_field(
     self: Any,  # noqa: ARG001 - the root
     info: Info,

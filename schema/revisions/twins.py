@@ -9,9 +9,8 @@ import strawberry
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause
 from schema.context import Context
-from schema.fields import many, relay, units
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver
-from schema.fields.scalars import ByteCount, object_type
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.columns import Rows
@@ -57,7 +56,7 @@ class TwinsPage(msgspec.Struct, frozen=True, dict=True):
         return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
 
 
-@object_type
+@gql.object_type
 class TwinGroupType:
     """Specs with the same name, version, variants and architecture, but different hashes.
 
@@ -109,13 +108,13 @@ class TwinGroupType:
         return len(self.shown.saved[self.place])
 
     @resolver(SAVED)
-    def size_saved(self) -> ByteCount | None:
+    def size_saved(self) -> gql.ByteCount | None:
         """Sum of the known sizes of the binary packages of these specs; null if none is known."""
         frame = self.shown.comparison.after.frame
         return frame.size.total(self.shown.saved[self.place])  # type: ignore[return-value]
 
 
-@object_type
+@gql.object_type
 class TwinGroupConnection(relay.Connection[TwinGroupType]):
     """A page of groups of twins."""
 
@@ -136,7 +135,7 @@ class TwinGroupConnection(relay.Connection[TwinGroupType]):
         return len(self.shown.twins.others)
 
     @resolver()
-    def size_saved(self) -> ByteCount | None:
+    def size_saved(self) -> gql.ByteCount | None:
         """Sum of the known sizes of the binary packages of these specs; null if none is known."""
         frame = self.shown.comparison.after.frame
         return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]

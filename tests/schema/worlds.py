@@ -18,7 +18,7 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.api import OperationResult
 from schema.context import Context
-from schema.fields.scalars import rfc3339
+from schema.fields.gql import rfc3339
 from schema.node import node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
