@@ -9,35 +9,7 @@ import numpy as np
 import orjson
 import strawberry
 
-from schema.comparisons.changes import (
-    CoverageChangeType,
-    LoadedComparison,
-    PackageChangeOrderArgument,
-    PackageChangeType,
-    PartRows,
-    StackChangeType,
-    change_connection,
-    comparison_key,
-    comparison_of_keys,
-    load_comparison,
-    size_delta,
-)
-from schema.comparisons.explanations import (
-    COMMITS,
-    KIND_COUNTS,
-    REASON_COUNTS,
-    Cause,
-    CauseKindCount,
-    CauseRows,
-    CommitEffectType,
-    ReasonCount,
-    SpecChangeOrderArgument,
-    SpecChangeType,
-    attribution,
-    cause_of_key,
-    effect_connection,
-    spec_change_connection,
-)
+from schema.comparisons import changes, explanations
 from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
@@ -198,13 +170,13 @@ class ComparisonSummary:
     total_size_before: gql.ByteCount | None
     total_size_after: gql.ByteCount | None
     total_size_delta: gql.ByteCount | None
-    loaded: strawberry.Private[LoadedComparison]
+    loaded: strawberry.Private[changes.LoadedComparison]
 
     @classmethod
-    def of(cls, loaded: LoadedComparison) -> Self:
+    def of(cls, loaded: changes.LoadedComparison) -> Self:
         """Return the totals of a comparison."""
         summary = summarize(loaded.changes)
-        delta = size_delta(summary.total_size_before, summary.total_size_after)
+        delta = changes.size_delta(summary.total_size_before, summary.total_size_after)
         before, after = map(msgspec.structs.asdict, totals(loaded.changes))
         counts = msgspec.structs.asdict(summary)
         for name in ("stacks_added", "stacks_removed"):
@@ -275,19 +247,21 @@ class ComparisonType(Node):
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
     ) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        if (sides := comparison_of_keys(context, base_key, head_key)) is None:
+        if (sides := changes.comparison_of_keys(context, base_key, head_key)) is None:
             return None
         base, head, only = sides
         return cls(base_info=base, head_info=head, only=only)
 
-    def loaded(self, info: Info) -> LoadedComparison:
+    def loaded(self, info: Info) -> changes.LoadedComparison:
         """Load and compare the two sides."""
-        return load_comparison(info.context, self.base_info, self.head_info, self.only)
+        return changes.load_comparison(info.context, self.base_info, self.head_info, self.only)
 
     @resolver()
     def id(self) -> strawberry.ID:
         """An opaque, stable id."""
-        return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
+        return node_id(
+            "Comparison", *changes.comparison_key(self.base_info, self.head_info, self.only)
+        )
 
     base = many.attribute("base_info", Revision, make=revision_object)
     head = many.attribute("head_info", Revision, make=revision_object)
@@ -310,14 +284,16 @@ class ComparisonType(Node):
         info: Info,
         kinds: Kinds[PackageChangeKind] = None,
         search: gql.SearchArgument = None,
-        order_by: PackageChangeOrderArgument = None,
+        order_by: changes.PackageChangeOrderArgument = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[PackageChangeType]:
+    ) -> relay.Connection[changes.PackageChangeType]:
         """The packages that changed, by default ordered by name."""
         comparison = self.loaded(info)
         table = comparison.changes.packages.select(kinds, search)
-        return change_connection(PackageChangeType, comparison, table, page, order_by)
+        return changes.change_connection(
+            changes.PackageChangeType, comparison, table, page, order_by
+        )
 
     @relay.connection_field(CHANGES)
     def specs(
@@ -326,11 +302,11 @@ class ComparisonType(Node):
         kinds: Kinds[SpecChangeKind] = None,
         filter: FilterArgument = None,
         reasons: list[SpecChangeReason] | None = None,
-        order_by: SpecChangeOrderArgument = None,
+        order_by: explanations.SpecChangeOrderArgument = None,
         pairs_once: bool = False,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[SpecChangeType]:
+    ) -> relay.Connection[explanations.SpecChangeType]:
         """The hashes that were added, removed or changed, by default ordered by package and hash.
 
         - reasons: Only these reasons; by default, all reasons.
@@ -345,7 +321,7 @@ class ComparisonType(Node):
             table = table.take(np.isin(codes, [code_of(reason) for reason in reasons]))
         if pairs_once:
             table = comparison.explanation.pairs_once(table)
-        return spec_change_connection(comparison, table, page, order_by)
+        return explanations.spec_change_connection(comparison, table, page, order_by)
 
     @relay.connection_field(CAUSES)
     def causes(
@@ -355,7 +331,7 @@ class ComparisonType(Node):
         package: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[Cause]:
+    ) -> relay.Connection[explanations.Cause]:
         """The causes of rebuilt and replaced specs, those that explain the most specs first.
         `numSpecs` adds up to the number of these specs.
 
@@ -375,9 +351,11 @@ class ComparisonType(Node):
         part = relay.window_at(page, len(numbers), find)
         shown = numbers[part.start : part.stop]
         cursors = [all_causes.name_of(number).key for number in shown]
-        return relay.Connection(page=relay.ListPage(part, CauseRows(comparison, shown), cursors))
+        return relay.Connection(
+            page=relay.ListPage(part, explanations.CauseRows(comparison, shown), cursors)
+        )
 
-    @relay.connection_field(COMMITS)
+    @relay.connection_field(explanations.COMMITS)
     def commits(
         self,
         info: Info,
@@ -385,7 +363,7 @@ class ComparisonType(Node):
         package: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[CommitEffectType] | None:
+    ) -> relay.Connection[explanations.CommitEffectType] | None:
         """The commits between the recipes of the two revisions that explain causes, ordered by
         level and by the number of specs that they explain; null if the recipes' commit of either
         revision is not known.
@@ -394,13 +372,15 @@ class ComparisonType(Node):
         - package: Only effects on causes in the package of this name.
         """
         comparison = self.loaded(info)
-        causes = attribution(comparison)
+        causes = explanations.attribution(comparison)
         if causes is None:
             return None
         counts = None if comparison.scope is None else comparison.causes_in_scope.values()
         effects = causes.effects(counts, levels, package)
-        shown = [CommitEffectType(effect=effect, loaded=comparison) for effect in effects]
-        return effect_connection(shown, page)
+        shown = [
+            explanations.CommitEffectType(effect=effect, loaded=comparison) for effect in effects
+        ]
+        return explanations.effect_connection(shown, page)
 
     @resolver(ONE_CAUSE, gql.Omittable())
     def cause(
@@ -410,7 +390,7 @@ class ComparisonType(Node):
         package: str | None = None,
         before: str | None = None,
         after: str | None = None,
-    ) -> Cause | None:
+    ) -> explanations.Cause | None:
         """The cause with these facts, which identify it; null if the comparison has no such cause.
 
         - kind: Its kind.
@@ -420,10 +400,10 @@ class ComparisonType(Node):
         """
         name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
         comparison = self.loaded(info)
-        return cause_of_key(comparison, name.key)
+        return explanations.cause_of_key(comparison, name.key)
 
-    @resolver(KIND_COUNTS)
-    def cause_kinds(self, info: Info) -> list[CauseKindCount]:
+    @resolver(explanations.KIND_COUNTS)
+    def cause_kinds(self, info: Info) -> list[explanations.CauseKindCount]:
         """The number of causes of each kind, and of the specs that they explain. Kinds without
         causes are omitted.
         """
@@ -436,7 +416,9 @@ class ComparisonType(Node):
             num_causes[kind] += 1
             num_specs[kind] += cause.num_specs
         return [
-            CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
+            explanations.CauseKindCount(
+                kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind]
+            )
             for kind in CauseKind
             if num_causes[kind]
         ]
@@ -448,8 +430,8 @@ class ComparisonType(Node):
         """
         return self.loaded(info).explanation.why_unknown
 
-    @resolver(REASON_COUNTS)
-    def reasons(self, info: Info) -> list[ReasonCount]:
+    @resolver(explanations.REASON_COUNTS)
+    def reasons(self, info: Info) -> list[explanations.ReasonCount]:
         """The number of hashes that were added, removed or changed for each reason. Reasons without
         hashes are omitted.
         """
@@ -457,7 +439,7 @@ class ComparisonType(Node):
         codes = comparison.explanation.reasons(comparison.changes.specs, comparison.returned)
         counts = np.bincount(codes, minlength=len(REASONS)).tolist()
         return [
-            ReasonCount(reason=reason, num_specs=num_specs)
+            explanations.ReasonCount(reason=reason, num_specs=num_specs)
             for reason, num_specs in zip(REASONS, counts, strict=True)
             if num_specs
         ]
@@ -471,7 +453,7 @@ class ComparisonType(Node):
         search: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[CoverageChangeType]:
+    ) -> relay.Connection[changes.CoverageChangeType]:
         """The lost and gained cells, which are combinations of a package with a value for each of
         the given dimensions, ordered by package and values.
 
@@ -494,12 +476,12 @@ class ComparisonType(Node):
                 return None
             return table.find(package, values)
 
-        return change_connection(
-            CoverageChangeType, comparison, table, page, cursor=cursor, find=find
+        return changes.change_connection(
+            changes.CoverageChangeType, comparison, table, page, cursor=cursor, find=find
         )
 
     @resolver(STACK_CHANGES)
-    def stack_changes(self, info: Info) -> list[StackChangeType] | None:
+    def stack_changes(self, info: Info) -> list[changes.StackChangeType] | None:
         """The stacks that were added or removed, or whose specs changed, without root; null if the
         source of either side does not list stacks.
         """
@@ -509,7 +491,7 @@ class ComparisonType(Node):
 
     @gql.deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
     @resolver(STACK_CHANGES)
-    def stacks(self, info: Info) -> list[StackChangeType]:
+    def stacks(self, info: Info) -> list[changes.StackChangeType]:
         """The stacks that were added or removed, or whose specs changed, without root."""
         return _stack_changes(self.loaded(info))
 
@@ -543,12 +525,14 @@ class ComparisonType(Node):
         """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own
         conditions on specs, so they are evaluated on the full comparison, even if it is restricted.
         """
-        return evaluate(info, load_comparison(info.context, self.base_info, self.head_info), rules)
+        return evaluate(
+            info, changes.load_comparison(info.context, self.base_info, self.head_info), rules
+        )
 
 
-def _stack_changes(comparison: LoadedComparison) -> list[StackChangeType]:
+def _stack_changes(comparison: changes.LoadedComparison) -> list[changes.StackChangeType]:
     stacks = comparison.changes.stacks
-    return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
+    return changes.PartRows(changes.StackChangeType, comparison, stacks)  # type: ignore[return-value]
 
 
 def _counted(side: LoadedRevision) -> RevisionInfo:

@@ -11,17 +11,7 @@ import msgspec
 import numpy as np
 import strawberry
 
-from schema.comparisons.changes import (
-    FIELDS,
-    FieldChangeType,
-    LoadedComparison,
-    PartRows,
-    change_connection,
-    change_of_id,
-    id_of_record,
-    load_comparison,
-    loaded_of_keys,
-)
+from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
@@ -136,14 +126,14 @@ class CommitType(Node):
     stacks = many.attribute("commit.stacks", list[str], texts(500))
 
     @resolver()
-    def spack(self) -> FieldChangeType | None:
+    def spack(self) -> changes.FieldChangeType | None:
         """The change of the Spack version in use, as commits of Spack, as far as known; null if it
         did not change it.
         """
         change = self.commit.spack
         if change is None:
             return None
-        return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
+        return changes.FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
     @resolver(description=f"Whether it changed the recipes of more than {SWEEPING} packages.")
     def sweeping(self) -> bool:
@@ -172,7 +162,7 @@ class CommitEffectType:
     """
 
     effect: strawberry.Private[CommitEffect]
-    loaded: strawberry.Private[LoadedComparison]
+    loaded: strawberry.Private[changes.LoadedComparison]
 
     @resolver()
     def commit(self) -> CommitType:
@@ -215,7 +205,7 @@ class CommitEffectType:
         return node_of("Comparison", base_info=base, head_info=head, only=only)  # type: ignore[no-any-return]
 
 
-def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
+def cause_cost(comparison: changes.LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
     """Return the build cost of the specs of which some causes are the main ones."""
     costs = comparison.costs
     if costs is None:
@@ -223,7 +213,7 @@ def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCos
     return sum_of(costs.total(comparison.rows_of_cause(number)) for number in numbers)
 
 
-def attribution(comparison: LoadedComparison) -> Attribution | None:
+def attribution(comparison: changes.LoadedComparison) -> Attribution | None:
     """Return the attribution of causes to commits; None if the commits are not known.
 
     There are no commits for twins of one revision, or for two specs.
@@ -256,7 +246,7 @@ def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
             other.oid == commit.oid for other in (*between.reached, *between.taken_back)
         ):
             continue
-        comparison = load_comparison(context, both.base, both.head)
+        comparison = changes.load_comparison(context, both.base, both.head)
         explained = attribution(comparison)
         if explained is not None:
             shown += [
@@ -279,7 +269,7 @@ gql.describe_enum(
 PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages that a cause affects; many for a cause deep in the graph."""
 
-FACTS = msgspec.structs.replace(FIELDS, weight=150)
+FACTS = msgspec.structs.replace(changes.FIELDS, weight=150)
 """The differences of a node, read on both sides, dependency by dependency."""
 
 TOGETHER = Cost(weight=5, items=MAX_TOGETHER)
@@ -374,7 +364,7 @@ class Cause(Node):
       cause.
     """
 
-    comparison: strawberry.Private[LoadedComparison]
+    comparison: strawberry.Private[changes.LoadedComparison]
     number: strawberry.Private[int]
 
     id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=1.5))
@@ -386,7 +376,7 @@ class Cause(Node):
         lambda all_, number: cause_title(all_.name_of(number)), cost=Cost(num_bytes=80)
     )
     why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
-    facts: list[FieldChangeType] = many.for_many(_facts, cost=FACTS)
+    facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=FACTS)
     together: list["Cause"] = many.for_many(
         _together,
         "Causes that are involved in exactly the same specs, so that this comparison cannot "
@@ -406,7 +396,7 @@ class Cause(Node):
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
     ) -> "Cause | None":
         """Return the cause of a comparison and a key, which may contain the separator of ids."""
-        comparison = loaded_of_keys(context, base_key, head_key)
+        comparison = changes.loaded_of_keys(context, base_key, head_key)
         return None if comparison is None else cause_of_key(comparison, key)
 
     def alone(self) -> CauseRows:
@@ -449,7 +439,7 @@ class Cause(Node):
         ]
 
 
-def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
+def cause_of_key(comparison: changes.LoadedComparison, key: str) -> Cause | None:
     """Return the cause with a key; None if the comparison, or its scope, has none."""
     number = comparison.explanation.causes.find(key)
     if number is None:
@@ -459,12 +449,12 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
     return Cause(comparison=comparison, number=number)
 
 
-def _steps_before(rows: PartRows[Any]) -> many.NullableObjects:
+def _steps_before(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in base; null if it is not in the cache."""
     return _specs_at(rows.comparison.before, [step.base_node for step in rows.records])
 
 
-def _steps_after(rows: PartRows[Any]) -> many.NullableObjects:
+def _steps_after(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in head; null if it is not in the cache."""
     return _specs_at(rows.comparison.after, [step.head_node for step in rows.records])
 
@@ -519,19 +509,19 @@ SpecChangeOrderArgument = Annotated[
 ]
 
 
-def _specs_before(rows: PartRows[Any]) -> many.NullableObjects:
+def _specs_before(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in base; null if it was added."""
     return many.NullableObjects.at(
         rows.table.before, lambda at: SpecRows(rows.comparison.before, at)
     )
 
 
-def _specs_after(rows: PartRows[Any]) -> many.NullableObjects:
+def _specs_after(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in head; null if it was removed."""
     return many.NullableObjects.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
 
 
-def _fields(rows: PartRows[Any]) -> many.Sublists:
+def _fields(rows: changes.PartRows[Any]) -> many.Sublists:
     """The facts that differ: of a changed hash between base and head, or of an added or removed
     spec from its counterpart.
     """
@@ -539,14 +529,14 @@ def _fields(rows: PartRows[Any]) -> many.Sublists:
     return many.Sublists.of(rows.table.fields(counterparts))
 
 
-def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
+def _reasons(rows: changes.PartRows[Any]) -> list[SpecChangeReason]:
     """Why it was added, removed or changed."""
     comparison = rows.comparison
     codes = comparison.explanation.reasons(rows.table, comparison.returned)
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: PartRows[Any]) -> many.NullableObjects:
+def _counterparts(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec that it replaced, or that replaced it; null if there is none."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation.counterpart_rows(table)
@@ -561,37 +551,39 @@ def _counterparts(rows: PartRows[Any]) -> many.NullableObjects:
     )
 
 
-def _ambiguous(rows: PartRows[Any]) -> list[bool]:
+def _ambiguous(rows: changes.PartRows[Any]) -> list[bool]:
     """Whether its counterpart is ambiguous: the sources state no facts that distinguish it from
     another candidate.
     """
     return [tie is not None for tie in rows.comparison.explanation.ties(rows.table)]
 
 
-def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
+def _why_ambiguous(rows: changes.PartRows[Any]) -> list[str | None]:
     """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; it is unknown which."""
     return rows.comparison.explanation.why_ambiguous(rows.table)
 
 
-def _main_causes(rows: PartRows[Any]) -> many.NullableObjects:
+def _main_causes(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
     numbers = rows.comparison.explanation.main_causes(rows.table)
     return many.NullableObjects.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
-def _causes(rows: PartRows[Any]) -> many.Sublists:
+def _causes(rows: changes.PartRows[Any]) -> many.Sublists:
     """All causes that are involved in it, the main cause first."""
     involved = rows.comparison.explanation.involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return many.Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
-def _paths(rows: PartRows[Any]) -> many.Sublists:
+def _paths(rows: changes.PartRows[Any]) -> many.Sublists:
     """The chain of dependencies from the spec to its main cause. It consists only of the spec if
     the spec itself changed, and is empty without a counterpart.
     """
     paths = rows.comparison.explanation.paths(rows.table)
-    return many.Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
+    return many.Sublists.of(
+        paths, lambda steps: changes.PartRows(CauseStepType, rows.comparison, steps)
+    )
 
 
 EXPLAINED = Cost(weight=1, once=units.EXPLAINING)
@@ -613,15 +605,15 @@ class SpecChangeType(many.ListedRecord, Node):
     - name: The package's name.
     """
 
-    of_id = change_of_id(attrgetter("specs"))
-    id: strawberry.ID = id_of_record("SpecChange", "hash")
+    of_id = changes.change_of_id(attrgetter("specs"))
+    id: strawberry.ID = changes.id_of_record("SpecChange", "hash")
     kind: SpecChangeKind = many.of_record("kind")
     hash: str = many.of_record("hash")
     name: str = many.of_record("name")
     before: SpecType | None = many.for_many(_specs_before)
     after: SpecType | None = many.for_many(_specs_after)
-    fields: list[FieldChangeType] = many.for_many(
-        _fields, cost=msgspec.structs.replace(FIELDS, weight=8, once=units.EXPLAINING)
+    fields: list[changes.FieldChangeType] = many.for_many(
+        _fields, cost=msgspec.structs.replace(changes.FIELDS, weight=8, once=units.EXPLAINING)
     )
     reason: SpecChangeReason = many.for_many(_reasons, cost=EXPLAINED)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
@@ -632,7 +624,9 @@ class SpecChangeType(many.ListedRecord, Node):
     path: list[CauseStepType] = many.for_many(_paths, cost=PATH)
 
 
-spec_change_connection = partial(change_connection, SpecChangeType, cursor=attrgetter("hash"))
+spec_change_connection = partial(
+    changes.change_connection, SpecChangeType, cursor=attrgetter("hash")
+)
 """Returns a page of a table of changed hashes, by default ordered by package and hash."""
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=units.EXPLAINING)

@@ -12,7 +12,7 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver, texts
+from schema.fields.cost import ArgumentCost, Cost, ListLength, NumberArgument, resolver, texts
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -33,6 +33,7 @@ from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
 
 if TYPE_CHECKING:
     from schema.histories import MainCause
+    from schema.revisions.revision import Revision
 
 
 @gql.created_directly
@@ -336,6 +337,19 @@ def _size(first: int | None) -> int | None:
     return first
 
 
+@resolver(
+    Cost(
+        weight=500,
+        once=units.LOADING,
+        page=ListLength("specs"),
+        arguments={"specs": CONCRETE_SPECS},
+    )
+)
+def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType:
+    """Which of some concrete specs, for example those of a spack.lock, it contains."""
+    return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
+
+
 # -- holes
 
 
@@ -416,18 +430,19 @@ class HoleConnection(relay.Connection[HoleType]):
         return int(np.count_nonzero(~self.graph.known))
 
 
-def hole_connection(
-    loaded: LoadedRevision, arguments: relay.PageArguments
+@relay.connection_field(HOLES)
+def holes_field(
+    self: "Revision", info: Info, *, page: relay.PageArguments
 ) -> HoleConnection | None:
-    """Return a page of a revision's holes; None if its source does not list dependencies.
-
-    Raises InvalidArgument for an invalid cursor.
+    """The specs that are missing to install its specs from this cache alone, those that affect the
+    most specs first; null if the source does not list dependencies.
     """
+    loaded = info.context.load(self.info)
     graph = loaded.dependencies()
     if graph.num_rows and not graph.is_known:
         return None
-    holes = loaded.context.holes(loaded.info)
-    part = relay.window_at(arguments, len(holes), holes.find)
+    holes = info.context.holes(self.info)
+    part = relay.window_at(page, len(holes), holes.find)
     shown = holes[part.start : part.stop]
     items = frozenset((hole.hash, hole.name) for hole in shown)
     topic = HistoryTopic(About.HASHES, items=items)
@@ -435,5 +450,5 @@ def hole_connection(
         HoleType(loaded=loaded, holes=holes, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
-    page = relay.ListPage(part, objects, [hole.hash for hole in shown])
-    return HoleConnection(page=page, holes=holes, graph=graph)
+    of_holes = relay.ListPage(part, objects, [hole.hash for hole in shown])
+    return HoleConnection(page=of_holes, holes=holes, graph=graph)

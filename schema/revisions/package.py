@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 import strawberry
 
-from schema.context import LoadedRevision
+from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
@@ -24,6 +24,7 @@ from schema.revisions.spec import (
     SpecPages,
     revisions_of,
     spec_page,
+    specs_field,
     stacks_of_each,
 )
 from snapshots import refs
@@ -76,10 +77,6 @@ class PackageFilterInput:
         return PackageFilter(**values)
 
 
-PackageFilterArgument = Annotated[
-    PackageFilterInput | None,
-    strawberry.argument("Conditions on the packages; by default, all packages."),
-]
 PackageOrderArgument = Annotated[
     relay.Order | None,
     relay.order_by("PackageOrder", "packages", PackageField, ties="name"),
@@ -467,33 +464,44 @@ class PackageRows(many.RowList[Package]):
         return each
 
 
-def package_connection(
-    loaded: LoadedRevision,
-    stack: str | None,
-    conditions: PackageFilterInput | None,
-    order: relay.Order | None,
-    arguments: relay.PageArguments,
-) -> relay.Connection[Package]:
-    """Return a connection over the packages of a revision, or of those with a spec in a stack.
-
-    Raises InvalidArgument for an invalid cursor.
+def packages_field(
+    cost: Cost,
+    description: str,
+    scope: Callable[[Any, Info], tuple[LoadedRevision, str | None]],
+) -> Any:
+    """Declare a connection over the packages of a revision, or of those with a spec in a stack,
+    which ``scope`` returns for an object.
     """
-    frame = loaded.frame
-    codes = frame.select_packages(conditions.to_domain() if conditions else PackageFilter())
-    if stack is not None:
-        codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
-    if order is not None:
-        codes = frame.sort_packages(codes, order.field)
-        if order.is_descending:
-            codes = codes[::-1]
 
-    def find(cursor: str) -> int | None:
-        places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
-        return int(places[0]) if len(places) else None
+    @relay.connection_field(cost, description)
+    def packages(
+        self: Any,
+        info: Info,
+        filter: PackageFilterInput | None = None,
+        order_by: PackageOrderArgument = None,
+        *,
+        page: relay.PageArguments,
+    ) -> relay.Connection[Package]:
+        """- filter: Conditions on the packages; by default, all packages."""
+        loaded, stack = scope(self, info)
+        frame = loaded.frame
+        codes = frame.select_packages(filter.to_domain() if filter else PackageFilter())
+        if stack is not None:
+            codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
+        if order_by is not None:
+            codes = frame.sort_packages(codes, order_by.field)
+            if order_by.is_descending:
+                codes = codes[::-1]
 
-    part = relay.window_at(arguments, len(codes), find)
-    shown = PackageRows(loaded, codes[part.start : part.stop])
-    return relay.Connection(page=relay.ListPage(part, shown, _names(shown)))
+        def find(cursor: str) -> int | None:
+            places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
+            return int(places[0]) if len(places) else None
+
+        part = relay.window_at(page, len(codes), find)
+        shown = PackageRows(loaded, codes[part.start : part.stop])
+        return relay.Connection(page=relay.ListPage(part, shown, _names(shown)))
+
+    return packages
 
 
 @gql.object_type
@@ -537,29 +545,13 @@ class Stack(Node):
         size = frame.size.total(rows)
         return None if size is None else gql.ByteCount(size)
 
-    @relay.connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
-    def packages(
-        self,
-        filter: PackageFilterArgument = None,
-        order_by: PackageOrderArgument = None,
-        *,
-        page: relay.PageArguments,
-    ) -> relay.Connection[Package]:
-        """The packages with a spec in it, by default ordered by name. Their fields describe the
-        packages in the entire revision.
-        """
-        return package_connection(self.loaded, self.name, filter, order_by, page)
-
-    @relay.connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
-    def specs(
-        self,
-        matching: MatchingArgument = None,
-        filter: FilterArgument = None,
-        order_by: OrderArgument = None,
-        *,
-        page: relay.PageArguments,
-    ) -> SpecConnection:
-        """Its specs, by default ordered by package, newest version first."""
-        within = self.loaded.frame.in_stack(self.name)
-        shown = spec_page(self.loaded, within, matching, filter, order_by, page)
-        return SpecConnection(page=shown)
+    packages = packages_field(
+        Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS),
+        "The packages with a spec in it, by default ordered by name. Their fields describe the "
+        "packages in the entire revision.",
+        lambda stack, _: (stack.loaded, stack.name),
+    )
+    specs = specs_field(
+        Cost(weight=900, arguments=SPECS_ARGUMENTS),
+        lambda stack, _: (stack.loaded, stack.loaded.frame.in_stack(stack.name)),
+    )

@@ -7,45 +7,27 @@ import strawberry
 
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, ListLength, field, resolver
+from schema.fields.cost import ArgumentCost, Cost, field, resolver
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
-from schema.revisions.lookup import (
-    CONCRETE_SPECS,
-    HOLES,
-    ConcreteSpecsArgument,
-    HoleConnection,
-    LookupType,
-    concrete_specs,
-    hole_connection,
-)
+from schema.revisions.lookup import holes_field, lookup_field
 from schema.revisions.package import (
     PACKAGES_ARGUMENTS,
     Package,
-    PackageFilterArgument,
-    PackageOrderArgument,
     Stack,
-    package_connection,
+    packages_field,
 )
 from schema.revisions.spec import (
     SPECS_ARGUMENTS,
     FilterArgument,
-    MatchingArgument,
     OrderArgument,
     SpecConnection,
     SpecType,
     spec_page,
+    specs_field,
 )
-from schema.revisions.twins import (
-    TWINS,
-    TwinGroupConnection,
-    TwinGroupType,
-    TwinsPage,
-    twins_comparison,
-)
+from schema.revisions.twins import twins_field
 from snapshots import refs
-from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.pairings import states_stacks
-from snapshots.frames.suggestions import require_names
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 
@@ -231,20 +213,11 @@ class Revision(Node):
         """
         return Package.find(info.context.load(self.info), name)
 
-    @relay.connection_field(
-        Cost(weight=100, each=1, once=units.LOADING, arguments=PACKAGES_ARGUMENTS)
+    packages = packages_field(
+        Cost(weight=100, each=1, once=units.LOADING, arguments=PACKAGES_ARGUMENTS),
+        "Its packages, by default ordered by name.",
+        lambda revision, info: (info.context.load(revision.info), None),
     )
-    def packages(
-        self,
-        info: Info,
-        filter: PackageFilterArgument = None,
-        order_by: PackageOrderArgument = None,
-        *,
-        page: relay.PageArguments,
-    ) -> relay.Connection[Package]:
-        """Its packages, by default ordered by name."""
-        loaded = info.context.load(self.info)
-        return package_connection(loaded, None, filter, order_by, page)
 
     @resolver(LOADED)
     def spec(self, info: Info, hash: str) -> SpecType | None:
@@ -256,20 +229,10 @@ class Revision(Node):
         """
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
-    @relay.connection_field(Cost(weight=100, once=units.LOADING, arguments=SPECS_ARGUMENTS))
-    def specs(
-        self,
-        info: Info,
-        matching: MatchingArgument = None,
-        filter: FilterArgument = None,
-        order_by: OrderArgument = None,
-        *,
-        page: relay.PageArguments,
-    ) -> SpecConnection:
-        """Its specs, by default ordered by package, newest version first."""
-        loaded = info.context.load(self.info)
-        shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
-        return SpecConnection(page=shown)
+    specs = specs_field(
+        Cost(weight=100, once=units.LOADING, arguments=SPECS_ARGUMENTS),
+        lambda revision, info: (info.context.load(revision.info), slice(None)),
+    )
 
     @relay.connection_field(Cost(weight=100, once=units.LOADING, arguments=MATCHES_ARGUMENTS))
     def matches(
@@ -315,50 +278,9 @@ class Revision(Node):
     def _stacks(self, loaded: LoadedRevision) -> list[Stack]:
         return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
 
-    @resolver(
-        Cost(
-            weight=500,
-            once=units.LOADING,
-            page=ListLength("specs"),
-            arguments={"specs": CONCRETE_SPECS},
-        )
-    )
-    def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
-        """Which of some concrete specs, for example those of a spack.lock, it contains."""
-        return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
-
-    @relay.connection_field(HOLES)
-    def holes(self, info: Info, *, page: relay.PageArguments) -> HoleConnection | None:
-        """The specs that are missing to install its specs from this cache alone, those that affect
-        the most specs first; null if the source does not list dependencies.
-        """
-        return hole_connection(info.context.load(self.info), page)
-
-    @relay.connection_field(TWINS)
-    def twins(
-        self,
-        info: Info,
-        stack: str | None = None,
-        package: str | None = None,
-        *,
-        page: relay.PageArguments,
-    ) -> TwinGroupConnection:
-        """The groups of specs that are built more than once, ordered by the number of specs that
-        depend, directly or indirectly, on a spec of the group other than its first. With `stack` or
-        `package`, only its specs are considered, not their dependencies.
-
-        - stack: Only specs of this stack.
-        - package: Only specs of this package.
-        """
-        frame = info.context.load(self.info).frame
-        require_names([frame], stack, package)
-        twins = info.context.twins(self.info, stack, package)
-        part = relay.window_at(page, len(twins), twins.find)
-        comparison = twins_comparison(info.context, self.info, twins)
-        shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
-        groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
-        cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
-        return TwinGroupConnection(page=relay.ListPage(part, groups, cursors), shown=shown)
+    lookup = lookup_field
+    holes = holes_field
+    twins = twins_field
 
     @resolver(NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":

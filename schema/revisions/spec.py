@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 import numpy as np
 import strawberry
 
-from schema.context import Context, LoadedRevision
+from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
@@ -539,6 +539,30 @@ class SpecConnection(relay.Connection[SpecType]):
         if page.query is None or len(page.rows):
             return []
         return page.loaded.unknown_names(page.query)  # type: ignore[return-value] # the same facts
+
+
+def specs_field(
+    cost: Cost, scope: Callable[[Any, Info], tuple[LoadedRevision, slice | Mask]]
+) -> Any:
+    """Declare a connection over specs of a revision; ``scope`` returns a slice or mask of its
+    frame.
+    """
+
+    @relay.connection_field(cost)
+    def specs(
+        self: Any,
+        info: Info,
+        matching: MatchingArgument = None,
+        filter: FilterArgument = None,
+        order_by: OrderArgument = None,
+        *,
+        page: relay.PageArguments,
+    ) -> SpecConnection:
+        """Its specs, by default ordered by package, newest version first."""
+        shown = spec_page(*scope(self, info), matching, filter, order_by, page)
+        return SpecConnection(page=shown)
+
+    return specs
 
 
 def spec_page(

@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 import strawberry
 
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause
-from schema.context import Context
+from schema.context import Context, Info
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.columns import Rows
+from snapshots.frames.suggestions import require_names
 from snapshots.models import RevisionInfo
+
+if TYPE_CHECKING:
+    from schema.revisions.revision import Revision
 
 FINDING_TWINS = units.EXPLAINING
 """The share of each request in finding and explaining twins, which are cached."""
@@ -146,3 +151,30 @@ def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> Load
     group as counterpart.
     """
     return LoadedComparison(info, info, context, explained=twins.explanation)
+
+
+@relay.connection_field(TWINS)
+def twins_field(
+    self: "Revision",
+    info: Info,
+    stack: str | None = None,
+    package: str | None = None,
+    *,
+    page: relay.PageArguments,
+) -> TwinGroupConnection:
+    """The groups of specs that are built more than once, ordered by the number of specs that
+    depend, directly or indirectly, on a spec of the group other than its first. With `stack` or
+    `package`, only its specs are considered, not their dependencies.
+
+    - stack: Only specs of this stack.
+    - package: Only specs of this package.
+    """
+    frame = info.context.load(self.info).frame
+    require_names([frame], stack, package)
+    twins = info.context.twins(self.info, stack, package)
+    part = relay.window_at(page, len(twins), twins.find)
+    comparison = twins_comparison(info.context, self.info, twins)
+    shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
+    groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
+    cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
+    return TwinGroupConnection(page=relay.ListPage(part, groups, cursors), shown=shown)
