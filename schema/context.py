@@ -31,12 +31,7 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import (
-    IncompleteHistory,
-    InvalidArgument,
-    RevisionNotFound,
-    StackNotFound,
-)
+from snapshots.errors import IncompleteHistory, InvalidArgument, RevisionNotFound, StackNotFound
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph

@@ -39,12 +39,7 @@ from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
 from snapshots.refs import series as series_of
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from snapshots.timelines.causes import (
-    SeriesCause,
-    SeriesCauseKey,
-    SeriesCausePoint,
-    SeriesCauses,
-)
+from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCausePoint, SeriesCauses
 from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span

@@ -279,12 +279,7 @@ class Query:
 
     @resolver(COMPARING_SPECS)
     def compare_specs(
-        self,
-        info: Info,
-        base: str,
-        head: str,
-        base_ref: OfRef = None,
-        head_ref: OfRef = None,
+        self, info: Info, base: str, head: str, base_ref: OfRef = None, head_ref: OfRef = None
     ) -> SpecComparisonType | None:
         """The differences between two specs and between their dependencies, and the causes of these
         differences. Each spec is looked up in the revision that its ref names, or, without a ref,
@@ -308,11 +303,7 @@ class Query:
         description="A commit of the package recipes, by its hash or a prefix of at least "
         f"{OID_PREFIX_MIN} characters; null if there is no such commit, or more than one.",
     )
-    def commit(
-        self,
-        info: Info,
-        oid: str,
-    ) -> CommitType | None:
+    def commit(self, info: Info, oid: str) -> CommitType | None:
         """- oid: The hash of a commit, or a prefix of it."""
         return CommitType.named(info.context, oid)
 

@@ -500,11 +500,7 @@ class ComparisonType(Node):
         description=f"The complete release notes; without hashes if more than {MAX_LISTED:,} "
         "were added or removed.",
     )
-    def release_notes(
-        self,
-        info: Info,
-        format: NotesFormat = NotesFormat.MARKDOWN,
-    ) -> str:
+    def release_notes(self, info: Info, format: NotesFormat = NotesFormat.MARKDOWN) -> str:
         """- format: The format of the notes."""
         budget = info.context.budget
         info.context.require_time()  # a change of all packages takes some 100 ms to write

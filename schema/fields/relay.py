@@ -45,12 +45,7 @@ class Order:
 
 
 def order_by(
-    name: str,
-    items: str,
-    fields: type[Enum],
-    *,
-    ties: str,
-    default: str | None = None,
+    name: str, items: str, fields: type[Enum], *, ties: str, default: str | None = None
 ) -> Any:
     """Declare the order of some items as an input object, and return an argument of its type.
 

@@ -78,8 +78,7 @@ class PackageFilterInput:
 
 
 PackageOrderArgument = Annotated[
-    relay.Order | None,
-    relay.order_by("PackageOrder", "packages", PackageField, ties="name"),
+    relay.Order | None, relay.order_by("PackageOrder", "packages", PackageField, ties="name")
 ]
 
 
@@ -465,9 +464,7 @@ class PackageRows(many.RowList[Package]):
 
 
 def packages_field(
-    cost: Cost,
-    description: str,
-    scope: Callable[[Any, Info], tuple[LoadedRevision, str | None]],
+    cost: Cost, description: str, scope: Callable[[Any, Info], tuple[LoadedRevision, str | None]]
 ) -> Any:
     """Declare a connection over the packages of a revision, or of those with a spec in a stack,
     which ``scope`` returns for an object.

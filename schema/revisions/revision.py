@@ -10,12 +10,7 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, field, resolver
 from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import holes_field, lookup_field
-from schema.revisions.package import (
-    PACKAGES_ARGUMENTS,
-    Package,
-    Stack,
-    packages_field,
-)
+from schema.revisions.package import PACKAGES_ARGUMENTS, Package, Stack, packages_field
 from schema.revisions.spec import (
     SPECS_ARGUMENTS,
     FilterArgument,
