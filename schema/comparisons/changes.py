@@ -237,7 +237,7 @@ def change_connection(
         table = table.ordered(order.field, descending=order.is_descending)
     part = relay.window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return relay.Connection(page=relay.ListPage(part, shown, list(map(cursor, shown.records))))
+    return relay.Connection(page=relay.ListPage([part], shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)

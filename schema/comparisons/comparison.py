@@ -352,7 +352,7 @@ class ComparisonType(Node):
         shown = numbers[part.start : part.stop]
         cursors = [all_causes.name_of(number).key for number in shown]
         return relay.Connection(
-            page=relay.ListPage(part, explanations.CauseRows(comparison, shown), cursors)
+            page=relay.ListPage([part], explanations.CauseRows(comparison, shown), cursors)
         )
 
     @relay.connection_field(explanations.COMMITS)

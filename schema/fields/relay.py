@@ -5,8 +5,9 @@ https://relay.dev/graphql/connections.htm
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from itertools import accumulate
 from types import MappingProxyType
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import strawberry
@@ -200,13 +201,14 @@ class PageInfo:
     start_index: int = strawberry.field(description="Number of items before this page.")
 
     @classmethod
-    def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
-        """Return the position of a page; only the first and the last of its cursors are read."""
+    def of(cls, part: Window, cursors: Sequence[str], offset: int) -> "PageInfo":
+        """Return the position of a part, whose cursors begin at an offset."""
+        size = part.stop - part.start
         return cls(
             has_next_page=part.stop < part.total,
             has_previous_page=part.start > 0,
-            start_cursor=cursors[0] if cursors else None,
-            end_cursor=cursors[-1] if cursors else None,
+            start_cursor=cursors[offset] if size else None,
+            end_cursor=cursors[offset + size - 1] if size else None,
             start_index=part.start,
         )
 
@@ -220,8 +222,8 @@ class Edge(Generic[Item]):
 
 
 class ListPage(Generic[Item]):
-    """The items of a part of a list, each with its cursor. It is also the pages of a single
-    connection.
+    """The items of a part of a list, each with its cursor; or of parts of several lists, one after
+    another, from which several connections are rendered.
 
     ``of_edges`` has the values of the additional fields of edges, other than the cursor and the
     item.
@@ -229,72 +231,45 @@ class ListPage(Generic[Item]):
 
     def __init__(
         self,
-        part: Window,
+        parts: Sequence[Window],
         items: Sequence[Item],
         cursors: Sequence[str],
         edge_type: type[Any] = Edge,
         of_edges: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     ) -> None:
-        self.part = part
+        self.parts = parts
         self.items = items
         self.cursors = cursors
         self.edge_type = edge_type
-        self._of_edges = of_edges
-        self.counts = [len(items)]
-        self.totals = [part.total]
-
-    def merged(self) -> "ListPage[Item]":
-        """Return the page."""
-        return self
-
-    def infos(self) -> Sequence[PageInfo]:
-        """Return the position of the page."""
-        return [PageInfo.of(self.part, self.cursors)]
-
-    def edge_columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the values of each field of the page's edges."""
-        return {"cursor": self.cursors, "node": self.items, **self._of_edges}
-
-
-class Pages(Protocol):
-    """Pages of one type, from which several connections are rendered.
-
-    ``counts`` has the number of items of each page, ``totals`` that of its entire list.
-    """
+        self.edge_columns = {"cursor": cursors, "node": items, **of_edges}
 
     @property
-    def counts(self) -> Sequence[int]: ...
-
-    @property
-    def totals(self) -> Sequence[int]: ...
-
-    def merged(self) -> ListPage[Any]:
-        """Return the items of all pages as one page."""
-        ...
-
-    def infos(self) -> Sequence[PageInfo]:
-        """Return the position of each page."""
-        ...
+    def counts(self) -> list[int]:
+        """The number of items of each part."""
+        return [part.stop - part.start for part in self.parts]
 
 
-def _edges(pages: Pages) -> Sublists:
-    page = pages.merged()
-    return Sublists(ColumnTable(page.edge_type, page.edge_columns()), pages.counts)
+def _edges(page: ListPage[Any]) -> Sublists:
+    return Sublists(ColumnTable(page.edge_type, page.edge_columns), page.counts)
 
 
-def _nodes(pages: Pages) -> Sublists:
+def _nodes(page: ListPage[Any]) -> Sublists:
     """The items of the page."""
-    return Sublists(pages.merged().items, pages.counts)
+    return Sublists(page.items, page.counts)
 
 
-def _infos(pages: Pages) -> Sequence[PageInfo]:
+def _infos(page: ListPage[Any]) -> list[PageInfo]:
     """The position of the page in the list."""
-    return pages.infos()
+    offsets = accumulate(page.counts, initial=0)
+    return [
+        PageInfo.of(part, page.cursors, offset)
+        for part, offset in zip(page.parts, offsets, strict=False)
+    ]
 
 
-def _totals(pages: Pages) -> Sequence[int]:
+def _totals(page: ListPage[Any]) -> list[int]:
     """Number of items in the entire list."""
-    return pages.totals
+    return [part.total for part in page.parts]
 
 
 def connection_field(
@@ -321,8 +296,8 @@ class Connection(Generic[Item]):
     page_info: PageInfo = for_many(_infos, is_fixed=True)
     total_count: int = for_many(_totals, is_fixed=True)
 
-    def alone(self) -> Pages:
-        """Return the pages of only this connection."""
+    def alone(self) -> ListPage[Item]:
+        """Return the page of only this connection."""
         return self.page
 
 
@@ -354,4 +329,4 @@ def connection_of(
 
     part = window_at(arguments, len(keys), find)
     items = ComputedList(part.stop - part.start, lambda place: make(part.start + place))
-    return Connection(page=ListPage(part, items, keys[part.start : part.stop], edge_type))
+    return Connection(page=ListPage([part], items, keys[part.start : part.stop], edge_type))

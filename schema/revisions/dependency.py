@@ -163,7 +163,7 @@ def _neighbours_of(
             len(nodes), lambda place: list(graph.virtuals.at(edges[place]))
         ),
     }
-    page = relay.ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
+    page = relay.ListPage([part], nodes, nodes.values("hash"), DependencyEdge, of_edges)
     return DependencyConnection(page=page)
 
 

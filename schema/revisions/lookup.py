@@ -450,5 +450,5 @@ def holes_field(
         HoleType(loaded=loaded, holes=holes, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
-    of_holes = relay.ListPage(part, objects, [hole.hash for hole in shown])
+    of_holes = relay.ListPage([part], objects, [hole.hash for hole in shown])
     return HoleConnection(page=of_holes, holes=holes, graph=graph)

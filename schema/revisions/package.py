@@ -496,7 +496,7 @@ def packages_field(
 
         part = relay.window_at(page, len(codes), find)
         shown = PackageRows(loaded, codes[part.start : part.stop])
-        return relay.Connection(page=relay.ListPage(part, shown, _names(shown)))
+        return relay.Connection(page=relay.ListPage([part], shown, _names(shown)))
 
     return packages
 

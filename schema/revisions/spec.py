@@ -355,7 +355,7 @@ class SpecPage(relay.ListPage[SpecType]):
     ) -> None:
         self.shown = rows[part.start : part.stop]
         cursors = many.ColumnSlice(loaded.frame, "hashes", self.shown)
-        super().__init__(part, SpecRows(loaded, self.shown), cursors)
+        super().__init__([part], SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
         self.query = query
@@ -371,32 +371,26 @@ class SpecPage(relay.ListPage[SpecType]):
         return counted
 
 
-class SpecPages(many.LazyList["SpecConnection"]):
+class SpecPages(many.LazyList["SpecConnection"], relay.ListPage[SpecType]):
     """Pages of the specs of several packages, as a list of connections.
 
-    ``shown`` has the rows of all pages, page after page. ``counts``, ``starts`` and ``totals``
-    have, for each page, the number of its rows, of the rows before it, and of all rows of its list.
-    ``page_at`` returns the page at an index, with all rows of its list.
+    ``shown`` has the rows of all pages, page after page. ``page_at`` returns the page at an index,
+    with all rows of its list.
     """
 
     def __init__(
         self,
         loaded: LoadedRevision,
         shown: Rows,
-        counts: Sequence[int],
-        starts: Sequence[int],
-        totals: Sequence[int],
+        parts: Sequence[relay.Window],
         page_at: Callable[[int], SpecPage],
     ) -> None:
-        self.counts = counts
-        self.totals = totals
-        self._loaded = loaded
-        self._shown = shown
-        self._starts = starts
+        cursors = many.ColumnSlice(loaded.frame, "hashes", shown)
+        relay.ListPage.__init__(self, parts, SpecRows(loaded, shown), cursors)
         self._page_at = page_at
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self.parts)
 
     def __getitem__(self, place: Any) -> Any:
         return SpecConnection(page=self._page_at(place))
@@ -404,14 +398,8 @@ class SpecPages(many.LazyList["SpecConnection"]):
     @classmethod
     def of(cls, loaded: LoadedRevision, pages: Sequence[SpecPage]) -> "SpecPages":
         """Combine pages, at least one."""
-        return cls(
-            loaded,
-            np.concatenate([page.shown for page in pages]),
-            [len(page.items) for page in pages],
-            [page.part.start for page in pages],
-            [page.part.total for page in pages],
-            pages.__getitem__,
-        )
+        shown = np.concatenate([page.shown for page in pages])
+        return cls(loaded, shown, [page.parts[0] for page in pages], pages.__getitem__)
 
     @classmethod
     def of_packages(
@@ -424,37 +412,14 @@ class SpecPages(many.LazyList["SpecConnection"]):
         counts = stops - starts
         before = np.cumsum(counts) - counts
         shown = np.repeat(starts - before, counts) + np.arange(counts.sum())
+        bounds = ((places - begins).tolist() for places in (starts, stops, ends))
+        parts = list(map(relay.Window, *bounds))
 
         def page_at(place: int) -> SpecPage:
-            begin, end = int(begins[place]), int(ends[place])
-            part = relay.Window(int(starts[place]) - begin, int(stops[place]) - begin, end - begin)
-            return SpecPage(loaded, np.arange(begin, end, dtype=np.int32), part)
+            rows = np.arange(begins[place], ends[place], dtype=np.int32)
+            return SpecPage(loaded, rows, parts[place])
 
-        return cls(
-            loaded,
-            shown.astype(np.int32),
-            counts.tolist(),
-            (starts - begins).tolist(),
-            (ends - begins).tolist(),
-            page_at,
-        )
-
-    def merged(self) -> SpecPage:
-        """Return all items as one page."""
-        size = len(self._shown)
-        return SpecPage(self._loaded, self._shown, relay.Window(0, size, size))
-
-    def infos(self) -> list[relay.PageInfo]:
-        """Return the position of each page."""
-        infos, offset = [], 0
-        for start, count, total in zip(self._starts, self.counts, self.totals, strict=True):
-            shown = self._shown[offset : offset + count]
-            part = relay.Window(start, start + count, total)
-            infos.append(
-                relay.PageInfo.of(part, many.ColumnSlice(self._loaded.frame, "hashes", shown))
-            )
-            offset += count
-        return infos
+        return cls(loaded, shown.astype(np.int32), parts, page_at)
 
 
 @gql.object_type

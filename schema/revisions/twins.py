@@ -177,4 +177,4 @@ def twins_field(
     shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
     groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
     cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
-    return TwinGroupConnection(page=relay.ListPage(part, groups, cursors), shown=shown)
+    return TwinGroupConnection(page=relay.ListPage([part], groups, cursors), shown=shown)
