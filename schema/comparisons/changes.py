@@ -1,7 +1,7 @@
 """Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -264,17 +264,13 @@ PackageChangeOrderArgument = Annotated[
 def _packages_before(rows: PartRows[Any]) -> many.NullableObjects:
     """The package in base; null if it was added."""
     codes = rows.table.names.in_base[rows.table.places]
-    return many.NullableObjects.at(
-        codes, lambda present: PackageRows(rows.comparison.before, present)
-    )
+    return many.NullableObjects.at(codes, partial(PackageRows, rows.comparison.before))
 
 
 def _packages_after(rows: PartRows[Any]) -> many.NullableObjects:
     """The package in head; null if it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
-    return many.NullableObjects.at(
-        codes, lambda present: PackageRows(rows.comparison.after, present)
-    )
+    return many.NullableObjects.at(codes, partial(PackageRows, rows.comparison.after))
 
 
 @gql.object_type

@@ -334,7 +334,7 @@ def _facts(rows: CauseRows) -> many.Sublists:
 
 def _together(rows: CauseRows) -> many.Sublists:
     others = rows.each(Causes.together_with)
-    return many.Sublists.of(others, lambda numbers: CauseRows(rows.loaded, numbers))
+    return many.Sublists.of(others, partial(CauseRows, rows.loaded))
 
 
 CAUSED = Cost(weight=500, each=10)
@@ -463,9 +463,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> many.Nulla
     """Return the specs of nodes; null for those outside the revision."""
     size = len(loaded.frame)
     rows = [-1 if node is None or node >= size else node for node in nodes]
-    return many.NullableObjects.at(
-        np.array(rows, np.int32), lambda present: SpecRows(loaded, present)
-    )
+    return many.NullableObjects.at(np.array(rows, np.int32), partial(SpecRows, loaded))
 
 
 @gql.object_type
@@ -511,14 +509,12 @@ SpecChangeOrderArgument = Annotated[
 
 def _specs_before(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in base; null if it was added."""
-    return many.NullableObjects.at(
-        rows.table.before, lambda at: SpecRows(rows.comparison.before, at)
-    )
+    return many.NullableObjects.at(rows.table.before, partial(SpecRows, rows.comparison.before))
 
 
 def _specs_after(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The spec in head; null if it was removed."""
-    return many.NullableObjects.at(rows.table.after, lambda at: SpecRows(rows.comparison.after, at))
+    return many.NullableObjects.at(rows.table.after, partial(SpecRows, rows.comparison.after))
 
 
 def _fields(rows: changes.PartRows[Any]) -> many.Sublists:
@@ -581,9 +577,7 @@ def _paths(rows: changes.PartRows[Any]) -> many.Sublists:
     the spec itself changed, and is empty without a counterpart.
     """
     paths = rows.comparison.explanation.paths(rows.table)
-    return many.Sublists.of(
-        paths, lambda steps: changes.PartRows(CauseStepType, rows.comparison, steps)
-    )
+    return many.Sublists.of(paths, partial(changes.PartRows, CauseStepType, rows.comparison))
 
 
 EXPLAINED = Cost(weight=1, once=units.EXPLAINING)

@@ -61,11 +61,7 @@ class RowCache:
             return render(None)
         of_rows = cached.texts
         rows = places.rows.tolist()
-        is_run = bool(rows) and rows[-1] - rows[0] == len(rows) - 1
-        if is_run and (len(rows) < 3 or bool((np.diff(places.rows) == 1).all())):
-            texts = of_rows[rows[0] : rows[-1] + 1]
-        else:
-            texts = list(map(of_rows.__getitem__, rows))
+        texts = list(map(of_rows.__getitem__, rows))
         if None not in texts:
             return texts  # type: ignore[return-value] # there is no None in it
         missing = [number for number, text in enumerate(texts) if text is None]

@@ -3,7 +3,7 @@ own.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -236,7 +236,7 @@ def _nearest(rows: MissingRows) -> many.NullableObjects:
     compiler, and recipe; null if the revision does not have the package.
     """
     nearest = rows.loaded.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
-    return many.NullableObjects.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
+    return many.NullableObjects.at(nearest, partial(SpecRows, rows.loaded.loaded))
 
 
 def _differences(rows: MissingRows) -> many.Sublists:
