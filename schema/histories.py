@@ -627,7 +627,7 @@ class SeriesCauseType:
     def commit(self, info: Info) -> CommitType | None:
         """The commit; null if causes are not grouped by commit."""
         commit = self.cause.commit
-        return None if commit is None else CommitType.named(info.context, commit.oid)
+        return None if commit is None else CommitType.of_id(info.context, commit.oid)
 
     num_revisions = many.attribute("cause.num_revisions", int)
     num_specs = many.attribute("cause.num_specs", int)

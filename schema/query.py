@@ -305,7 +305,7 @@ class Query:
     )
     def commit(self, info: Info, oid: str) -> CommitType | None:
         """- oid: The hash of a commit, or a prefix of it."""
-        return CommitType.named(info.context, oid)
+        return CommitType.of_id(info.context, oid)
 
     @resolver(
         Cost(

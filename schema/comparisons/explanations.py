@@ -85,12 +85,7 @@ class CommitType(Node):
     repository: strawberry.Private[str]
 
     @classmethod
-    def of_id(cls, context: Context, oid: str) -> Self | None:
-        """Return the commit of a full hash."""
-        return cls.named(context, oid)
-
-    @classmethod
-    def named(cls, context: Context, prefix: str) -> Self | None:
+    def of_id(cls, context: Context, prefix: str) -> Self | None:
         """Return the only commit whose hash starts with a prefix; None if there is none, or
         several.
         """

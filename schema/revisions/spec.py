@@ -194,15 +194,19 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def _with_fact_fields(cls: Kind) -> Kind:
-    """Add a field to a class for each fact of a spec, except dependencies, which have arguments."""
+    """Add a field to the start of a class for each fact of a spec, except dependencies, which have
+    arguments.
+    """
+    types: dict[str, Any] = {}
     for fact in SPEC_FACTS.values():
         if fact.encoding is not Encoding.EDGES:
             values = partial(_values_of, fact.name)
             declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)
             if fact.name == "stacks":
                 gql.deprecated(STACKS_DEPRECATED)(declared)
-            cls.__annotations__[fact.name] = _graphql_type(fact)
+            types[fact.name] = _graphql_type(fact)
             setattr(cls, fact.name, declared)
+    cls.__annotations__ = types | cls.__annotations__
     return cls
 
 
@@ -238,18 +242,13 @@ def _graphql_type(fact: Fact) -> Any:
     return kind | None if fact.is_optional else kind
 
 
-@strawberry.type
+@gql.object_type
 @_with_fact_fields
-class SpecFacts(Node):
-    """A row of a revision's frame, with the fields that are columns of the frame."""
+class SpecType(Node):
+    """One built configuration of a package."""
 
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
-
-
-@gql.object_type
-class SpecType(SpecFacts):
-    """One built configuration of a package."""
 
     id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=2))
     versions: list[str] = many.for_many(_versions, cost=texts(14), is_fixed=True)
