@@ -1,14 +1,13 @@
 """GraphQL clients and audits against a real server."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from gql import Client, GraphQLRequest, gql
-from gql.transport.httpx import HTTPXAsyncTransport, HTTPXTransport
+from gql import Client, GraphQLRequest
+from gql.transport.httpx import HTTPXTransport
 
 from tests.server import npm
 from tests.server.servers import Server
@@ -119,18 +118,6 @@ def test_gql_validates_and_pages(demo_server: Server, hashes: list[str]) -> None
             output += [node["hash"] for node in specs["nodes"]]
             page = specs["pageInfo"]
     assert output == hashes
-
-
-def test_gql_runs_concurrent_queries(demo_server: Server, hashes: list[str]) -> None:
-    """Several concurrent queries over one session."""
-
-    async def execute() -> list[Any]:
-        transport = HTTPXAsyncTransport(url=demo_server.graphql)
-        async with Client(transport=transport, fetch_schema_from_transport=True) as session:
-            return await asyncio.gather(*(session.execute(gql(HASHES)) for _ in range(5)))
-
-    for answer in asyncio.run(execute()):
-        assert [node["hash"] for node in answer["revision"]["specs"]["nodes"]] == hashes
 
 
 NUM_AUDITS = 61

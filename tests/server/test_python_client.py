@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import httpx
 import pytest
@@ -86,21 +87,18 @@ def test_all_queries_run_in_an_event_loop(client: ModuleType, new_server_url: st
     """They are concurrent, and each has its own result type."""
     module = import_module("cachelog_client.questions")
     queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
-    smaller = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
+    usual = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
+
+    def request(question: Any) -> Any:
+        return question(
+            **{name: usual[name] for name in question.__struct_fields__ if name in usual}
+        )
 
     async def answers() -> list[object]:
         async with client.AsyncClient(f"{new_server_url}/graphql") as session:
-            requests = [
-                question(
-                    **{
-                        name: smaller[name]
-                        for name in question.__struct_fields__
-                        if name in smaller
-                    }
-                )
-                for question in queries
+            return [
+                *await asyncio.gather(*(session.ask(request(question)) for question in queries))
             ]
-            return [*await asyncio.gather(*map(session.ask, requests))]
 
     for question, answer in zip(queries, asyncio.run(answers()), strict=True):
         assert type(answer) is question.ANSWER

@@ -9,13 +9,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.select import Select
 
-from tests.server.browsers import paste, wait_for
+from tests.server.browsers import wait_for
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
 from tests.server.pages.catalogs import published
-from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
@@ -86,12 +85,6 @@ class Visit:
     def type(self, selector: str, *keys: str) -> None:
         """Type into a field. This is one action, including the key that submits it."""
         self.visible(selector).send_keys(*keys)
-        self._count()
-
-    def paste(self, selector: str, text: str) -> None:
-        """Paste into a field."""
-        self.visible(selector).click()
-        paste(self.browser, text)
         self._count()
 
     def drop_file(self, content: str) -> None:
@@ -174,36 +167,3 @@ def test_largest_cause_leads_to_a_spec(weeks: Visit, history_client: httpx.Clien
     digest = cause["specs"]["nodes"][0]["hash"]
     weeks.click(f".causes details[open] tbody a[href*='{digest}']")
     assert digest in weeks.visible(".whole-hash").text
-
-
-@pytest.fixture
-def scriptless(weeks: Visit) -> Visit:
-    """Return a visit of the same server with scripts disabled."""
-    weeks.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    weeks.browser.refresh()
-    assert not weeks.browser.find_elements(By.CSS_SELECTOR, "[data-ago]")
-    return weeks
-
-
-def test_cause_has_a_page_without_scripts(scriptless: Visit, history_client: httpx.Client) -> None:
-    """Without scripts, a link leads to the page of a cause, which scripts would expand in place."""
-    (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
-    scriptless.click("main h2 a")
-    scriptless.click("form.choosing [type=submit]")
-    scriptless.click(".causes summary", cause["title"])
-    scriptless.click(".causes .unfolded a")
-    assert scriptless.visible(f"tbody a[href*='{cause['specs']['nodes'][0]['hash']}']")
-
-
-def test_lock_file_is_checked_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:
-    """A pasted lock file leads to the available and missing specs."""
-    available, removed = (httpx.URL(pages[name]).path.split("/")[-1] for name in ("spec", "hash"))
-    specs = [node("a", available, "1.0"), node("b", removed, "1.0"), node("c", hash_of("c"), "1.0")]
-    scriptless.click("header nav a[href$=check]")
-    scriptless.paste("textarea", as_bytes(lock_file(specs, [available])).decode())
-    Select(scriptless.visible("select[name=ref]")).select_by_visible_text("develop")
-    scriptless.click("main form button[type=submit]")
-    missing = scriptless.visible(".causes").text
-    assert removed[:7] in missing
-    assert hash_of("c")[:7] in missing
-    assert available[:7] not in missing
