@@ -153,8 +153,6 @@ def create_app(
             recipes_url=settings.recipes_url,
         ),
         answers.responses,
-        lanes,
-        allowances,
         outgoing,
         addresses,
     )

@@ -42,11 +42,7 @@ class Bars(msgspec.Struct, frozen=True):
 
 
 def line(
-    values: Sequence[int | None],
-    *,
-    width: int,
-    height: int,
-    times: Sequence[int] = (),
+    values: Sequence[int | None], *, width: int, height: int, times: Sequence[int] = ()
 ) -> Line | None:
     """Return the line through values, with gaps for unknown ones.
 

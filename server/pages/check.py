@@ -107,7 +107,9 @@ class CheckEndpoint:
         """Answer one request."""
         if scope["method"] == "POST":
             making = self._sent(scope, receive)
-        elif self.form is FORM and is_shared(scope):
+        elif self.form is FORM and any(
+            f"{name}=".encode() in scope["query_string"] for name in _SHARED
+        ):
             making = self._shared(scope, receive)
         else:
             await self._form(scope, receive, send)
@@ -118,7 +120,7 @@ class CheckEndpoint:
         """Answer a submitted form."""
         incoming = self._incoming
         with incoming.place(scope) as place:
-            self._context.allowances.count_request(scope)
+            self._context.runner.allowances.count_request(scope)
             content = await incoming.read(place, receive, BODIES * incoming.max_body)
             if content is None:
                 return None
@@ -128,7 +130,7 @@ class CheckEndpoint:
 
     async def _shared(self, scope: Scope, receive: Receive) -> Response | None:
         """Answer a URL that contains names and hashes of specs."""
-        self._context.allowances.count_request(scope)
+        self._context.runner.allowances.count_request(scope)
         making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
         return await unless_disconnected(receive, self._answer(scope, making))
 
@@ -163,7 +165,7 @@ class CheckEndpoint:
         Raises BadRequest for an invalid form, and Unreadable for an invalid lock file, with the
         position of the error.
         """
-        self._context.allowances.charge(scope, len(content) // _BYTES_READ)
+        self._context.runner.allowances.charge(scope, len(content) // _BYTES_READ)
         content_type: bytes = dict(scope["headers"]).get(b"content-type", b"")
 
         def read() -> tuple[CheckForm, Specs]:
@@ -173,14 +175,10 @@ class CheckEndpoint:
             except SourceError as error:
                 raise Unreadable(legible(str(error), 1_000), form) from None
 
-        return await self._context.lanes.heavy.run(read)
+        return await self._context.runner.lanes.heavy.run(read)
 
     async def _looked_up(
-        self,
-        scope: Scope,
-        form: CheckForm,
-        specs: list[dict[str, Any]],
-        shown: Mapping[str, Any],
+        self, scope: Scope, form: CheckForm, specs: list[dict[str, Any]], shown: Mapping[str, Any]
     ) -> Response:
         """Return the page or table for some specs; ``shown`` is additional data for the page."""
         runner = self._context.runner
@@ -245,7 +243,7 @@ class CheckEndpoint:
         shown = {**variables}
         if "specs" in shown:  # all of them would be too long for a URL
             shown["specs"] = shown["specs"][:_SPECS_SHOWN]
-        body = await self._context.lanes.light.run(
+        body = await self._context.runner.lanes.light.run(
             lambda: self._context.renderer.page(
                 page, address, data, params={}, variables=shown, errors=errors
             )
@@ -272,11 +270,6 @@ class PlanEndpoint(CheckEndpoint):
 def _form_values(form: CheckForm) -> dict[str, Any]:
     """Return the values of the form on a page of results, so that it can be submitted again."""
     return {"text": form.text(_MAX_VALID_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
-
-
-def is_shared(scope: Scope) -> bool:
-    """Return whether a request's URL contains specs of a lock file."""
-    return any(f"{name}=".encode() in scope["query_string"] for name in _SHARED)
 
 
 def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:

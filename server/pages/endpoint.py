@@ -10,10 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, GONE, unless_disconnected
-from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
     CacheKey,
@@ -25,17 +23,9 @@ from server.asgi.responses import (
 )
 from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
-from server.pages.addresses import (
-    Address,
-    Query,
-    bare_address,
-    given,
-    path_filled,
-    raw_path,
-    without_slash,
-)
+from server.pages import error_pages
+from server.pages.addresses import Address, Query, given, path_filled, raw_path, without_slash
 from server.pages.documents import HAS_COSTS, DocumentAnswer, DocumentRunner
-from server.pages.error_pages import ErrorPages, nearest_to
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
 from server.pages.routes import Page
@@ -58,18 +48,11 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
     runner: DocumentRunner
     renderer: Renderer
     responses: ResponseCache
-    lanes: Lanes
-    allowances: Allowances
     outgoing: Outgoing
     addresses: Callable[[str, Query], Address] = Address
     makings: SingleFlight[PageResponse] = msgspec.field(
         default_factory=lambda: SingleFlight("page", seconds=10.0)
     )
-
-    @property
-    def error_pages(self) -> ErrorPages:
-        """The error pages."""
-        return ErrorPages(self.renderer)
 
     async def answer(
         self,
@@ -85,9 +68,9 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         try:
             response = await making
         except BadRequest as error:
-            response = self.error_pages.refused(bare_address(scope), error)
+            response = error_pages.refused(self.renderer, scope, error)
         except Exception as error:  # noqa: BLE001  # the page has the id that is in the log
-            response = self.error_pages.failed(bare_address(scope), error)
+            response = error_pages.failed(self.renderer, scope, error)
         if response is None:
             await send_head(send, GONE, [])  # for the log only
         elif isinstance(response, Export):
@@ -104,8 +87,8 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
 
         async def page() -> PageResponse:
-            self.allowances.count_request(request.scope)
-            return self.error_pages.nowhere(bare_address(request.scope))
+            self.runner.allowances.count_request(request.scope)
+            return error_pages.nowhere(self.renderer, request.scope)
 
         return partial(self.answer, page())
 
@@ -118,7 +101,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         try:
             place = self.outgoing.begin(response, scope)
         except BadRequest as error:
-            response = self.error_pages.refused(bare_address(scope), error)
+            response = error_pages.refused(self.renderer, scope, error)
             place = self.outgoing.begin(response, scope)
         page = response if isinstance(response, PageResponse) else None
         if page and page.code:
@@ -126,7 +109,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         with place:
             is_larger = await send_response(
-                response, scope, headers, send, compressing=self.lanes.compressing
+                response, scope, headers, send, compressing=self.runner.lanes.compressing
             )
         if is_larger and page and page.key is not None:  # in a further content coding
             self.responses.put(page.key, page)
@@ -151,12 +134,12 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 code="METHOD_NOT_ALLOWED",
                 headers=((b"allow", _ALLOW),),
             )
-        context.allowances.count_request(scope)
+        context.runner.allowances.count_request(scope)
         url_parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return redirect_to(link, status=308)
         if self.page.leads_to and (path := path_filled(self.page.leads_to, url_parameters)):
-            return redirect_to(bare_address(scope).root + path.removeprefix("/"))
+            return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         parameters = self.page.document.known(url_parameters)
         if PARAMETER in url_parameters:
             suffix = url_parameters[PARAMETER][-1]
@@ -199,8 +182,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             raise BadRequest("this page has no table to export")
         table = table_of(page.document_name, page.table)
         variables = page.document.variables(parameters)
-        lane, outgoing = context.lanes.light, context.outgoing
-        export = Export(table, suffix, variables, scope, context.runner, lane, outgoing)
+        export = Export(table, suffix, variables, scope, context.runner, context.outgoing)
         failure = await export.begin()
         return export if failure is None else await self._missing(scope, parameters, failure)
 
@@ -210,8 +192,8 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         """Return the error page for an answer that lacks the page's subject."""
         page, context = self.page, self.context
         address = self._address(scope, parameters)
-        nearest = await nearest_to(page, address, answered, context.runner, scope)
-        return context.error_pages.missing(address, page.subject, answered, nearest)
+        nearest = await error_pages.nearest_to(page, address, answered, context.runner, scope)
+        return error_pages.missing(context.renderer, address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
@@ -234,7 +216,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             answered = await context.runner.answered(request)
             if not page.has_subject(answered.data):
                 return await self._missing(scope, parameters, answered)
-            body = await context.lanes.light.run(
+            body = await context.runner.lanes.light.run(
                 lambda: context.renderer.page(
                     page,
                     self._address(scope, parameters),
@@ -254,5 +236,5 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             return response
 
         if keys[1] not in context.makings:
-            context.allowances.charge(scope, request.units)
+            context.runner.allowances.charge(scope, request.units)
         return await context.makings.value(keys[1], make)

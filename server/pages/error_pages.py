@@ -10,7 +10,7 @@ from starlette.types import Scope
 from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Headers
-from server.pages.addresses import Address, path_filled, query_string
+from server.pages.addresses import Address, bare_address, path_filled, query_string
 from server.pages.documents import DocumentAnswer, DocumentRunner, document, values_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
@@ -183,48 +183,49 @@ _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """The beginning of GraphQL's messages about the value of a variable."""
 
 
-class ErrorPages(msgspec.Struct, frozen=True):
-    """Creates error pages, which are not cached by the server or by clients."""
+def missing(
+    renderer: Renderer, address: Address, subject: str, answered: DocumentAnswer, nearest: Nearest
+) -> PageResponse:
+    """Return the page for an answer that lacks the page's subject."""
+    error = answered.error_of(subject) or {"message": nearest.sentence}
+    code = error.get("extensions", {}).get("code")
+    error = {**error, "message": _in_terms_of_url(error["message"], address)}
+    status = _STATUS.get(code, 400) if code else 404
+    return _page(renderer, address, status, error, code or "NOT_FOUND", nearest)
 
-    renderer: Renderer
 
-    def missing(
-        self, address: Address, subject: str, answered: DocumentAnswer, nearest: Nearest
-    ) -> PageResponse:
-        """Return the page for an answer that lacks the page's subject."""
-        error = answered.error_of(subject) or {"message": nearest.sentence}
-        code = error.get("extensions", {}).get("code")
-        error = {**error, "message": _in_terms_of_url(error["message"], address)}
-        status = _STATUS.get(code, 400) if code else 404
-        return self._page(address, status, error, code or "NOT_FOUND", nearest)
+def refused(renderer: Renderer, scope: Scope, error: BadRequest) -> PageResponse:
+    """Return the page for a request that is refused."""
+    address, more = bare_address(scope), [*error.headers]
+    shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
+    return _page(renderer, address, error.status, shown, error.code, more=more)
 
-    def refused(self, address: Address, error: BadRequest) -> PageResponse:
-        """Return the page for a request that is refused."""
-        shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
-        return self._page(address, error.status, shown, error.code, more=[*error.headers])
 
-    def failed(self, address: Address, error: Exception) -> PageResponse:
-        """Return the page for an unexpected error, with the id that identifies it in the log."""
-        shown: Mapping[str, Any] = incident(error)
-        return self._page(address, 500, shown, shown["extensions"]["code"])
+def failed(renderer: Renderer, scope: Scope, error: Exception) -> PageResponse:
+    """Return the page for an unexpected error, with the id that identifies it in the log."""
+    shown: Mapping[str, Any] = incident(error)
+    return _page(renderer, bare_address(scope), 500, shown, shown["extensions"]["code"])
 
-    def nowhere(self, address: Address) -> PageResponse:
-        """Return the page for a URL that does not exist."""
-        return self._page(address, 404, {"message": _SENTENCES[""]}, "NOT_FOUND")
 
-    def _page(
-        self,
-        address: Address,
-        status: int,
-        error: Mapping[str, Any],
-        code: str,
-        nearest: Nearest = Nearest(),  # noqa: B008 - it is frozen
-        more: Headers | None = None,
-    ) -> PageResponse:
-        title = _AMBIGUOUS_TITLE if code in _AMBIGUOUS else TITLES.get(status, _DEFAULT_TITLE)
-        shown = {"status": status, "title": title, "error": error, "nearest": nearest}
-        body = self.renderer.render("error.html", address, shown)
-        return PageResponse(status, body, NO_STORE, code=code, more=more)
+def nowhere(renderer: Renderer, scope: Scope) -> PageResponse:
+    """Return the page for a URL that does not exist."""
+    return _page(renderer, bare_address(scope), 404, {"message": _SENTENCES[""]}, "NOT_FOUND")
+
+
+def _page(
+    renderer: Renderer,
+    address: Address,
+    status: int,
+    error: Mapping[str, Any],
+    code: str,
+    nearest: Nearest = Nearest(),  # noqa: B008 - it is frozen
+    more: Headers | None = None,
+) -> PageResponse:
+    """Return an error page, which is not cached by the server or by clients."""
+    title = _AMBIGUOUS_TITLE if code in _AMBIGUOUS else TITLES.get(status, _DEFAULT_TITLE)
+    shown = {"status": status, "title": title, "error": error, "nearest": nearest}
+    body = renderer.render("error.html", address, shown)
+    return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 
 def _in_terms_of_url(message: str, address: Address) -> str:

@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
-from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
@@ -235,7 +234,6 @@ class Export(msgspec.Struct, eq=False):
     variables: Mapping[str, Any]
     scope: Scope
     runner: DocumentRunner
-    lane: Lane
     outgoing: Outgoing
     size: int = msgspec.field(default_factory=lambda: _MAX_ROWS)
     digests: Sequence[str] = ()
@@ -286,7 +284,7 @@ class Export(msgspec.Struct, eq=False):
         text = written.head(self.table.columns)
         while True:
             rows = partial(written.body, part.rows, self.table.columns)
-            text += await self._with_retries(partial(self.lane.run, rows))
+            text += await self._with_retries(partial(self.runner.lanes.light.run, rows))
             part.rows.clear()  # for a slow client, only the text stays in memory
             with await self._with_retries(partial(self._place, len(text))):
                 await send_in_pieces(send, text, more_body=part.after is not None)

@@ -483,25 +483,18 @@ def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
     Its columns are the values of the first requested dimension; its rows are the packages with the
     values of the other dimensions. It ends before it exceeds MAX_FIELDS.
     """
+    by_row: dict[tuple[str, ...], dict[str, Any]] = {}
+    for node in nodes:
+        column, *others = node["values"] or [""]
+        by_row.setdefault((node["package"], *others), {})[column] = node
     rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
-    num_shown = 0
-    for names, cells in _by_row(nodes).items():
+    for names, cells in by_row.items():
         if len(columns | cells.keys()) * (len(rows) + 1) > MAX_FIELDS:
             break
         columns |= cells.keys()
         rows.append((names, cells))
-        num_shown += len(cells)
-    return CoverageMatrix(sorted(columns), rows, num_shown)
-
-
-def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return cells by the names of their rows and the name of their column, in input order."""
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for node in nodes:
-        column, *others = node["values"] or [""]
-        rows.setdefault((node["package"], *others), {})[column] = node
-    return rows
+    return CoverageMatrix(sorted(columns), rows, sum(len(cells) for _, cells in rows))
 
 
 MAX_CHARACTERS = 70_000

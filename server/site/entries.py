@@ -1,14 +1,6 @@
 """Entries of a site: packages, stacks, specs and hashes that have pages; and its search index."""
 
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from sys import maxsize
 from typing import Any
 from urllib.parse import unquote
@@ -65,7 +57,7 @@ class SiteEntry(msgspec.Struct, frozen=True):
     The search index links to the first address. It omits entries without a ``value``.
     """
 
-    addresses: Sequence[str]
+    addresses: list[str]
     kind: str = ""
     value: str = ""
     detail: str = ""

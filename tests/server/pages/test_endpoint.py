@@ -18,7 +18,7 @@ from server.asgi.allowances import Allowances
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
-from server.pages.error_pages import ErrorPages, Nearest
+from server.pages.error_pages import Nearest, missing
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
 from server.settings import Settings
@@ -165,7 +165,7 @@ def test_incomplete_history_is_retried() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
     response = DocumentAnswer({}, [error], is_good=False, is_permanent=False)
-    page = ErrorPages(Renderer()).missing(Address("/r/a", {}), "revision", response, Nearest())
+    page = missing(Renderer(), Address("/r/a", {}), "revision", response, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body

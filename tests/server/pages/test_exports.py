@@ -278,7 +278,8 @@ def test_disconnect_ends_an_export(
 class Endless:
     """Answers with an endless list, and counts the pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
         self.num_pieces = 0
 
     async def is_affordable(self, _text: str, _variables: Any) -> bool:
@@ -297,7 +298,7 @@ def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
     """The next is queried when it was read; a piece in transit counts as a large response."""
 
     async def reading() -> None:
-        runner, outgoing = Endless(), Outgoing(1 << 30)
+        runner, outgoing = Endless(lanes), Outgoing(1 << 30)
         sent: list[int] = []
         enough = asyncio.Event()
 
@@ -308,9 +309,7 @@ def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
                 await asyncio.Future()  # the client stops reading
 
         table = table_of("compare_pickers", "revisions")
-        export = Export(
-            table, "jsonl", {}, {}, cast("DocumentRunner", runner), lanes.light, outgoing
-        )
+        export = Export(table, "jsonl", {}, {}, cast("DocumentRunner", runner), outgoing)
         assert await export.begin() is None
         sending = asyncio.create_task(export.send_rows(send))
         await enough.wait()

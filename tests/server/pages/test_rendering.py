@@ -7,8 +7,7 @@ import pytest
 from markupsafe import Markup
 
 from server.pages import filters, renderer
-from server.pages.addresses import Address
-from server.pages.error_pages import ErrorPages
+from server.pages.error_pages import nowhere
 from server.pages.filters import (
     Difference,
     differences,
@@ -188,7 +187,7 @@ def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
     monkeypatch.setattr(renderer, "VENDOR", ())
     monkeypatch.setattr(renderer, "_environment", renderer._environment.__wrapped__)
-    page = ErrorPages(Renderer()).nowhere(Address("/a/b", {})).body.decode()
+    page = nowhere(Renderer(), {"path": "/a/b"}).body.decode()
     assert 'href="../static/pages/plain.css?v=' in page
     assert "//" not in page.replace("<!doctype html>", "")
     assert not [name for name in VENDOR if name in page]

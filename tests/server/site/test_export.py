@@ -14,7 +14,6 @@ from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
 from server.site.folder import MAX_HEADER_RULES, rules
-from tests.server.pages.api_answers import data_of
 from tests.server.site.sites import export, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
@@ -127,21 +126,6 @@ def test_links_lead_to_files(site: Path) -> None:
             assert f"{path}index.html" in files or path in files
     assert links <= files.keys()
     assert {file for file in files if file.startswith("compare/")} <= links
-
-
-def test_commits_have_pages(site: Path, history_client: httpx.Client) -> None:
-    """Those that explain a comparison of the site, which links to them and back."""
-    files = files_in(site)
-    newest = data_of(history_client, "{ revision { digest previous { digest } } }")["revision"]
-    tab = f"compare/{newest['previous']['digest']}...{newest['digest']}/commits/index.html"
-
-    def targets(file: str) -> set[str]:
-        links = html.document_fromstring(files[file]).xpath("//main//a/@href")
-        return {target(file, link) for link in links}
-
-    pages = {file for file in targets(tab) if file.startswith("commits/")}
-    assert pages
-    assert all(tab in targets(page) for page in pages)
 
 
 def test_feeds_link_to_pages_of_the_site(site: Path) -> None:
