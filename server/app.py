@@ -40,7 +40,7 @@ from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, 
 from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
-from server.http.cycles import DirectResponder, LoopTurns
+from server.http.cycles import DirectResponder
 from server.logs import AccessLog
 from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
 from server.pages.addresses import Address, PageRoute, Query, without_slash
@@ -73,9 +73,6 @@ class Application(Starlette):
 
     drain: Callable[[], None] | None = None
     """Called when the server is stopped, to end open-ended responses."""
-
-    turns: LoopTurns
-    """The turns in which the server computes small responses."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the ASGI application, beginning with the first middleware."""
@@ -232,7 +229,6 @@ def create_app(
     )
     # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
-    app.turns = lanes.turns
     app.drain = watch.publications.close
     if telemetry is None:  # requests without ASGI have no spans
         app.at_once = DirectAnswers(
@@ -243,6 +239,7 @@ def create_app(
             ids=ids,
             headers=headers,
             observers=observers,
+            turns=lanes.turns,
             behind_proxies=proxy_reader(settings.trusted_proxies),
             has_cors=bool(settings.cors_origins),
         )

@@ -5,6 +5,7 @@ the system. Lanes therefore have few threads: more would slow down each other an
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -13,7 +14,6 @@ from typing import TypeVar
 import msgspec
 
 from server.asgi.errors import BadRequest, overloaded
-from server.http.cycles import LoopTurns
 from server.settings import Settings
 
 Result = TypeVar("Result")
@@ -103,6 +103,41 @@ class Lane:
     def overloaded(self) -> BadRequest:
         """Return the error for work for which no thread is free."""
         return overloaded(f"too many {self.name} requests are under way")
+
+
+_TURN_SECONDS = 0.002
+"""Time of an iteration of the event loop in which further small work may begin."""
+
+
+class LoopTurns:
+    """Limits the small work in each iteration of the event loop.
+
+    Between two iterations, the loop reads and writes for all connections, regardless of how much
+    work waits. Without turns, 50 simultaneous requests would be answered before any other one.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._began: float | None = None
+
+    def has_time(self) -> bool:
+        """Return whether an iteration has time for more work that cannot wait for its turn."""
+        now = time.perf_counter()
+        if self._began is None:
+            self._began = now
+            asyncio.get_running_loop().call_soon(self._end_iteration)
+        return now - self._began < _TURN_SECONDS
+
+    def _end_iteration(self) -> None:
+        self._began = None
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Run work in the event loop, alone in an iteration, and return its result."""
+        async with self._turn:
+            try:
+                return work()
+            finally:
+                await asyncio.sleep(0)
 
 
 class Lanes(msgspec.Struct, frozen=True):

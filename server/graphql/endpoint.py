@@ -27,7 +27,7 @@ from server.asgi.exchanges import (
     note_exchange,
     unless_disconnected,
 )
-from server.asgi.lanes import Lane, Lanes
+from server.asgi.lanes import Lane, Lanes, LoopTurns
 from server.asgi.responses import (
     EVENT_STREAM,
     JSON,
@@ -45,8 +45,8 @@ from server.asgi.responses import (
 from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
 from server.graphql.answers import Answer, Answers
 from server.graphql.event_streams import AsgiRequest, EventStreams
-from server.graphql.requests import ParsedRequest, RequestBytes, Weight
-from server.http.cycles import ReadyAnswer, Work
+from server.graphql.requests import RequestBytes, Weight
+from server.http.cycles import ReadyAnswer
 
 _TEXT = b"text/plain; charset=utf-8"
 
@@ -212,11 +212,12 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     ids: RequestIds
     headers: SecurityHeaders
     observers: Sequence[Observer]
+    turns: LoopTurns
     behind_proxies: Callable[[Scope], Scope]
     has_cors: bool
 
-    def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
-        """Return a cached answer, or the work that computes a small one; None to use ASGI."""
+    def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
+        """Return the answer to a request; None to use ASGI."""
         method = scope["method"]
         if scope["path"] != self.path or method not in ("GET", "POST"):
             return None
@@ -236,20 +237,14 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
             return self._ready(known, scope, headers, self.ids.of(scope), started)
         if known is None or not known.is_small or self.allowances.is_limited:
             return None  # parsing may take longer than all other work, so a task does it
+        if known.weight is Weight.SMALL and not self.turns.has_time():
+            return None
         if b"event-stream" in request.accept.lower():
             return None
-        if known.weight is Weight.QUICK:
-            return self._made(known, scope, headers, started)
-        return partial(self._made, known, scope, headers, started)
-
-    def _made(
-        self, parsed: ParsedRequest, scope: Scope, headers: dict[bytes, bytes], started: float
-    ) -> ReadyAnswer | None:
-        """Return the answer to a small request; None to use ASGI."""
         request_id = self.ids.of(scope)
         token = REQUEST_ID.set(request_id)
         try:
-            answer = self.answers.small(parsed)
+            answer = self.answers.small(known)
         finally:
             REQUEST_ID.reset(token)
         return None if answer is None else self._ready(answer, scope, headers, request_id, started)
@@ -272,7 +267,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         try:
             if encoded is None:
                 raise BadRequest("it is compressed in a thread")
-            held = self._held(response, scope)
+            release = self._reserve(response, scope)
         except BadRequest:
             scope[_ANSWER] = answer
             return None
@@ -284,13 +279,16 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
             note_answer(seen, answer)
             note_exchange(self.observers, seen, request_id, status, len(content), started)
         lines = b"%b%bx-request-id: %b\r\n" % (lines, self.headers.lines, request_id.encode())
-        return ReadyAnswer(status, lines, content, held)
+        return ReadyAnswer(status, lines, content, release)
 
-    def _held(self, response: Response, scope: Scope) -> Place | None:
-        """Return the place of a large answer in ``outgoing``; raise BadRequest if there is none."""
+    def _reserve(self, response: Response, scope: Scope) -> Callable[[], None] | None:
+        """Reserve a place in ``outgoing`` for a large answer; return a function that releases it.
+
+        Raises BadRequest if there is no place.
+        """
         if len(response.body) <= LARGE_BODY:
             return None
-        return self.outgoing.begin(response, self.behind_proxies(scope))
+        return self.outgoing.begin(response, self.behind_proxies(scope)).leave
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Count a request, and return True; return False if its client has exceeded a limit."""

@@ -20,7 +20,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, par
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, Reservation, Work, refusal
+from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, refusal
 from server.http.limits import (
     DROP,
     MAX_HEADERS,
@@ -206,8 +206,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._running: Any = None
         """The cycle that is being answered: of pipelined requests, not necessarily the last."""
 
-        self._unsent: Reservation | None = None
-        """The reservation of the last response, until its client has read nearly all of it."""
+        self._release_unsent: Callable[[], None] | None = None
+        """Releases the last response, once its client has read nearly all of it."""
 
         self._is_closing = False
         self._must_count = False
@@ -372,11 +372,6 @@ class BoundedConnection(HttpToolsProtocol):
             return
         if self._held is not None:
             answer = self._server.answer_at_once(self.scope, b"".join(self._held))
-            if answer is not None and not isinstance(answer, ReadyAnswer):
-                if not self._server.turns.take():
-                    self._wait_for_turn(answer)
-                    return
-                answer = self._server.answer_of(answer)
             if answer is not None:
                 self._held = None
                 self._num_at_once += 1
@@ -427,53 +422,30 @@ class BoundedConnection(HttpToolsProtocol):
     def _write(self, answer: ReadyAnswer, *, keeps_alive: bool) -> None:
         """Write a response; data that the client does not read yet is buffered by the transport."""
         headers = self.server_state.default_headers
-        if answer.held is not None:
-            self._unsent = answer.held  # first, so that it is released if the connection ends
+        self._release_unsent = answer.release  # first: writing may end the connection
         for part in self._server.bytes_of(answer, headers, keeps_alive=keeps_alive):
             self.transport.write(part)
-        if answer.held is not None and not self.flow.write_paused:
+        if not self.flow.write_paused:
             self._leave_unsent()
         if not keeps_alive:
             self.transport.close()
         self.on_response_complete()
 
     def _leave_unsent(self) -> None:
-        unsent, self._unsent = self._unsent, None
-        if unsent is not None:
-            unsent.leave()
+        release, self._release_unsent = self._release_unsent, None
+        if release is not None:
+            release()
 
-    def _wait_for_turn(self, work: Work) -> None:
-        """Answer a complete request in its turn; later requests of the connection wait for it."""
-        self._running = cycle = self._start_task(is_waiting=True)
-        super().on_message_complete()
-
-        def answer_in_turn() -> None:
-            # If the client has disconnected, the application logs the request.
-            cycle.disconnected = cycle.disconnected or self.transport.is_closing()
-            answer = None if cycle.disconnected else self._server.answer_of(work)
-            if answer is None:
-                self._start_asgi_task(cycle, self.app)
-            else:
-                cycle.response_started = cycle.response_complete = True
-                keeps_alive = cycle.keep_alive and not self._server.is_draining
-                self._write(answer, keeps_alive=keeps_alive)
-
-        self._server.turns.wait(answer_in_turn)
-
-    def _start_task(self, *, is_waiting: bool = False) -> AnswerCycle:
-        """Start a task for a request that was to be answered without; return its cycle."""
+    def _start_task(self) -> None:
+        """Start a task for a request that was to be answered without."""
         parts, self._held = self._held, None
         self.expect_100_continue = False  # it can only be one of a trailer
-        cycle = self._begin(is_waiting=is_waiting)
+        self._begin()
         if parts:
             super().on_body(b"".join(parts))
-        return cycle
 
-    def _begin(self, *, is_waiting: bool = False) -> AnswerCycle:
-        """Start the application's task for the request, or queue it after earlier requests.
-
-        With ``is_waiting``, only create the cycle.
-        """
+    def _begin(self) -> None:
+        """Start the application's task for the request, or queue it after earlier requests."""
         earlier = self.cycle
         # uvicorn has no option for the class of the cycle.
         self.cycle = cycle = AnswerCycle(
@@ -489,14 +461,11 @@ class BoundedConnection(HttpToolsProtocol):
             keep_alive=self._keeps_alive(),
             on_response=self.on_response_complete,
         )
-        if is_waiting:
-            return cycle
         if earlier is None or earlier.response_complete:
             self._start_asgi_task(cycle, self.app)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
-        return cycle
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle
@@ -522,7 +491,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self._phase is Phase.NONE:
             self._waits_for = None
             self._deadline.set(self._limits.keep_alive_seconds)
-            if self._unsent is None:
+            if self._release_unsent is None:
                 self._waiting[self] = None
                 self._waiting.move_to_end(self)
 
@@ -536,7 +505,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self.flow is not None:
             super().resume_writing()
         self._readers.stop()
-        if self._unsent is not None:
+        if self._release_unsent is not None:
             self._leave_unsent()
             if self._phase is Phase.NONE and not self.transport.is_closing():
                 self._waiting.setdefault(self, None)

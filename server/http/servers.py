@@ -12,17 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
 from server.http.connections import BoundedConnection, Waiting
-from server.http.cycles import AnswerBytes, DirectResponder, LoopTurns, ReadyAnswer, Work
+from server.http.cycles import AnswerBytes, DirectResponder, ReadyAnswer
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.workers import UninterruptibleProcess
 from snapshots.errors import InvalidArgument
@@ -60,8 +59,6 @@ def refuse_newcomers(listening: socket.socket) -> None:
 
 
 _log = logging.getLogger("cachelog.server")
-
-Answer = TypeVar("Answer")
 
 GRACE_SECONDS = 10
 """Seconds that requests in progress may take after a server is asked to stop."""
@@ -116,9 +113,6 @@ class ServerConfig(uvicorn.Config):
         self.drain: Callable[[], None] | None = None
         """Ends open-ended responses: the application's attribute of this name, if any."""
 
-        self.turns = LoopTurns()
-        """The turns of the application if it has any, which it also uses for other small work."""
-
         self.bytes_of = AnswerBytes().of
 
     def load(self) -> None:
@@ -126,16 +120,11 @@ class ServerConfig(uvicorn.Config):
         super().load()
         self.at_once = getattr(self.loaded_app, "at_once", None)
         self.drain = getattr(self.loaded_app, "drain", None)
-        self.turns = getattr(self.loaded_app, "turns", self.turns)
 
-    def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | Work | None:
-        """Return the response to a request, or the work that computes it; None to use ASGI."""
-        return None if self.at_once is None else self.answer_of(partial(self.at_once, scope, body))
-
-    def answer_of(self, work: Callable[[], Answer]) -> Answer | None:
-        """Return the result of work; if it raises an error, log it and return None."""
+    def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | None:
+        """Return the response to a request; None to use ASGI, and if an error was logged."""
         try:
-            return work()
+            return None if self.at_once is None else self.at_once(scope, body)
         except Exception:  # noqa: BLE001 - the parser would report it as an invalid request
             _log.exception("an answer could not be looked up")
             return None  # by ASGI, the application responds to the error as usual

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from server.asgi.errors import BadRequest
-from server.asgi.lanes import Lane
+from server.asgi.lanes import Lane, LoopTurns
 from server.asgi.single_flight import SingleFlight
 from snapshots.errors import CatalogError
 
@@ -262,3 +262,33 @@ async def test_all_waiters_get_the_same_error(loading: Loading) -> None:
     with pytest.raises(CatalogError):
         await loading.value("damaged")
     assert loading.loaded == ["damaged"] * 2
+
+
+async def test_small_work_is_done_in_turns() -> None:
+    """Other callbacks run in between; a failure or cancellation passes the turn on."""
+    turns, done = LoopTurns(), list[str]()
+
+    async def others() -> None:
+        while len(done) < 9:
+            done.append("other")
+            await asyncio.sleep(0)
+
+    works = [lambda: done.append("first"), lambda: 1 // 0, lambda: 3, lambda: done.append("last")]
+    tasks = [asyncio.create_task(turns.run(work)) for work in works]
+    tasks[2].cancel()
+    results = await settled(*tasks, others())
+    assert [type(result).__name__ for result in results[1:3]] == [
+        "ZeroDivisionError",
+        "CancelledError",
+    ]
+    assert "other" in done[done.index("first") : done.index("last")]
+
+
+async def test_time_of_an_iteration_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that cannot wait for a turn may begin in its first milliseconds."""
+    times = iter([1.0, 1.001, 1.003, 1.004])
+    monkeypatch.setattr("server.asgi.lanes.time.perf_counter", lambda: next(times))
+    turns = LoopTurns()
+    assert [turns.has_time() for _ in range(3)] == [True, True, False]
+    await asyncio.sleep(0)
+    assert turns.has_time()

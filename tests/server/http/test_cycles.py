@@ -2,12 +2,9 @@
 
 import asyncio
 import gc
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
 from http.client import HTTPResponse
 from itertools import pairwise
 from random import Random
@@ -16,7 +13,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from server.http.connections import BoundedConnection
-from server.http.cycles import MAX_AT_ONCE, AnswerBytes, LoopTurns, ReadyAnswer, Work
+from server.http.cycles import MAX_AT_ONCE, AnswerBytes, ReadyAnswer
 from server.http.limits import ConnectionLimits
 from tests.expensive import cases
 from tests.server.http.test_connections import (
@@ -46,7 +43,6 @@ class Application:
             body += message["body"]
             if not message["more_body"]:
                 break
-        self.num_disconnected += message["type"] == "http.disconnect"
         if scope["path"] == "/slow-task":
             await asyncio.sleep(0.02)
         content = b"task %b %b" % (scope["path"].encode(), body or _names(scope))
@@ -55,32 +51,21 @@ class Application:
         await send({"type": "http.response.body", "body": content})
 
     def __init__(self) -> None:
-        self.num_held = self.num_disconnected = 0
-        self.may_continue = threading.Event()
-        """Set to continue /turn-slow, which blocks the event loop."""
+        self.num_held = 0
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Count a large response as read."""
         self.num_held -= 1
 
-    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
-        """Respond directly, or in a turn."""
+    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
+        """Respond directly."""
         if scope["path"] == "/bad":
-            raise ZeroDivisionError
-        if scope["path"].startswith("/turn"):
-            return partial(self._ready, scope, body)
-        return self._ready(scope, body)
-
-    def _ready(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
-        if scope["path"] == "/turn-bad":
             raise ZeroDivisionError
         if scope["path"].endswith("task"):
             return None
-        if scope["path"] == "/turn-slow":
-            self.may_continue.wait(PATIENCE)
         if scope["path"] == "/large":
             self.num_held += 1
-            return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self)
+            return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self.release)
         content = b"ready %b %b" % (scope["path"].encode(), body or _names(scope))
         return ReadyAnswer(200, b"content-length: %d\r\n" % len(content), content)
 
@@ -137,7 +122,7 @@ def test_any_conversation_is_answered(
     random = Random(seed)
     expected, parts = [], []
     for _ in range(random.randint(1, 20)):
-        path = random.choice(("/a", "/turn", "/turn-task", "/a-task", "/slow-task"))
+        path = random.choice(("/a", "/a-task", "/slow-task"))
         body = b"x" * random.choice((0, 0, 1, 10, 300, 70_000))
         expected.append(path.encode() + b" " + body)
         parts.append(
@@ -211,24 +196,9 @@ def test_idle_connection_is_closed(ready: Running, path: str) -> None:
         assert 0.4 < time.monotonic() - began < 5
 
 
-@pytest.mark.parametrize("path", ["/bad", "/turn-bad"])
-def test_exception_is_handled_by_a_task(ready: Running, path: str) -> None:
+def test_exception_is_handled_by_a_task(ready: Running) -> None:
     """The application handles it like its other errors; it is no client error."""
-    assert response_to(ready, request_bytes(path, CLOSE)).endswith(b"task %b " % path.encode())
-
-
-def test_disconnect_before_a_turn_is_noticed() -> None:
-    """By the application, like a disconnect during the request."""
-    application = Application()
-    with running(LIMITS, application) as server, ExitStack() as held:
-        connections = [held.enter_context(server.connect()) for _ in range(10)]
-        until(lambda: server.num_connections() == 10, "they are connected")
-        for path, connection in zip(["/turn-slow", *["/turn"] * 9], connections, strict=True):
-            connection.sendall(request_bytes(path, CLOSE))
-        connections.pop().close()
-        application.may_continue.set()
-        assert all(b" /turn" in rest(connection) for connection in connections)
-        until(lambda: application.num_disconnected == 1, "it was noted")
+    assert response_to(ready, request_bytes("/bad", CLOSE)).endswith(b"task /bad ")
 
 
 def test_large_response_is_held_until_it_is_read() -> None:
@@ -258,9 +228,9 @@ def test_input_after_a_response_is_parsed_strictly(ready: Running) -> None:
 
 
 def test_invalid_input_after_waiting_requests_closes(ready: Running) -> None:
-    """Requests that wait for a turn are answered; then the connection is released."""
-    answer = response_to(ready, request_bytes("/turn") * 3 + b"nonsense\r\n\r\n")
-    assert answer.count(b" /turn ") == 3
+    """Requests that wait for earlier ones are answered; then the connection is released."""
+    answer = response_to(ready, request_bytes("/slow-task") * 3 + b"nonsense\r\n\r\n")
+    assert answer.count(b" /slow-task ") == 3
     until(lambda: not ready.num_connections(), "it is closed")
 
 
@@ -322,39 +292,3 @@ def test_connect_is_refused(ready: Running, target: str) -> None:
     )
     assert answered.startswith(b"HTTP/1.1 400 ")
     assert answered.count(b"HTTP/1.1 ") == 1
-
-
-@pytest.mark.anyio
-async def test_one_task_runs_per_iteration() -> None:
-    """Other callbacks run in between, regardless of the number of waiting tasks."""
-    done: list[str] = []
-    turns, loop = LoopTurns(), asyncio.get_running_loop()
-    assert turns.take()
-    done.append("first")
-    for name in ("second", "third"):
-        assert not turns.take()
-        turns.wait(partial(done.append, name))
-    for number in range(3):
-        loop.call_soon(done.append, f"other {number}")
-        await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert turns.take(), "the turn is free again"
-    tasks = [name for name in done if not name.startswith("other")]
-    assert tasks == ["first", "second", "third"]
-    assert done.index("other 0") < done.index("third")
-
-
-@pytest.mark.anyio
-async def test_each_task_has_its_own_result() -> None:
-    """A cancelled task passes its turn to the next."""
-    turns = LoopTurns()
-    first, failing, cancelled, last = (
-        asyncio.create_task(turns.run(work))
-        for work in (lambda: 1, lambda: 1 // 0, lambda: 3, lambda: 4)
-    )
-    assert await first == 1
-    cancelled.cancel()
-    with pytest.raises(ZeroDivisionError):
-        await failing
-    assert await last == 4
-    assert cancelled.cancelled()
