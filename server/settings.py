@@ -1,6 +1,5 @@
 """Settings, and their environment variables."""
 
-import dataclasses
 import os
 import re
 from collections.abc import Mapping
@@ -290,8 +289,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self) -> Limits:
         """Return the limits of one request."""
-        names = (field.name for field in dataclasses.fields(Limits))
-        return Limits(**{name: getattr(self, name) for name in names})
+        return msgspec.convert(self, Limits, from_attributes=True)
 
     def subscriptions(self) -> int:
         """Return the maximum number of subscriptions; half of the connections stay available."""
@@ -299,15 +297,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def connections(self) -> ConnectionLimits:
         """Return the limits of each connection."""
-        return ConnectionLimits(
-            connections=self.max_connections,
-            head_bytes=self.max_headers,
-            body_bytes=self.max_body,
-            head_seconds=self.head_timeout,
-            body_seconds=self.body_timeout,
-            send_seconds=self.send_timeout,
-            keep_alive_seconds=self.keep_alive,
-        )
+        return msgspec.convert(self, ConnectionLimits, from_attributes=True)
 
     def reading(self) -> ReadSettings:
         """Return the settings of an import, including the variables of AWS and Docker.

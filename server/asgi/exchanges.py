@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -211,11 +211,8 @@ Observer = Callable[[Exchange], None]
 """A callback for each response that was sent."""
 
 
-class Tracing(Protocol):
-    """Creates a span for each request."""
-
-    def request(self, scope: Scope) -> AbstractContextManager[Callable[[Exchange], None]]:
-        """Return the context of a request's span; it yields a callback for the exchange."""
+Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[Callable[[Exchange], None]]]
+"""Returns the context of a request's span; it yields a callback for the exchange."""
 
 
 class Exchanges(msgspec.Struct, frozen=True, eq=False):
@@ -241,7 +238,7 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
         return self._answer(scope, receive, send)
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        with tracing.request(scope) as answered:
+        with tracing(scope) as answered:
             answered(await self._answer(scope, receive, send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from cachetools import LRUCache
@@ -19,19 +19,6 @@ MAX_PERSISTED_BYTES = 16 << 20
 
 _OVERHEAD = 500
 """Approximate memory of a document without its text, in bytes: its hash and cache entry."""
-
-
-class DocumentSource(Protocol):
-    """A source of the documents that requests name."""
-
-    def query_of(
-        self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None, /
-    ) -> str | None:
-        """Return the document that a request sends or names; None if it does neither.
-
-        ``document_id`` is the id as sent by clients such as Relay. Raises BadRequest if the
-        document is unknown or not allowed.
-        """
 
 
 _SHA256 = "sha256:"
@@ -148,6 +135,9 @@ class _ApolloManifest(msgspec.Struct):
     format: Literal["apollo-persisted-query-manifest"]
     version: Literal[1]
     operations: list[_Operation]
+
+
+DocumentSource: TypeAlias = PersistedDocuments | Manifest
 
 
 def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:

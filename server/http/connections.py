@@ -1,9 +1,8 @@
 """Connections with limits on sizes and times, based on uvicorn's protocol, and faster.
 
 uvicorn does not limit the size of a request while it is received, nor the time in which a client
-sends a request or reads a response. It creates a task for each request as soon as its head is read,
-and sets a timer after each response: for a small response from memory, that takes longer than the
-application itself.
+sends a request or reads a response. It creates a task for each request as soon as its head is read:
+for a small response from memory, that takes longer than the application itself.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, par
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, refusal
+from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, answer_bytes, refusal
 from server.http.limits import (
     DROP,
     MAX_HEADERS,
@@ -32,60 +31,6 @@ from server.http.limits import (
 
 if TYPE_CHECKING:
     from server.http.servers import ServerConfig
-
-
-class Deadline:
-    """Calls ``end`` when a deadline passes.
-
-    When the deadline is moved, a running timer is left alone, and checks the deadline when it
-    fires: a new timer for each request would take longer than looking up a small response.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
-        self._loop = loop
-        self._end = end
-        self._timer: asyncio.TimerHandle | None = None
-        self._at: float | None = None
-
-    @property
-    def is_set(self) -> bool:
-        """Whether a deadline is set."""
-        return self._at is not None
-
-    def set(self, seconds: float) -> None:
-        """Set the deadline, in seconds from now."""
-        self._at = at = self._loop.time() + seconds
-        timer = self._timer
-        if timer is None or timer.when() > at:
-            if timer is not None:
-                timer.cancel()
-            self._timer = self._loop.call_at(at, self._check)
-
-    def cancel(self) -> None:
-        """Remove the deadline."""
-        self._at = None
-
-    def close(self) -> None:
-        """Remove the deadline, the timer, and the reference to the connection."""
-        self._at = None
-        self._end = _nothing  # breaks the reference cycle with the connection
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _check(self) -> None:
-        self._timer, at = None, self._at
-        if at is None:
-            return
-        if at > self._loop.time():
-            self._timer = self._loop.call_at(at, self._check)
-        else:
-            self._at = None
-            self._end()
-
-
-def _nothing() -> None:
-    pass
 
 
 _MIN_READ_RATE = 4_096
@@ -195,7 +140,6 @@ class BoundedConnection(HttpToolsProtocol):
         self._server = config
         self._limits = config.limits
         self._waiting = config.waiting
-        self._deadline = Deadline(self.loop, self._deadline_passed)
         self._held: list[bytes] | None = None
         """The body received so far of a request that may be answered without a task; else None."""
 
@@ -223,8 +167,8 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a new connection; close an old one if the maximum number is exceeded."""
         super().connection_made(transport)
-        self._readers = ReaderWatch(transport, self.loop, self._limits.send_seconds)
-        if len(self.connections) > self._limits.connections:
+        self._readers = ReaderWatch(transport, self.loop, self._limits.send_timeout)
+        if len(self.connections) > self._limits.max_connections:
             if not self._waiting:
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
                 return
@@ -232,11 +176,11 @@ class BoundedConnection(HttpToolsProtocol):
             self.connections.discard(oldest)
             oldest.transport.abort()
         self._waiting[self] = None
-        self._deadline.set(self._limits.head_seconds)
+        self._set_deadline(self._limits.head_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection, and notify the current request of the disconnection."""
-        self._deadline.close()
+        self._unset_keepalive_if_required()
         self._extensions.clear()  # scopes would keep the connection in memory otherwise
         self.resume_writing()
         self._waiting.pop(self, None)
@@ -262,7 +206,7 @@ class BoundedConnection(HttpToolsProtocol):
         is_between = scope is self._answered or (
             cycle is not None and cycle.scope is scope and not cycle.more_body
         )
-        self._must_count = not is_between or len(data) > self._limits.head_bytes
+        self._must_count = not is_between or len(data) > self._limits.max_headers
         answered = self._answered
         self._parse(data)
         if self._answered is not answered and self._answered is self.scope:
@@ -271,7 +215,7 @@ class BoundedConnection(HttpToolsProtocol):
         is_whole = cycle is not None and cycle.scope is self.scope and not cycle.more_body
         if is_whole and not cycle.response_complete:
             self._waiting.pop(self, None)
-            self._deadline.cancel()
+            self._unset_keepalive_if_required()
         elif not self._is_closing and not self.transport.is_closing():
             self._wait_for_more(len(data), is_new=scope is not self.scope)
 
@@ -325,7 +269,7 @@ class BoundedConnection(HttpToolsProtocol):
         if phase is not self._waits_for or is_new:
             self._waits_for = phase
             self._bytes_over_reads = 0
-            self._deadline.cancel()
+            self._unset_keepalive_if_required()
         else:
             self._bytes_over_reads += num_bytes  # no callback reports them
             status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
@@ -333,9 +277,9 @@ class BoundedConnection(HttpToolsProtocol):
                 self._refuse(status)
                 if self._is_closing or self.transport.is_closing():
                     return
-        if not self._deadline.is_set:
+        if self.timeout_keep_alive_task is None:
             limits, is_body = self._limits, phase is Phase.BODY
-            self._deadline.set(limits.body_seconds if is_body else limits.head_seconds)
+            self._set_deadline(limits.body_timeout if is_body else limits.head_timeout)
             self._waiting.setdefault(self, None)
 
     def on_headers_complete(self) -> None:
@@ -405,15 +349,21 @@ class BoundedConnection(HttpToolsProtocol):
             and not self.transport.is_closing()
         )
 
+    def _set_deadline(self, seconds: float) -> None:
+        """Set the deadline of the client in place of the previous one, in seconds from now."""
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self._deadline_passed)
+
     def _deadline_passed(self) -> None:
         """End a connection whose client has exceeded a deadline."""
+        self.timeout_keep_alive_task = None
         if self.transport.is_closing():
             return
         if self._phase in (Phase.START, Phase.NONE, Phase.CLOSING):
             self.transport.close()  # there is no request to respond to
             self._readers.start()
         elif self.flow.read_paused:
-            self._deadline.set(self._limits.head_seconds)  # the server itself has paused reading
+            self._set_deadline(self._limits.head_timeout)  # the server itself has paused reading
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
 
@@ -423,7 +373,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Write a response; data that the client does not read yet is buffered by the transport."""
         headers = self.server_state.default_headers
         self._release_unsent = answer.release  # first: writing may end the connection
-        for part in self._server.bytes_of(answer, headers, keeps_alive=keeps_alive):
+        for part in answer_bytes(answer, headers, keeps_alive=keeps_alive):
             self.transport.write(part)
         if not self.flow.write_paused:
             self._leave_unsent()
@@ -490,7 +440,7 @@ class BoundedConnection(HttpToolsProtocol):
             return
         if self._phase is Phase.NONE:
             self._waits_for = None
-            self._deadline.set(self._limits.keep_alive_seconds)
+            self._set_deadline(self._limits.keep_alive)
             if self._release_unsent is None:
                 self._waiting[self] = None
                 self._waiting.move_to_end(self)
@@ -537,7 +487,7 @@ class BoundedConnection(HttpToolsProtocol):
                     self.cycle = cycle = self.pipeline[0][0] if self.pipeline else running
                 cycle.keep_alive = False
                 self.flow.pause_reading()
-                self._deadline.cancel()
+                self._unset_keepalive_if_required()
                 self._is_closing = True
                 return
             if cycle.response_started:
@@ -546,7 +496,7 @@ class BoundedConnection(HttpToolsProtocol):
             cycle.disconnected = True
             cycle.message_event.set()
         headers = self.server_state.default_headers
-        self.transport.write(self._server.bytes_of(refusal(status), headers, keeps_alive=False)[0])
+        self.transport.write(b"".join(answer_bytes(refusal(status), headers, keeps_alive=False)))
         self.close_gently()
 
     def close_gently(self) -> None:
@@ -560,7 +510,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._waiting.pop(self, None)
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._deadline.set(_LINGER_SECONDS)
+        self._set_deadline(_LINGER_SECONDS)
 
 
 Waiting = OrderedDict[BoundedConnection, None]

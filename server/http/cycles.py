@@ -40,28 +40,19 @@ sent.
 """
 
 
-class AnswerBytes:
-    """Serializes responses. The lines that all responses share are created once a second."""
+def answer_bytes(
+    answer: ReadyAnswer, default_headers: Headers, *, keeps_alive: bool
+) -> tuple[bytes, ...]:
+    """Return the bytes of a response, in one or more parts that are written in order.
 
-    def __init__(self) -> None:
-        self._headers: Headers = ()
-        self._lines = b""
-
-    def of(
-        self, answer: ReadyAnswer, default_headers: Headers, *, keeps_alive: bool
-    ) -> tuple[bytes, ...]:
-        """Return the bytes of a response, in one or more parts that are written in order.
-
-        The head of a large body is a separate part, so that the body is not copied.
-        """
-        if default_headers is not self._headers:
-            self._headers = default_headers
-            self._lines = b"".join(b"%b: %b\r\n" % header for header in default_headers)
-        end = b"\r\n" if keeps_alive else b"connection: close\r\n\r\n"
-        head = STATUS_LINE[answer.status], self._lines, answer.lines, end
-        if len(answer.body) > _LARGE_BODY:
-            return b"".join(head), answer.body
-        return (b"".join((*head, answer.body)),)
+    The head of a large body is a separate part, so that the body is not copied.
+    """
+    lines = b"".join([b"%b: %b\r\n" % header for header in default_headers])
+    end = b"\r\n" if keeps_alive else b"connection: close\r\n\r\n"
+    head = STATUS_LINE[answer.status], lines, answer.lines, end
+    if len(answer.body) > _LARGE_BODY:
+        return b"".join(head), answer.body
+    return (b"".join((*head, answer.body)),)
 
 
 _RETRY_SECONDS = 1

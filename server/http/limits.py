@@ -15,25 +15,15 @@ refused with status 503.
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on what a client may send, and on its time in seconds."""
+    """Limits on what a client may send, and on its time, as in the settings of these names."""
 
-    connections: int = 1_000
-    """Maximum number of connections of one process."""
-
-    head_bytes: int = 64 << 10
-    """Maximum size of a request's line and headers, in bytes."""
-
-    body_bytes: int = 1 << 20
-    """Maximum size of a request's body, in bytes."""
-
-    head_seconds: float = 10.0
-    body_seconds: float = 30.0
-
-    send_seconds: float = 20.0
-    """Interval of the checks for clients that read too slowly, which are disconnected."""
-
-    keep_alive_seconds: float = 75.0
-    """Time that a connection may wait for its next request."""
+    max_connections: int = 1_000
+    max_headers: int = 64 << 10
+    max_body: int = 1 << 20
+    head_timeout: float = 10.0
+    body_timeout: float = 30.0
+    send_timeout: float = 20.0
+    keep_alive: float = 75.0
 
 
 class Phase(Enum):
@@ -66,10 +56,10 @@ def why_head_is_refused(
 ) -> HTTPStatus | None:
     """Return the status for a head that is too large; None if it is within the limits."""
     num_bytes = len(url)
-    if num_bytes > limits.head_bytes:
+    if num_bytes > limits.max_headers:
         return HTTPStatus.REQUEST_URI_TOO_LONG
     num_bytes += sum(len(name) + len(value) + 4 for name, value in headers)
-    if num_bytes > limits.head_bytes or len(headers) > MAX_HEADERS:
+    if num_bytes > limits.max_headers or len(headers) > MAX_HEADERS:
         return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
     return None
 
@@ -82,10 +72,10 @@ def why_reading_ends(
     ``num_bytes`` is the number of bytes received so far, ``url`` the part of the URL received.
     """
     if phase is Phase.BODY:
-        allowed = _BODY_OVERHEAD * limits.body_bytes + limits.head_bytes
+        allowed = _BODY_OVERHEAD * limits.max_body + limits.max_headers
         status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     else:
-        allowed = limits.head_bytes
+        allowed = limits.max_headers
         is_address = phase is Phase.HEAD and len(url) > allowed // 2
         status = (
             HTTPStatus.REQUEST_URI_TOO_LONG

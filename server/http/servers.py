@@ -10,7 +10,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context, parent_process
 from types import FrameType
@@ -21,7 +21,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from server.http.connections import BoundedConnection, Waiting
-from server.http.cycles import AnswerBytes, DirectResponder, ReadyAnswer
+from server.http.cycles import DirectResponder, ReadyAnswer
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.workers import UninterruptibleProcess
 from snapshots.errors import InvalidArgument
@@ -113,8 +113,6 @@ class ServerConfig(uvicorn.Config):
         self.drain: Callable[[], None] | None = None
         """Ends open-ended responses: the application's attribute of this name, if any."""
 
-        self.bytes_of = AnswerBytes().of
-
     def load(self) -> None:
         """Create the application."""
         super().load()
@@ -194,30 +192,6 @@ class Worker(msgspec.Struct, eq=False):
     """When its event loop last ran: a number in shared memory, 0 while it is not monitored."""
 
 
-class HangMonitor:
-    """Detects workers whose event loops have not run for more than ``seconds``."""
-
-    def __init__(self, seconds: float, now: float) -> None:
-        self.seconds = seconds
-        self._checked_at = self._waits_since = now
-
-    def hung(self, workers: Iterable[Worker], now: float) -> list[Worker]:
-        """Return the workers that hang; workers that start or stop are exempt.
-
-        If this process itself was suspended, for example with the machine, the timeout starts again
-        for all workers, because they were suspended, too.
-        """
-        if now - self._checked_at > self.seconds / 2:
-            self._waits_since = now
-        self._checked_at = now
-        latest = now - self.seconds
-        return [
-            worker
-            for worker in workers
-            if worker.last_beat.value and max(worker.last_beat.value, self._waits_since) < latest
-        ]
-
-
 class Workers:
     """``count`` processes that serve the application of a factory (MODULE:FUNCTION).
 
@@ -238,7 +212,7 @@ class Workers:
         self._arguments = (factory, listening, limits)
         self._listening = listening
         self._count = count
-        self._monitor = HangMonitor(hang_seconds, time.monotonic())
+        self._hang_seconds = hang_seconds
         self._workers: dict[int, Worker] = {}
         """The running workers, by the sentinels of their processes."""
 
@@ -261,6 +235,7 @@ class Workers:
 
     def _replace(self, stopping: connection.Connection) -> bool:
         """Replace workers that die or hang; return True on a signal, False if one cannot start."""
+        checked_at = time.monotonic()
         while True:
             ended = connection.wait([stopping, *self._workers], self._check_seconds)
             if stopping in ended:
@@ -276,12 +251,20 @@ class Workers:
                 ):
                     return True
                 self._start()
-            # Workers that are killed here are replaced above once they have exited.
-            for worker in self._monitor.hung(self._workers.values(), time.monotonic()):
+            now = time.monotonic()
+            # If this process itself was suspended, for example with the machine, so were they.
+            if now - checked_at < self._hang_seconds / 2:
+                self._kill_hung(now - self._hang_seconds)
+            checked_at = now
+
+    def _kill_hung(self, latest: float) -> None:
+        """Kill the workers without a heartbeat since ``latest``, to be replaced when they exit."""
+        for worker in self._workers.values():
+            if _NOT_MONITORED < worker.last_beat.value < latest:
                 _log.warning(
                     "process %s has hung for %g seconds: it is ended",
                     worker.process.pid,
-                    self._monitor.seconds,
+                    self._hang_seconds,
                 )
                 worker.process.kill()
                 worker.last_beat.value = _NOT_MONITORED  # so that it is killed only once

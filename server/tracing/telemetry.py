@@ -129,7 +129,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
     routes: Sequence[BaseRoute]
 
     @contextmanager
-    def request(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
+    def __call__(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
         """Run the context in the span of a request; it yields a callback for the exchange."""
         method = scope["method"] if scope["method"] in _METHODS else _OTHER
         matches = (route for route in self.routes if route.matches(scope)[0] is not Match.NONE)

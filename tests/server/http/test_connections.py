@@ -25,12 +25,12 @@ SOON = 5.0
 """Seconds within which a client sees the effect of a deadline of less than a second."""
 
 LIMITS = ConnectionLimits(
-    connections=20,
-    head_bytes=4_000,
-    body_bytes=10_000,
-    head_seconds=0.5,
-    body_seconds=0.5,
-    send_seconds=0.5,
+    max_connections=20,
+    max_headers=4_000,
+    max_body=10_000,
+    head_timeout=0.5,
+    body_timeout=0.5,
+    send_timeout=0.5,
 )
 
 
@@ -281,7 +281,7 @@ def test_slow_response_has_no_deadline(bounded: Running) -> None:
     MAY_END.clear()
     with bounded.connect() as connection:
         connection.sendall(request_bytes("/held", CLOSE, b"c" * 100))
-        time.sleep(1.2 * LIMITS.send_seconds)
+        time.sleep(1.2 * LIMITS.send_timeout)
         MAY_END.set()
         assert rest(connection).endswith(b"100")
 
@@ -300,7 +300,7 @@ def test_slow_reader_gets_the_complete_response(bounded: Running) -> None:
     """The kernel buffers megabytes, and accepts more only when much of it was read."""
     with bounded.connect() as connection:
         connection.sendall(request_bytes("/big", CLOSE))
-        size, slow_until = 0, time.monotonic() + 3 * LIMITS.send_seconds
+        size, slow_until = 0, time.monotonic() + 3 * LIMITS.send_timeout
         while time.monotonic() < slow_until:
             size += len(connection.recv(20_000))
             time.sleep(0.05)
@@ -349,7 +349,7 @@ def test_longest_waiting_connection_is_closed(either: Running) -> None:
             slow = opened.enter_context(either.connect())
             slow.sendall(request_bytes(body=b"c" * 100)[: (0, 10, 70)[number % 3]])
         assert response_to(either, request_bytes(headers=CLOSE)).endswith(b"0")
-        assert either.num_connections() <= LIMITS.connections
+        assert either.num_connections() <= LIMITS.max_connections
     until(lambda: not either.num_connections(), "all are closed", SOON)
 
 
@@ -357,7 +357,7 @@ def test_busy_server_refuses_connections(bounded: Running) -> None:
     """503 with Retry-After; the requests in progress are answered."""
     MAY_END.clear()
     with ExitStack() as opened:
-        busy = [opened.enter_context(bounded.connect()) for _ in range(LIMITS.connections)]
+        busy = [opened.enter_context(bounded.connect()) for _ in range(LIMITS.max_connections)]
         for connection in busy:
             connection.sendall(request_bytes("/held", CLOSE))
         until(lambda: len(bounded.server.server_state.tasks) == len(busy), "all are asked", SOON)

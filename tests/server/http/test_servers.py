@@ -12,13 +12,14 @@ from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from server.http.servers import HangMonitor, Worker, listening_socket, refuse_newcomers
+from server.http.limits import ConnectionLimits
+from server.http.servers import Worker, Workers, listening_socket, refuse_newcomers
 from tests.server.servers import CACHELOG, PATIENCE, Server, environ, serving, until
 
 BODY = b'{"query": "{ tags { name } }"}'
@@ -202,24 +203,16 @@ def test_draining_socket_serves_only_earlier_connections() -> None:
         socket.create_connection(address)
 
 
-BEGAN = 1_000.0
-
-
-def worker(last_beat: float) -> Worker:
-    """Return a worker whose last heartbeat was at a time; 0 if there was none."""
-    return Worker(cast("Any", None), BEGAN, SimpleNamespace(value=last_beat))
-
-
 @pytest.mark.parametrize(
-    ("looks", "last_beat", "is_hung"),
+    ("checks", "last_beat", "is_killed"),
     [
-        (range(11), BEGAN, False),
-        (range(12), BEGAN, True),
-        (range(12), BEGAN + 2, False),
+        (range(11), 0.5, False),
+        (range(12), 0.5, True),
+        (range(12), 2.0, False),
         (range(100), 0.0, False),
-        ([1, 3_600], BEGAN, False),
-        ([1, *range(3_600, 3_611)], BEGAN, False),
-        ([1, *range(3_600, 3_612)], BEGAN, True),
+        ([1, 3_600], 0.5, False),
+        ([1, 3_600, 3_601], 3_600.1, False),
+        ([1, 3_600, 3_601], 0.5, True),
     ],
     ids=[
         "in time",
@@ -231,10 +224,15 @@ def worker(last_beat: float) -> Worker:
         "silent after a delay",
     ],
 )
-def test_silent_worker_hangs(looks: list[int], last_beat: float, is_hung: bool) -> None:
-    """Counted from its last heartbeat, or from when the monitor itself was delayed."""
-    monitor, watched = HangMonitor(10.0, BEGAN), worker(last_beat)
-    hung: list[Worker] = []
-    for seconds in looks:
-        hung = monitor.hung([watched], BEGAN + seconds)
-    assert hung == ([watched] if is_hung else [])
+def test_silent_worker_is_killed(
+    monkeypatch: pytest.MonkeyPatch, checks: list[int], last_beat: float, is_killed: bool
+) -> None:
+    """Once, and not as soon as this process itself was delayed."""
+    workers = Workers("m:f", Mock(), ConnectionLimits(), count=1, hang_seconds=10)
+    process, stopping, times = Mock(), Mock(), iter([0, *checks])
+    workers._workers[1] = Worker(process, 0, SimpleNamespace(value=last_beat))
+    ready = iter([[]] * len(checks))
+    monkeypatch.setattr("server.http.servers.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("server.http.servers.connection.wait", lambda *_: next(ready, [stopping]))
+    assert workers._replace(stopping)
+    assert process.kill.call_count == is_killed
