@@ -95,7 +95,7 @@ def create_app(
         comparison_bytes=settings.comparison_cache,
         recipes_url=settings.recipes_url,
     )
-    is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
+    is_trusted = trusted_among(settings.trusted_proxies)
     telemetry = telemetry_from(settings)
     spans = telemetry or Spans()
     watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())

@@ -53,12 +53,9 @@ def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
 
 
 class RequestIds:
-    """Creates request ids, or adopts those that a trusted proxy has set in X-Request-ID.
+    """Creates request ids, or adopts those that a trusted proxy has set in X-Request-ID."""
 
-    Without ``is_trusted``, no proxy is trusted.
-    """
-
-    def __init__(self, is_trusted: IsTrusted | None) -> None:
+    def __init__(self, is_trusted: IsTrusted) -> None:
         self._is_trusted = is_trusted
         self._prefix = secrets.token_hex(6)
         self._numbers = count(1)
@@ -69,10 +66,8 @@ class RequestIds:
 
     def _given(self, scope: Scope) -> str | None:
         client = scope.get("client")
-        if self._is_trusted is None or not client:
-            return None
         value = next((text for name, text in scope["headers"] if name == HEADER), b"")
-        is_accepted = _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
+        is_accepted = client and _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
         return str(value, "ascii") if is_accepted else None
 
 

@@ -202,7 +202,6 @@ class Outgoing(MemoryLimit):
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes, "answers are on their way", patience=OUTGOING_PATIENCE)
-        self._nothing = self.place(None)
 
     def begin(self, response: Response, scope: Scope) -> Place:
         """Return the place of a response; the response is sent within the context of its place.
@@ -214,8 +213,7 @@ class Outgoing(MemoryLimit):
 
     def begin_bytes(self, size: int, scope: Scope) -> Place:
         """Return the place of ``size`` bytes, as ``begin``."""
-        if size < _LARGE_ANSWER:
-            return self._nothing
         place = self.place(scope)
-        place.hold(size)
+        if size >= _LARGE_ANSWER:
+            place.hold(size)
         return place

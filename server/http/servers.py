@@ -10,10 +10,9 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -218,13 +217,18 @@ class Workers:
 
     def run(self) -> bool:
         """Serve until a signal ends this process; return False if workers cannot start."""
-        with _stop_signals() as stopping:
-            try:
-                for _ in range(self._count):
-                    self._start()
-                return self._replace(stopping)
-            finally:
-                self._stop()
+        for number in _STOPS:
+            signal.signal(number, signal.default_int_handler)
+        try:
+            for _ in range(self._count):
+                self._start()
+            self._replace()
+        except KeyboardInterrupt:
+            return True
+        else:
+            return False
+        finally:
+            self._stop()
 
     def _start(self) -> None:
         last_beat = get_context("spawn").RawValue("d")
@@ -233,23 +237,18 @@ class Workers:
         process.start()
         self._workers[process.sentinel] = Worker(process, time.monotonic(), last_beat)
 
-    def _replace(self, stopping: connection.Connection) -> bool:
-        """Replace workers that die or hang; return True on a signal, False if one cannot start."""
+    def _replace(self) -> None:
+        """Replace workers that die or hang, until one cannot start."""
         checked_at = time.monotonic()
         while True:
-            ended = connection.wait([stopping, *self._workers], self._check_seconds)
-            if stopping in ended:
-                return True
-            for sentinel in ended:
+            for sentinel in connection.wait([*self._workers], self._check_seconds):
                 worker = self._workers.pop(sentinel)  # type: ignore[arg-type]
                 worker.process.join()
                 if worker.process.exitcode == _NOT_STARTED:
-                    return False
+                    return
                 # Replacing workers that die immediately without a pause would use all of the CPU.
-                if time.monotonic() - worker.began < _SHORT_LIFE_SECONDS and stopping.poll(
-                    _SHORT_LIFE_SECONDS
-                ):
-                    return True
+                if time.monotonic() - worker.began < _SHORT_LIFE_SECONDS:
+                    time.sleep(_SHORT_LIFE_SECONDS)
                 self._start()
             now = time.monotonic()
             # If this process itself was suspended, for example with the machine, so were they.
@@ -271,6 +270,8 @@ class Workers:
 
     def _stop(self) -> None:
         """Terminate all workers, and kill those that do not exit in time."""
+        for number in _STOPS:
+            signal.signal(number, signal.SIG_IGN)
         refuse_newcomers(self._listening)
         processes = [worker.process for worker in self._workers.values()]
         for process in processes:
@@ -281,23 +282,6 @@ class Workers:
             if process.is_alive():
                 process.kill()
                 process.join()
-
-
-@contextmanager
-def _stop_signals() -> Iterator[connection.Connection]:
-    """Return a connection that becomes readable when a signal asks this process to stop."""
-    context = get_context("spawn")
-    stopping, sender = context.Pipe(duplex=False)
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        sender.send_bytes(b".")
-
-    before = {number: signal.signal(number, stop) for number in _STOPS}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _work(

@@ -65,9 +65,7 @@ class Telemetry(Spans):
         """The tracer of cachelog."""
         return self._provider.get_tracer("cachelog", cachelog_version())
 
-    def request_spans(
-        self, is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
-    ) -> "RequestSpans":
+    def request_spans(self, is_trusted: IsTrusted, routes: Sequence[BaseRoute]) -> "RequestSpans":
         """Return the spans of requests."""
         return RequestSpans(self.tracer, is_trusted, routes)
 
@@ -121,11 +119,11 @@ class RequestSpans(msgspec.Struct, frozen=True):
     """Creates the spans of requests.
 
     A trace named in ``traceparent`` is continued if ``is_trusted`` returns true for the client's
-    address; without ``is_trusted``, no client is trusted. ``routes`` are those of the application.
+    address. ``routes`` are those of the application.
     """
 
     tracer: Tracer
-    is_trusted: IsTrusted | None
+    is_trusted: IsTrusted
     routes: Sequence[BaseRoute]
 
     @contextmanager
@@ -147,7 +145,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
     def _parent(self, scope: Scope) -> Context:
         """Return the trace context from a trusted proxy; else an empty one, for a new trace."""
         client = scope.get("client")
-        if self.is_trusted is None or not client or not self.is_trusted(client[0]):
+        if not client or not self.is_trusted(client[0]):
             return Context()
         parents = [(name, value) for name, value in scope["headers"] if name in _PARENT]
         if [name for name, _ in parents].count(_PARENT[0]) != 1:
@@ -171,18 +169,18 @@ def _request_attributes(scope: Scope, method: str, route: str | None) -> dict[st
 
 def _note_answer(span: Span, scope: Scope, exchange: Exchange) -> None:
     # Middleware has set the client's scheme by now, if a trusted proxy named it.
-    span.set_attribute("url.scheme", scope.get("scheme", "http"))
-    span.set_attribute("http.response.status_code", exchange.status)
-    span.set_attribute("http.response.body.size", exchange.num_bytes)
-    span.set_attribute("http.response.header.x-request-id", [exchange.id])
-    if exchange.client:
-        span.set_attribute("client.address", exchange.client)
-    if exchange.operation is not None:
-        span.set_attribute("graphql.operation.type", "query")  # the schema has no others
-        if exchange.operation:
-            span.set_attribute("graphql.operation.name", exchange.operation)
-    if exchange.code is not None:
-        span.set_attribute("cachelog.code", exchange.code)
-    if exchange.status >= _SERVER_ERROR:
-        span.set_attribute("error.type", str(exchange.status))
+    is_failure = exchange.status >= _SERVER_ERROR
+    facts = {
+        "url.scheme": scope.get("scheme", "http"),
+        "http.response.status_code": exchange.status,
+        "http.response.body.size": exchange.num_bytes,
+        "http.response.header.x-request-id": [exchange.id],
+        "client.address": exchange.client or None,
+        "graphql.operation.type": None if exchange.operation is None else "query",
+        "graphql.operation.name": exchange.operation or None,
+        "cachelog.code": exchange.code,
+        "error.type": str(exchange.status) if is_failure else None,
+    }
+    span.set_attributes({name: value for name, value in facts.items() if value is not None})
+    if is_failure:
         span.set_status(Status(StatusCode.ERROR))

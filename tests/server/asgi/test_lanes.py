@@ -276,7 +276,7 @@ async def test_small_work_is_done_in_turns() -> None:
     works = [lambda: done.append("first"), lambda: 1 // 0, lambda: 3, lambda: done.append("last")]
     tasks = [asyncio.create_task(turns.run(work)) for work in works]
     tasks[2].cancel()
-    results = await settled(*tasks, others())
+    results = await settled(*tasks, asyncio.create_task(others()))
     assert [type(result).__name__ for result in results[1:3]] == [
         "ZeroDivisionError",
         "CancelledError",

@@ -229,10 +229,10 @@ def test_silent_worker_is_killed(
 ) -> None:
     """Once, and not as soon as this process itself was delayed."""
     workers = Workers("m:f", Mock(), ConnectionLimits(), count=1, hang_seconds=10)
-    process, stopping, times = Mock(), Mock(), iter([0, *checks])
+    process, times = Mock(), iter([0, *checks])
     workers._workers[1] = Worker(process, 0, SimpleNamespace(value=last_beat))
-    ready = iter([[]] * len(checks))
     monkeypatch.setattr("server.http.servers.time.monotonic", lambda: next(times))
-    monkeypatch.setattr("server.http.servers.connection.wait", lambda *_: next(ready, [stopping]))
-    assert workers._replace(stopping)
+    monkeypatch.setattr("server.http.servers.connection.wait", lambda *_: [])
+    with pytest.raises(StopIteration):
+        workers._replace()
     assert process.kill.call_count == is_killed

@@ -27,7 +27,7 @@ def span_of(
 ) -> ReadableSpan:
     """Return the span of a request."""
     with in_memory() as (telemetry, exporter):
-        is_trusted = trusted_among(trusted) if trusted else None
+        is_trusted = trusted_among(trusted)
         spans = RequestSpans(telemetry.tracer, is_trusted, ROUTES)
         exchange(application, request, tracing=spans)
         (span,) = exporter.get_finished_spans()
