@@ -85,6 +85,13 @@ def succeed(*arguments: object, **options: Any) -> CommandResult:
     return result
 
 
+def fail(*arguments: object, code: int = 1, **options: Any) -> str:
+    """Run a command that must exit with an error and print no result; return the message."""
+    result = cachelog(*arguments, **options)
+    assert (result.code, result.out) == (code, ""), result.err
+    return result.err
+
+
 class HasCatalog(Protocol):
     """An object with a catalog."""
 

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from snapshots.models import Spec
-from tests.server.commands import CommandResult, cachelog
+from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -75,9 +75,7 @@ def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None
 
     The first line also names the Spack that wrote the file.
     """
-    result = check(catalog, lock)
-    assert (result.code, result.err) == (0, "")
-    title, *lines = result.lines
+    title, *lines = succeed("check", lock, catalog=catalog).lines
     assert title.startswith("Searched develop of 2025-01-07 (")
     assert title.endswith("), for a lock file of Spack 1.3.0.dev0 (git, c7c444853d)")
     (last_seen,) = (line for line in lines if "last in" in line)
@@ -156,9 +154,8 @@ def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
         result = check(catalog, "-", "--json")
     assert result.json == check(catalog, lock, "--json").json
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))):
-        result = check(catalog, "-")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("cachelog: standard input, line 1: is not valid JSON: ")
+        error = fail("check", "-", catalog=catalog)
+    assert error.startswith("cachelog: standard input, line 1: is not valid JSON: ")
 
 
 def test_lock_file_of_a_folder_is_read(catalog: Path, lock: Path) -> None:

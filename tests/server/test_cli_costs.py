@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.commands import cachelog, succeed
+from tests.server.commands import cachelog, fail, succeed
 from tests.snapshots.templates import copied
 
 RANGE = "develop-2026-06-20..develop-2026-06-27"
@@ -66,7 +66,6 @@ def test_invalid_file_changes_nothing(with_costs: Path, tmp_path: Path) -> None:
     before = cachelog("why", RANGE, catalog=with_costs).out
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds\nzlib,fast\n")
-    result = cachelog("costs", "import", file, catalog=with_costs)
-    assert (result.code, result.out) == (1, "")
-    assert "costs.csv, line 2, seconds: 'fast' is not a number" in result.err
+    error = fail("costs", "import", file, catalog=with_costs)
+    assert "costs.csv, line 2, seconds: 'fast' is not a number" in error
     assert cachelog("why", RANGE, catalog=with_costs).out == before

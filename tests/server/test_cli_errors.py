@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.commands import cachelog
+from tests.server.commands import fail
 
 NO_HASH = "HASH: no revision has ever had one that begins with 'zzzz222'"
 NO_SERIES = "--series: there is no series 'nope'; nearest: develop"
@@ -151,10 +151,9 @@ GENERIC_USAGE_ERRORS = (
 )
 def test_errors_name_their_argument(demo_catalog: Path, line: str, code: int, message: str) -> None:
     """The message names the argument or option; standard output is empty."""
-    result = cachelog(*shlex.split(line), catalog=demo_catalog)
-    assert (result.code, result.out) == (code, "")
-    assert message in result.err
-    assert result.err.startswith("cachelog: " if code == 1 else "Usage: ")
+    error = fail(*shlex.split(line), code=code, catalog=demo_catalog)
+    assert message in error
+    assert error.startswith("cachelog: " if code == 1 else "Usage: ")
 
 
 READERS = (
@@ -181,13 +180,11 @@ def test_missing_catalog_is_an_error(
 ) -> None:
     """The error states how to create a catalog; the command creates none."""
     location = location_format.format(tmp_path / "nowhere")
-    result = cachelog(*arguments, "--catalog", location)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"cachelog: there is no catalog at {location}; create one with ")
-    assert result.err.count("\n") == 1
+    error = fail(*arguments, "--catalog", location)
+    assert error.startswith(f"cachelog: there is no catalog at {location}; create one with ")
+    assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-    without_catalog = cachelog(*arguments, catalog=tmp_path)
-    assert without_catalog.err.startswith(f"cachelog: there is no catalog at {tmp_path}; ")
+    assert fail(*arguments, catalog=tmp_path).startswith("cachelog: there is no catalog at ")
 
 
 @pytest.mark.parametrize("arguments", [("revisions",), *WRITERS], ids=" ".join)
@@ -197,11 +194,10 @@ def test_mistyped_location_is_an_error(
 ) -> None:
     """The error lists the valid forms; not even an import creates a folder of that name."""
     monkeypatch.chdir(tmp_path)
-    result = cachelog(*arguments, catalog=location)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"cachelog: catalog: '{location}' is ")
-    assert "A catalog is a folder, or a URL that begins with " in result.err
-    assert result.err.count("\n") == 1
+    error = fail(*arguments, catalog=location)
+    assert error.startswith(f"cachelog: catalog: '{location}' is ")
+    assert "A catalog is a folder, or a URL that begins with " in error
+    assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -211,9 +207,6 @@ def test_mistyped_variable_is_an_error(
 ) -> None:
     """Each command rejects it before it opens a catalog."""
     monkeypatch.chdir(tmp_path)
-    result = cachelog(*arguments, catalogue=tmp_path / "other")
-    assert (result.code, result.out) == (1, "")
-    assert result.err == (
-        "cachelog: CACHELOG_CATALOGUE: is not a setting; the nearest is CACHELOG_CATALOG\n"
-    )
+    error = "cachelog: CACHELOG_CATALOGUE: is not a setting; the nearest is CACHELOG_CATALOG\n"
+    assert fail(*arguments, catalogue=tmp_path / "other") == error
     assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ from httpx import AsyncClient, Response
 
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
+from tests.server.commands import fail
 from tests.server.site.sites import export, files_in, index_of
 from tests.snapshots.templates import catalog_of
 
@@ -182,15 +183,13 @@ def test_failing_page_is_omitted(
 def test_other_files_are_preserved(catalog: Path, tmp_path: Path) -> None:
     """They are not overwritten, nor removed because of an index that is not of a site."""
     (tmp_path / "index.html").write_text("mine")
-    result = export(catalog, tmp_path, "--no-pages")
-    assert (result.code, result.out) == (1, "")
-    assert "FOLDER: " in result.err
-    assert "no index.json that describes a site" in result.err
+    command = ("export-site", tmp_path, "--no-pages", "--prune")
+    error = fail(*command, catalog=catalog)
+    assert "FOLDER: " in error
+    assert "no index.json that describes a site" in error
     for text in ("{", '{"format": "cachelog-site", "files": {"../../away": {}}}'):
         (tmp_path / "index.json").write_text(text)
-        result = export(catalog, tmp_path, "--no-pages", "--prune")
-        assert result.code == 1
-        assert "does not describe a site" in result.err
+        assert "does not describe a site" in fail(*command, catalog=catalog)
     assert files_in(tmp_path).keys() == {"index.html", "index.json"}
 
 

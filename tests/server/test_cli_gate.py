@@ -24,7 +24,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.texts import counted
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import CommandResult, cachelog, succeed
+from tests.server.commands import CommandResult, cachelog, fail, succeed, succeed_in
 from tests.snapshots.factories import a_revision
 
 REFS = ("develop~1", "develop")
@@ -122,16 +122,13 @@ def test_warnings_exit_with_0(world: World, rules: Path) -> None:
 
 def test_single_revision_is_judged_without_a_base(world: World, rules: Path) -> None:
     """Rules without a base judge it; the error about any other rule names its line."""
-    result = gate(world, rules, refs=["develop"])
-    assert (result.code, result.out) == (2, "")
-    assert result.err == (
+    command = ("gate", "develop", "--rules", rules)
+    assert fail(*command, code=2, catalog=world.catalog.location) == (
         f"cachelog: {rules}, line 1, forbid: rule 'No package is removed'"
         ": needs a base to compare with\n"
     )
     rules.write_text(RULES.split("\n\n")[-1])
-    result = gate(world, rules, refs=["develop"])
-    assert (result.code, result.err) == (0, "")
-    assert " -> " not in result.lines[0]
+    assert " -> " not in succeed_in(world, *command).lines[0]
     assert gate(world, rules, "--format", "json", refs=["develop"]).json["base"] is None
 
 
@@ -152,9 +149,8 @@ def test_single_revision_is_judged_without_a_base(world: World, rules: Path) -> 
 def test_errors_exit_with_2(world: World, rules: Path, text: str, errors: list[str]) -> None:
     """Of the file, and of rules that do not apply to the revisions; no result is printed."""
     rules.write_text(f"[[rule]]\nname = 'a'\n{text}")
-    result = gate(world, rules)
-    assert (result.code, result.out) == (2, "")
-    lines = result.err.removeprefix("cachelog: ").splitlines()
+    error = fail("gate", *REFS, "--rules", rules, code=2, catalog=world.catalog.location)
+    lines = error.removeprefix("cachelog: ").splitlines()
     for line, error in zip(lines, errors, strict=True):
         assert line.strip().startswith(f"{rules}, {error}")
 

@@ -26,7 +26,7 @@ from tests.server.cache_pages import (
     page,
     write_page,
 )
-from tests.server.commands import cachelog, succeed
+from tests.server.commands import cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
 from tests.snapshots.sources.buildcache.indexes import (
@@ -64,9 +64,7 @@ def test_time_of_several_folders_is_not_overridden(tmp_path: Path) -> None:
     for folder in folders:
         write_page(folder, page(), "zlib/specs.md")
     options = ("--taken-at", "2025-01-13")
-    result = cachelog("import", *folders, *options, catalog=tmp_path / "catalog")
-    assert (result.code, result.out) == (1, "")
-    assert result.err == (
+    assert fail("import", *folders, *options, catalog=tmp_path / "catalog") == (
         "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
         "leave it out, or import them apart\n"
     )
@@ -97,10 +95,9 @@ def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
         assert omission["reason"] in result.err
         assert f"skipped: {location}" in result.err
     assert str(good) not in result.err
-    nothing = cachelog("import", bad_page, "--skip-bad", catalog=tmp_path / "other")
-    assert (nothing.code, nothing.out) == (1, "")
-    assert nothing.err.startswith(f"skipped: {bad_page}: ")
-    assert nothing.err.endswith("cachelog: nothing could be read, so nothing was published\n")
+    nothing = fail("import", bad_page, "--skip-bad", catalog=tmp_path / "other")
+    assert nothing.startswith(f"skipped: {bad_page}: ")
+    assert nothing.endswith("cachelog: nothing could be read, so nothing was published\n")
     assert history_of(tmp_path / "other").revisions == []
 
 
@@ -188,10 +185,9 @@ def test_errors_publish_nothing(
 ) -> None:
     """One line states the reason; no revision is published."""
     file = write_page(tmp_path / "pages", content, "page.md")
-    result = cachelog("import", file, *options, catalog=tmp_path / "c")
-    assert (result.code, result.out) == (1, "")
-    assert re.fullmatch("cachelog: .*\n", result.err)
-    assert all(part in result.err for part in texts)
+    error = fail("import", file, *options, catalog=tmp_path / "c")
+    assert re.fullmatch("cachelog: .*\n", error)
+    assert all(part in error for part in texts)
     assert history_of(tmp_path / "c").revisions == []
 
 
@@ -287,9 +283,7 @@ def test_demo_refuses_a_real_catalog(tmp_path: Path) -> None:
     for seed in range(2):  # an empty catalog, and one with only synthetic revisions
         succeed(*command, "--seed", seed, catalog=catalog)
     Catalog(str(catalog)).publish([a_snapshot([a_spec()])])
-    refused = cachelog(*command, "--seed", 2, catalog=catalog)
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err == (
+    assert fail(*command, "--seed", 2, catalog=catalog) == (
         f"cachelog: catalog: {catalog} has real revisions: name another catalog for synthetic "
         "ones, or add them here with --among-real\n"
     )

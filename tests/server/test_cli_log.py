@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.models import revision_facts
-from tests.server.commands import run_in, succeed_in
+from tests.server.commands import fail, run_in, succeed_in
 from tests.server.known_catalogs import CMAKE, ZLIB, KnownCatalog, known_catalog
 from tests.snapshots.factories import day
 from tests.snapshots.templates import copied
@@ -128,10 +128,9 @@ def test_unreadable_series_is_an_error(copy: KnownCatalog, tmp_path: Path) -> No
     for table in ("comparisons", "changes", "hashes", "specs"):
         shutil.rmtree(tmp_path / "catalog" / table)
     for arguments in (("zlib",), ()):
-        result = run_in(copy, "log", *arguments)
-        assert (result.code, result.out) == (1, "")
-        assert "is missing; im" in result.err
-        assert "cachelog: the history is not complete: " in result.err
+        error = fail("log", *arguments, catalog=copy.catalog.location)
+        assert "is missing; im" in error
+        assert "cachelog: the history is not complete: " in error
 
 
 def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> None:

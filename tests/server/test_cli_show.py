@@ -11,7 +11,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, revision_facts
-from tests.server.commands import cachelog, run_in, succeed_in
+from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
     HDF5,
@@ -89,10 +89,9 @@ def test_package_has_its_timeline(world: KnownCatalog) -> None:
 
 def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
     """The error names the revisions that added and removed the package."""
-    result = run_in(world, "show", "develop@2025-01-08", "cmake")
-    assert (result.code, result.out) == (1, "")
-    assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in result.err
-    assert "), it is back in develop of 2025-01-09 (" in result.err
+    error = fail("show", "develop@2025-01-08", "cmake", catalog=world.catalog.location)
+    assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in error
+    assert "), it is back in develop of 2025-01-09 (" in error
     first = run_in(world, "show", "develop@2025-01-06", "cmake")
     assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
 
@@ -216,10 +215,9 @@ def test_inconsistent_history_is_an_error(
     assert hash_history
     wrong = replace(hash_history, hash=hash_of("never there"))
     monkeypatch.setattr(HistoryQueries, "hash_history", lambda *_: wrong)
-    result = run_in(world, "show", f"/{wrong.hash}")
-    assert (result.code, result.out) == (1, "")
-    assert f"lacks {wrong.hash}, which it has according to the stored history" in result.err
-    assert "cachelog verify" in result.err
+    error = fail("show", f"/{wrong.hash}", catalog=world.catalog.location)
+    assert f"lacks {wrong.hash}, which it has according to the stored history" in error
+    assert "cachelog verify" in error
 
 
 @pytest.fixture(scope="module")

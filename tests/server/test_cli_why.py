@@ -9,7 +9,7 @@ from tests.model.changes import Causes, counterparts
 from tests.model.states import State
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import run_in
+from tests.server.commands import fail, run_in, succeed_in
 from tests.snapshots.factories import a_spec
 
 REFS = ("develop~1", "develop")
@@ -83,10 +83,9 @@ def test_unchanged_package_is_no_error(world: World) -> None:
 
 def test_single_argument_is_a_package(world: World) -> None:
     """The error states how to name two revisions."""
-    result = run_in(world, "why", "develop")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("cachelog: PACKAGE: neither revision has 'develop'")
-    assert result.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
+    error = fail("why", "develop", catalog=world.catalog.location)
+    assert error.startswith("cachelog: PACKAGE: neither revision has 'develop'")
+    assert error.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
 def test_json_has_causes_and_paths(world: World) -> None:
@@ -112,8 +111,7 @@ def test_json_has_causes_and_paths(world: World) -> None:
 def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     """Lost and gained cells, and the nearest specs of a lost one."""
     cells = coverage(BASE, HEAD, ["stack", "target"])
-    result = run_in(world, "diff", *REFS, "--coverage", "stack,target")
-    assert (result.code, result.err) == (0, "")
+    result = succeed_in(world, "diff", *REFS, "--coverage", "stack,target")
     lines = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
     assert lines == [
         f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells
