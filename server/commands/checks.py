@@ -24,7 +24,7 @@ _STDIN = "-"
 
 @parameters.catalog_command("check")
 def check_command(
-    file: Annotated[str, argument("FILE")],
+    file: Annotated[str, argument("FILE", type=click.Path())],
     *,
     ref: InRef,
     best: Flag,
@@ -96,7 +96,7 @@ def gate_command(
     base: Annotated[str, argument("BASE", shell_complete=complete_range)],
     head: Head,
     *,
-    rules: Annotated[str, option(required=True, metavar="FILE")],
+    rules: Annotated[str, option(type=click.Path(), required=True, metavar="FILE")],
     form: Annotated[str, format_option("text", "json", "junit", "github")],
     catalog: str,
 ) -> None:
@@ -149,7 +149,7 @@ def plan_command(
         list[list[str]],
         option("--lock", metavar="STACK=FILE", multiple=True, required=True, callback=_locks),
     ],
-    rules: Annotated[str | None, option("--gate", metavar="RULES")],
+    rules: Annotated[str | None, option("--gate", type=click.Path(), metavar="RULES")],
     recipes: Recipes,
     commits: Annotated[str | None, option(metavar="A..B")],
     form: Annotated[str, format_option("text", "markdown", "github", "label")],

@@ -36,7 +36,7 @@ class ImportOptions(TypedDict):
     path: Annotated[str | None, option(metavar="FOLDER")]
     since: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
     every: Annotated["Every | None", option(type=click.Choice(["commit", "day", "week"]))]
-    gate: Annotated[str | None, option(metavar="FILE")]
+    gate: Annotated[str | None, option(type=click.Path(), metavar="FILE")]
     source_name: Annotated[str | None, option(metavar="NAME")]
     skip_bad: Flag
     receivers: Annotated[tuple[str, ...], option("--notify", metavar="URL", multiple=True)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -112,15 +113,18 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
+_lock_files = partial(option, type=click.Path(), multiple=True, metavar="FILE")
+
+
 @parameters.catalog_command("keep-list")
 def keep_list_command(
     *,
     keep: Keep,
     whole_tags: WholeTags,
-    locks: Annotated[tuple[str, ...], option("--lock", multiple=True, metavar="FILE")],
+    locks: Annotated[tuple[str, ...], _lock_files("--lock")],
     whole: Flag,
     impact: Flag,
-    checked: Annotated[tuple[str, ...], option("--check", multiple=True, metavar="FILE")],
+    checked: Annotated[tuple[str, ...], _lock_files("--check")],
     output: parameters.Output,
     catalog: str,
 ) -> None:

@@ -51,6 +51,23 @@ def test_commands_options_and_choices_are_completed(
     ] == expected
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
+        *(
+            "keep-list --lock ",
+            "keep-list --check ",
+            "notes --output ",
+            "export-site x --documents ",
+        ),
+    ],
+)
+def test_files_are_completed_by_the_shell(words: str, tmp_path: Path) -> None:
+    """The completion of such an argument leaves it to the shell to offer files."""
+    assert complete(words, tmp_path / "none").out == "file,\n"
+
+
 TAGS = ["develop", "v1.0", "develop-2025-02-02", "develop-2025-01-05"]
 PACKAGES = ["lib2", "lib10", "python"]
 
