@@ -22,16 +22,7 @@ from msgspec import UNSET, Raw, UnsetType
 from snapshots.contents import Content
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
-from snapshots.sources.buildcache.database import (
-    NEWEST_FORMAT,
-    EdgeRecord,
-    NodePlace,
-    NodeRecord,
-    SpecDocument,
-    SpecReader,
-    circle_reason,
-    circles,
-)
+from snapshots.sources.buildcache import database
 from snapshots.sources.inputs import decode_json, read_regular
 from snapshots.texts import legible, quoted
 
@@ -40,7 +31,7 @@ from snapshots.texts import legible, quoted
 LOCK_FILE_VERSIONS = (4, 5, 6, 7, 8)
 """The supported versions of lock files."""
 
-SPEC_VERSIONS = tuple(range(3, NEWEST_FORMAT + 1))
+SPEC_VERSIONS = tuple(range(3, database.NEWEST_FORMAT + 1))
 """The supported versions of Spack's spec format, those of these lock files."""
 
 MAX_SPECS = 100_000
@@ -54,7 +45,7 @@ _SHORT_COMMIT = 10
 _HASH_LENGTH = 32
 
 
-class LockedNode(NodeRecord):
+class LockedNode(database.NodeRecord):
     """A concrete spec of a document; externals and specs under development are in no cache."""
 
     dev_path: str | None = None
@@ -65,7 +56,7 @@ class LockedSpec(msgspec.Struct, frozen=True):
 
     hash: str
     node: LockedNode
-    place: NodePlace
+    place: database.NodePlace
     is_root: bool
 
 
@@ -194,7 +185,7 @@ class _LockedSpecs:
             advice = "concretize the environment anew" if meta.version in (1, 2, 3) else ""
             key = f"{key}.lockfile-version"
             raise _wrong_version(self._location, key, meta.version, LOCK_FILE_VERSIONS, advice)
-        if isinstance(meta.spec_version, int) and meta.spec_version > NEWEST_FORMAT:
+        if isinstance(meta.spec_version, int) and meta.spec_version > database.NEWEST_FORMAT:
             key = f"{key}.specfile-version"
             raise _wrong_version(self._location, key, meta.spec_version, SPEC_VERSIONS)
         self.writer = self.writer or lock.spack
@@ -216,7 +207,9 @@ class _LockedSpecs:
             key = f"{start}concrete_specs.{digest}"
             node = self._decoded(raw, LockedNode, key)
             self._add(
-                LockedSpec(digest, node, NodePlace(self._location, key, key), digest in roots)
+                LockedSpec(
+                    digest, node, database.NodePlace(self._location, key, key), digest in roots
+                )
             )
         # The groups of an included environment would be indistinguishable from its own.
         if depth == 0:
@@ -229,7 +222,7 @@ class _LockedSpecs:
 
     def _add_printed(self, document: Raw, prefix: str) -> None:
         """Add the specs of a printed document, of which the first one is the requested spec."""
-        spec = self._decoded(document, SpecDocument, prefix).spec
+        spec = self._decoded(document, database.SpecDocument, prefix).spec
         start = f"{prefix}." if prefix else ""
         if spec.meta.version not in SPEC_VERSIONS:
             key = f"{start}spec._meta.version"
@@ -252,7 +245,7 @@ class _LockedSpecs:
             else:
                 listed.append(self._node_with_hash(raw, place, is_root=False))
         below = {
-            self._decoded(edge, EdgeRecord, f"{spec.place.node}.dependencies").hash
+            self._decoded(edge, database.EdgeRecord, f"{spec.place.node}.dependencies").hash
             for spec in listed
             for edge in spec.node.dependencies
         }
@@ -264,7 +257,9 @@ class _LockedSpecs:
         node = self._decoded(raw, LockedNode, key)
         if node.hash is None:
             raise SourceError(self._location, "is missing", key=f"{key}.hash")
-        return LockedSpec(node.hash, node, NodePlace(self._location, f"{key}.hash", key), is_root)
+        return LockedSpec(
+            node.hash, node, database.NodePlace(self._location, f"{key}.hash", key), is_root
+        )
 
 
 def _wrong_version(
@@ -451,8 +446,8 @@ def read_content(location: str) -> LockedContent:
 def parse_content(data: bytes, location: str) -> LockedContent:
     """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
     read = list(_specs(_read_whole(data, location)))
-    for circle in circles({spec.hash: spec for _, spec in read}):
-        raise SourceError(location, circle_reason(circle), key=circle[0].hash)
+    for circle in database.circles({spec.hash: spec for _, spec in read}):
+        raise SourceError(location, database.circle_reason(circle), key=circle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
     external = [spec for locked, spec in read if locked.node.external is not None]
     roots = [spec.hash for locked, spec in inside if locked.is_root]
@@ -472,7 +467,7 @@ def _read_whole(data: bytes, location: str) -> _LockedSpecs:
 
 def _specs(whole: _LockedSpecs) -> Iterator[tuple[LockedSpec, Spec]]:
     """Yield each spec with the record that it was read from. Raises SourceError."""
-    reader = SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
+    reader = database.SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
     for digest, locked in whole.specs.items():
         yield locked, reader.spec(digest, locked.place)
 

@@ -25,17 +25,8 @@ import msgspec
 from snapshots.errors import SourceError
 from snapshots.models import utc
 from snapshots.program import importer_name
-from snapshots.sources import buckets
+from snapshots.sources import buckets, downloads
 from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, hosts_of
-from snapshots.sources.downloads import (
-    Note,
-    Store,
-    StoredBody,
-    collected,
-    too_large,
-    unpacked,
-    user_file,
-)
 from snapshots.sources.inputs import AccessDenied, Missing, unreadable, walk
 from snapshots.sources.locations import is_url
 from snapshots.sources.reports import Report
@@ -191,7 +182,7 @@ class Transport:
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
         self._http: tuple[httpx.Client, BoundedBackend] | None = None
-        self._store: Store | None = None
+        self._store: downloads.Store | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -221,7 +212,7 @@ class Transport:
     def read(self, location: str) -> bytearray:
         """Return the content of a small document. Raises Missing or SourceError."""
         if not is_url(location):
-            return user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+            return downloads.user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
         return self.receive(location).data
 
     def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> ReceivedDocument:
@@ -232,22 +223,22 @@ class Transport:
 
         def content(response: "httpx.Response") -> ReceivedDocument:
             encoding = _encoding_of(response, url)
-            chunks = unpacked(response.iter_raw(), encoding, url)
-            data = collected(chunks, _DOCUMENT_BYTES, url)
+            chunks = downloads.unpacked(response.iter_raw(), encoding, url)
+            data = downloads.collected(chunks, _DOCUMENT_BYTES, url)
             return ReceivedDocument(data, _next_page_of(response, url))
 
         return self._request("GET", url, headers, content)
 
     def fetch(
         self, location: str, *, key: str | None = None, headers: Mapping[str, str] = _NONE
-    ) -> StoredBody:
+    ) -> downloads.StoredBody:
         """Download a large body to disk, unless an earlier run stored it and it is unchanged.
 
         One body is stored per ``key``, which is the location by default. ``headers`` are added to
         the request. Raises Missing, Unauthorized or SourceError.
         """
         if not is_url(location):
-            return self._close_on_exit(user_file(location, self.settings.max_index_bytes))
+            return self._close_on_exit(downloads.user_file(location, self.settings.max_index_bytes))
         key = key or location
         store = self._body_store()
         cached = store.find(key, location)
@@ -256,11 +247,11 @@ class Transport:
         if cached is not None:
             self._close_on_exit(cached)
 
-        def stored(response: "httpx.Response") -> StoredBody:
+        def stored(response: "httpx.Response") -> downloads.StoredBody:
             if cached is not None and response.status_code == 304:
                 return cached
             encoding = _encoding_of(response, location)
-            note = Note(location, _etag_of(response), encoding)
+            note = downloads.Note(location, _etag_of(response), encoding)
             return self._close_on_exit(store.keep(key, note, self._monitored(response, location)))
 
         return self._request("GET", location, headers, stored)
@@ -337,7 +328,7 @@ class Transport:
         with self._lock:
             self.report.progress(task, done, total)
 
-    def _close_on_exit(self, body: StoredBody) -> StoredBody:
+    def _close_on_exit(self, body: downloads.StoredBody) -> downloads.StoredBody:
         with self._lock:
             self._open.callback(body.file.close)
         return body
@@ -350,7 +341,7 @@ class Transport:
         for chunk in response.iter_raw():
             done += len(chunk)
             if max(done, total or 0) > limit:
-                raise too_large(location, limit)
+                raise downloads.too_large(location, limit)
             self._check_stopped(location)
             self.progress(f"reading {location}", done, total)
             yield chunk
@@ -458,10 +449,10 @@ class Transport:
                 self._open.enter_context(self._http[0])
             return self._http
 
-    def _body_store(self) -> Store:
+    def _body_store(self) -> downloads.Store:
         with self._lock:
             if self._store is None:
-                self._store = Store(self._body_folder(), self.settings.cache_bytes)
+                self._store = downloads.Store(self._body_folder(), self.settings.cache_bytes)
             return self._store
 
     def _body_folder(self) -> Path | None:

@@ -40,20 +40,7 @@ from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.inputs import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
-from snapshots.spack.names import (
-    Check,
-    check_number,
-    checked_build_spec,
-    checked_checksum,
-    checked_compiler,
-    checked_hash,
-    checked_items,
-    checked_line,
-    checked_name,
-    checked_version,
-    checked_virtual,
-    checked_word,
-)
+from snapshots.spack import names
 from snapshots.spack.notation import canonical_compiler, checked_variants, variant_of
 from snapshots.texts import quoted, shortened
 
@@ -453,8 +440,8 @@ def gather(
 
 def circle_reason(circle: Sequence[Spec]) -> str:
     """Return the reason for rejecting specs that depend on themselves."""
-    names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
-    return f"depends on itself, which no spec can: {shortened(names, _MAX_CYCLE_LENGTH)}"
+    path = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+    return f"depends on itself, which no spec can: {shortened(path, _MAX_CYCLE_LENGTH)}"
 
 
 def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
@@ -506,13 +493,13 @@ class SpecReader:
         """Return the record of the node at a position, without stacks. Raises SourceError."""
         node, self._position = self._nodes[digest], position
         try:
-            checked_hash(digest)
+            names.checked_hash(digest)
         except ValueError as error:
             raise SourceError(position.location, str(error), key=position.entry) from None
         if node.hash not in (None, digest):
             raise self._wrong(".hash", f"{quoted(node.hash or '')} is not the entry's own hash")
-        self._checked(".name", checked_name, node.name)
-        version = self._checked(".version", checked_version, node.version)
+        self._checked(".name", names.checked_name, node.name)
+        version = self._checked(".version", names.checked_version, node.version)
         platform, operating_system, target = self._arch(node.arch)
         dependencies = self._dependencies(node.dependencies)
         spec_format = self._format(node)
@@ -523,21 +510,21 @@ class SpecReader:
             name=sys.intern(node.name),
             version=version,
             compiler=self._optional(
-                ".compiler", checked_compiler, self._compiler(node, dependencies)
+                ".compiler", names.checked_compiler, self._compiler(node, dependencies)
             ),
             operating_system=operating_system,
             platform=platform,
             target=target,
             variants=self._parameters(node.parameters),
             stacks=(),
-            namespace=self._optional(".namespace", checked_word, node.namespace),
-            package_hash=self._optional(".package_hash", checked_checksum, node.package_hash),
+            namespace=self._optional(".namespace", names.checked_word, node.namespace),
+            package_hash=self._optional(".package_hash", names.checked_checksum, node.package_hash),
             dependencies=dependencies,
-            patches=self._items(".patches", checked_checksum, node.patches),
+            patches=self._items(".patches", names.checked_checksum, node.patches),
             provided_virtuals=self._provided(node, spec_format),
             external_path=external_path,
             external_modules=external_modules,
-            build_spec=self._optional(".build_spec", checked_build_spec, built_as),
+            build_spec=self._optional(".build_spec", names.checked_build_spec, built_as),
             spec_format=spec_format,
         )
 
@@ -558,15 +545,15 @@ class SpecReader:
         """Return the path and the modules of an external node; None for any other."""
         if external is None:
             return None, None
-        path = external.path and self._checked(".external.path", checked_line, external.path)
-        return path, self._items(".external.module", checked_line, external.modules)
+        path = external.path and self._checked(".external.path", names.checked_line, external.path)
+        return path, self._items(".external.module", names.checked_line, external.modules)
 
     def _provided(self, node: NodeRecord, spec_format: int | None) -> tuple[str, ...] | None:
         """Return the virtuals that a node provides; None if its format does not record them."""
         virtuals = node.provided_virtuals
         if virtuals is None and (spec_format or 0) < FORMAT_OF_VIRTUALS:
             return None
-        return self._items(".provided_virtuals", checked_virtual, sorted(set(virtuals or ())))
+        return self._items(".provided_virtuals", names.checked_virtual, sorted(set(virtuals or ())))
 
     def _arch(self, raw: Raw) -> tuple[str, str, str]:
         text = bytes(raw)
@@ -575,9 +562,9 @@ class SpecReader:
             arch = self._decoded(".arch", Arch, text)
             target = arch.target if isinstance(arch.target, str) else arch.target.name
             facts = self._arches[text] = (
-                self._checked(".arch.platform", checked_word, arch.platform),
-                self._checked(".arch.platform_os", checked_word, arch.platform_os),
-                self._checked(".arch.target", checked_word, target),
+                self._checked(".arch.platform", names.checked_word, arch.platform),
+                self._checked(".arch.platform_os", names.checked_word, arch.platform_os),
+                self._checked(".arch.target", names.checked_word, target),
             )
         return facts
 
@@ -587,7 +574,7 @@ class SpecReader:
         if variants is None:
             key = ".parameters"
             values = self._decoded(key, Parameters, text)
-            self._checked(key, check_number, len(values))
+            self._checked(key, names.check_number, len(values))
             spelled = [
                 self._checked(f"{key}.{name}", partial(variant_of, name), value)
                 for name, value in values.items()
@@ -597,7 +584,7 @@ class SpecReader:
         return variants
 
     def _dependencies(self, raws: Sequence[Raw]) -> tuple[Dependency, ...]:
-        self._checked(".dependencies", check_number, len(raws))
+        self._checked(".dependencies", names.check_number, len(raws))
         edges = self._edges
         dependencies: list[Dependency] = []
         for index, raw in enumerate(raws):
@@ -610,8 +597,8 @@ class SpecReader:
 
     def _edge(self, text: bytes, key: str) -> Dependency:
         edge = self._decoded(key, EdgeRecord, text)
-        self._checked(f"{key}.name", checked_name, edge.name)
-        self._checked(f"{key}.hash", checked_hash, edge.hash)
+        self._checked(f"{key}.name", names.checked_name, edge.name)
+        self._checked(f"{key}.hash", names.checked_hash, edge.hash)
         types = edge.parameters.deptypes if edge.parameters else edge.type
         if types is None:
             raise self._wrong(f"{key}.parameters", "is missing, and so is type")
@@ -619,8 +606,10 @@ class SpecReader:
         return Dependency(
             name=sys.intern(edge.name),
             hash=edge.hash,
-            types=self._items(f"{key}.parameters.deptypes", checked_name, sorted(set(types))),
-            virtuals=self._items(f"{key}.parameters.virtuals", checked_name, sorted(set(virtuals))),
+            types=self._items(f"{key}.parameters.deptypes", names.checked_name, sorted(set(types))),
+            virtuals=self._items(
+                f"{key}.parameters.virtuals", names.checked_name, sorted(set(virtuals))
+            ),
         )
 
     def _compiler(self, node: NodeRecord, dependencies: Sequence[Dependency]) -> str | None:
@@ -641,7 +630,7 @@ class SpecReader:
             return None
         compiler = canonical_compiler(f"{node.name}@{node.version}")
         try:
-            return compiler and checked_compiler(compiler)
+            return compiler and names.checked_compiler(compiler)
         except ValueError:  # the error is reported for the compiler's own entry
             return None
 
@@ -655,11 +644,11 @@ class SpecReader:
         except ValueError as error:
             raise self._wrong(key, str(error)) from None
 
-    def _optional(self, key: str, check: Check, text: str | None) -> str | None:
+    def _optional(self, key: str, check: names.Check, text: str | None) -> str | None:
         return self._checked(key, check, text) if text else None
 
-    def _items(self, key: str, check: Check, texts: Iterable[str]) -> tuple[str, ...]:
-        return self._checked(key, lambda texts: checked_items(texts, check), texts)
+    def _items(self, key: str, check: names.Check, texts: Iterable[str]) -> tuple[str, ...]:
+        return self._checked(key, lambda texts: names.checked_items(texts, check), texts)
 
     def _wrong(self, key: str, reason: str) -> SourceError:
         return SourceError(self._position.location, reason, key=f"{self._position.node}{key}")

@@ -22,19 +22,7 @@ import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
-from snapshots.sources.buildcache.layouts import (
-    OCI,
-    BinaryPackage,
-    BuildCache,
-    Checksum,
-    FetchedIndex,
-    IndexPlace,
-    ListedSpecs,
-    PublishedSpec,
-    SpecPlace,
-    packages_at,
-    read_published,
-)
+from snapshots.sources.buildcache import layouts
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by, read_regular
 from snapshots.sources.locations import resolve
 from snapshots.sources.settings import Login, ReadSettings
@@ -141,14 +129,16 @@ class Registry:
     """Reads one repository; thread-safe."""
 
     def __init__(self, repository: OciRepository, transport: Transport) -> None:
-        self.place = IndexPlace(repository.location, BuildCache(OCI, repository.url))
+        self.place = layouts.IndexPlace(
+            repository.location, layouts.BuildCache(layouts.OCI, repository.url)
+        )
         self._repository = repository
         self._transport = transport
         self._authorization = Authorization(
             repository.location, repository.url, f"repository:{repository.name}:pull", transport
         )
 
-    def index(self) -> FetchedIndex | None:
+    def index(self) -> layouts.FetchedIndex | None:
         """Download the index to disk; None if the repository has none. Raises SourceError."""
         location = self._manifest_url(INDEX_TAG)
         try:
@@ -163,10 +153,10 @@ class Registry:
             body = self._authorization.authorized(
                 lambda headers: self._transport.fetch(url, key=location, headers=headers)
             )
-        return FetchedIndex(
+        return layouts.FetchedIndex(
             place=self.place,
             body=msgspec.structs.replace(body, etag=None),  # the version is its digest
-            checksum=Checksum(*blob.checksum, location),
+            checksum=layouts.Checksum(*blob.checksum, location),
         )
 
     def tags(self) -> list[str]:
@@ -180,7 +170,7 @@ class Registry:
             raise SourceError(self._repository.location, reason)
         return specs
 
-    def published(self) -> ListedSpecs:
+    def published(self) -> layouts.ListedSpecs:
         """Read the image of every spec. Raises SourceError.
 
         Results are stored in the cache folder, so that a later run fetches only new images: an
@@ -190,13 +180,15 @@ class Registry:
         places = []
         for tag in tags:
             url = self._manifest_url(tag)
-            places.append(SpecPlace(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
+            places.append(layouts.SpecPlace(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
         location = self._repository.location
-        specs, packages, _ = read_published(location, places, self._spec_image, self._transport)
+        specs, packages, _ = layouts.read_published(
+            location, places, self._spec_image, self._transport
+        )
         names = hashlib.sha256("\n".join(tags).encode())
-        return ListedSpecs(specs, packages, f"sha256:{names.hexdigest()}")
+        return layouts.ListedSpecs(specs, packages, f"sha256:{names.hexdigest()}")
 
-    def packages(self, specs: Iterable[Spec]) -> dict[str, BinaryPackage]:
+    def packages(self, specs: Iterable[Spec]) -> dict[str, layouts.BinaryPackage]:
         """Return the package of each spec, by hash, from the manifests of their images.
 
         Results are stored in the cache folder. Hashes without an image are omitted, with a warning.
@@ -206,13 +198,13 @@ class Registry:
             self._manifest_url(tag_of(spec.name, spec.version, spec.hash)): spec.hash
             for spec in specs
         }
-        return packages_at(hash_by_manifest, self._image, _package, self._transport)
+        return layouts.packages_at(hash_by_manifest, self._image, _package, self._transport)
 
-    def _spec_image(self, url: str) -> PublishedSpec:
+    def _spec_image(self, url: str) -> layouts.PublishedSpec:
         image = self._image(url)
         if image.config is None:
             raise SourceError(url, "names no config that holds the spec", key="config")
-        return PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
+        return layouts.PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
     def _all_tags(self) -> set[str]:
         tags: set[str] = set()
@@ -250,7 +242,7 @@ class Registry:
         inner = self._manifest_url(only.digest)
         with named_by(location, f"the manifest {inner}"):
             data = self._document(inner).data
-        Checksum(*only.checksum, location).check(data, inner)
+        layouts.Checksum(*only.checksum, location).check(data, inner)
         image = decode_json(data, Image, inner)
         if image.manifests:
             raise SourceError(inner, f"is an image index in an image index, {location}")
@@ -275,7 +267,7 @@ class Registry:
             document = self._authorization.authorized(
                 lambda headers: self._transport.receive(url, headers)
             )
-        Checksum(*blob.checksum, location).check(document.data, url)
+        layouts.Checksum(*blob.checksum, location).check(document.data, url)
         return document.data
 
     def _manifest_url(self, reference: str) -> str:
@@ -285,12 +277,12 @@ class Registry:
         return f"{self._repository.url}/blobs/{blob.digest}"
 
 
-def _package(image: Image, location: str) -> BinaryPackage:
+def _package(image: Image, location: str) -> layouts.BinaryPackage:
     """Return the binary of a spec, which is the last layer of its image. Raises SourceError."""
     if not image.layers:
         raise SourceError(location, "names no layer that holds the binary", key="layers")
     binary = image.layers[-1]
-    return BinaryPackage(binary.size, f"blobs/{binary.digest}")
+    return layouts.BinaryPackage(binary.size, f"blobs/{binary.digest}")
 
 
 # -- authorization

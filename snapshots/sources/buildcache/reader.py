@@ -30,17 +30,6 @@ from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits
 from snapshots.sources.boundary import BoundaryState
 from snapshots.sources.buildcache import database, layouts, oci
-from snapshots.sources.buildcache.database import IndexSpecs, record_proof
-from snapshots.sources.buildcache.layouts import (
-    DOCUMENT_HEADS,
-    BinaryPackage,
-    BuildCache,
-    FetchedIndex,
-    IndexPlace,
-    cleartext,
-    read_packages,
-    read_specs,
-)
 from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.downloads import GZIP_HEAD
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
@@ -150,7 +139,7 @@ def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
 
 # -- merged indexes
 
-_NONE: Mapping[str, BinaryPackage] = {}
+_NONE: Mapping[str, layouts.BinaryPackage] = {}
 
 
 class MergedIndexes:
@@ -165,17 +154,17 @@ class MergedIndexes:
         self._report = report
         self._specs: dict[str, Spec] = {}
         self._outside: dict[str, Spec] = {}
-        self._homes: dict[str, IndexPlace] = {}
+        self._homes: dict[str, layouts.IndexPlace] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
         self._unproven: dict[str, UnprovenReason | None] = {}
-        self.packages: dict[str, BinaryPackage] = {}
+        self.packages: dict[str, layouts.BinaryPackage] = {}
 
     def add(
         self,
         stack: str | None,
-        specs: IndexSpecs,
-        home: IndexPlace,
-        packages: Mapping[str, BinaryPackage] = _NONE,
+        specs: database.IndexSpecs,
+        home: layouts.IndexPlace,
+        packages: Mapping[str, layouts.BinaryPackage] = _NONE,
     ) -> None:
         """Add one index, with the ``packages`` found while it was read, by hash.
 
@@ -202,7 +191,7 @@ class MergedIndexes:
             if stack is not None:
                 self._stacks[digest].add(stack)
             if digest in specs.unproven:
-                record_proof(self._unproven, digest, specs.unproven[digest])
+                database.record_proof(self._unproven, digest, specs.unproven[digest])
 
     def proof(self) -> ProofCounts:
         """Return the numbers of verified hashes; one that any index proves is proven."""
@@ -213,18 +202,18 @@ class MergedIndexes:
         for digest in self._specs:
             self._stacks[digest].add(stack)
 
-    def by_cache(self) -> Mapping[BuildCache | None, Sequence[Spec]]:
+    def by_cache(self) -> Mapping[layouts.BuildCache | None, Sequence[Spec]]:
         """Return the specs whose package is not known, by the build cache of the package.
 
         The key None is an unknown build cache.
         """
-        specs: defaultdict[BuildCache | None, list[Spec]] = defaultdict(list)
+        specs: defaultdict[layouts.BuildCache | None, list[Spec]] = defaultdict(list)
         for digest, spec in self._specs.items():
             if digest not in self.packages:
                 specs[self._homes[digest].cache].append(spec)
         return specs
 
-    def specs(self, packages: Mapping[str, BinaryPackage]) -> Iterator[Spec]:
+    def specs(self, packages: Mapping[str, layouts.BinaryPackage]) -> Iterator[Spec]:
         """Yield each spec with its stacks, and the size and URL of its package if known."""
         shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         for digest, spec in self._specs.items():
@@ -259,7 +248,7 @@ class MergedIndexes:
             yield from specs
             pending = _dependency_hashes(specs) - seen
 
-    def _conflict(self, first_spec: Spec, spec: Spec, home: IndexPlace) -> SourceError:
+    def _conflict(self, first_spec: Spec, spec: Spec, home: layouts.IndexPlace) -> SourceError:
         for field in Spec.__struct_fields__:
             before, now = getattr(first_spec, field), getattr(spec, field)
             is_unknown = SPEC_FACTS[field].may_be_unknown and None in (before, now)
@@ -319,7 +308,7 @@ def is_recognized(location: str, settings: ReadSettings) -> bool:
         with file:
             head = file.read(_HEAD_BYTES).lstrip()
         is_packed = head.startswith(GZIP_HEAD) and layouts.is_blob(str(path))
-        return is_packed or head.startswith(DOCUMENT_HEADS)
+        return is_packed or head.startswith(layouts.DOCUMENT_HEADS)
     except (SourceError, OSError, ValueError):
         return False
 
@@ -494,7 +483,7 @@ class _Reading:
         self._transport = transport
         self.report = transport.report
         self._sizes = sizes
-        self._registries: dict[IndexPlace, Registry] = {}
+        self._registries: dict[layouts.IndexPlace, Registry] = {}
 
     def merge(
         self, tag: str, stacks: Sequence[StackIndex], listed_in: str
@@ -505,21 +494,23 @@ class _Reading:
         that only one of them is in memory.
         """
 
-        def fetch(stack: StackIndex) -> tuple[IndexPlace, FetchedIndex | None]:
+        def fetch(stack: StackIndex) -> tuple[layouts.IndexPlace, layouts.FetchedIndex | None]:
             place = self.locate(stack.url, listed_in)
             return place, self.fetch(place)
 
         merged = MergedIndexes(self.report)
         versions = hashlib.sha256()
 
-        def take(stack: StackIndex, fetched: tuple[IndexPlace, FetchedIndex | None]) -> None:
+        def take(
+            stack: StackIndex, fetched: tuple[layouts.IndexPlace, layouts.FetchedIndex | None]
+        ) -> None:
             version = self.take(*fetched, merged, stack.label)
             versions.update(f"{stack.label} {version}\n".encode())
 
         self._transport.each(f"reading {tag}", fetch, stacks, len(stacks), take)
         return merged, f"sha256:{versions.hexdigest()}"
 
-    def locate(self, location: str, listed_in: str = "") -> IndexPlace:
+    def locate(self, location: str, listed_in: str = "") -> layouts.IndexPlace:
         """Find an index by its location, which can be in a list. Raises SourceError."""
         settings = self._transport.settings
         if not listed_in and is_registry(location):
@@ -528,7 +519,7 @@ class _Reading:
             return registry.place
         return layouts.locate(resolve_listed(location, listed_in, settings), self._transport)
 
-    def fetch(self, place: IndexPlace) -> FetchedIndex | None:
+    def fetch(self, place: layouts.IndexPlace) -> layouts.FetchedIndex | None:
         """Download an index; None if the build cache has none. Raises SourceError."""
         if registry := self._registries.get(place):
             return registry.index()
@@ -536,8 +527,8 @@ class _Reading:
 
     def take(
         self,
-        place: IndexPlace,
-        fetched: FetchedIndex | None,
+        place: layouts.IndexPlace,
+        fetched: layouts.FetchedIndex | None,
         merged: MergedIndexes,
         stack: str | None = None,
     ) -> str:
@@ -547,7 +538,9 @@ class _Reading:
         """
         registry = self._registries.get(place)
         if fetched is None:
-            listed = registry.published() if registry else read_specs(place, self._transport)
+            listed = (
+                registry.published() if registry else layouts.read_specs(place, self._transport)
+            )
             merged.add(stack, listed.specs, place, listed.packages)
             return listed.version
         data, version = fetched.load(self._transport)
@@ -572,7 +565,7 @@ class _Reading:
         """Yield the snapshot of a tag, unless all of its specs were skipped."""
         packages = merged.packages
         if self._sizes:
-            packages = packages | read_packages(merged.by_cache(), self._transport)
+            packages = packages | layouts.read_packages(merged.by_cache(), self._transport)
         content = Content.of(merged.specs(packages), merged.outside())
         if content or not self.report.skipped:
             source = Source(
@@ -590,7 +583,7 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
     if b'"database"' in data[:_HEAD_BYTES]:
         return None
     try:
-        outer = decode_json(cleartext(data, location), dict[str, Raw], location)
+        outer = decode_json(layouts.cleartext(data, location), dict[str, Raw], location)
     except SourceError as error:
         forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
         raise SourceError(location, f"is neither {forms}: {error.reason}") from None
@@ -598,7 +591,7 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
         return None
     if reason := _other_document(outer):
         raise SourceError(location, reason)
-    refuse_repeated_keys(cleartext(data, location), location)
+    refuse_repeated_keys(layouts.cleartext(data, location), location)
     return outer
 
 

@@ -19,14 +19,7 @@ from msgspec.structs import replace
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.program import importer_name
 from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
-from snapshots.sources.git.repository import (
-    SCHEMES,
-    Network,
-    Repository,
-    discover,
-    refuse_pipes,
-    run,
-)
+from snapshots.sources.git import repository as git
 from snapshots.sources.inputs import Missing, read_regular
 from snapshots.sources.settings import ReadSettings
 
@@ -50,7 +43,7 @@ _OWN_CONFIG = """\
 @contextmanager
 def open_repository(
     location: str, settings: ReadSettings, *, option: str = "--git", refs: Sequence[str] = ()
-) -> Iterator[Repository]:
+) -> Iterator[git.Repository]:
     """Open the repository in a folder, or the updated clone of the repository at a URL.
 
     A clone is bare, contains the remote's HEAD, and stays in ``settings.cache_dir``: the next call
@@ -83,34 +76,36 @@ def open_repository(
             raise SourceError(location, "does not exist")
 
 
-def _in_place(folder: Path, location: str, own: Path) -> Repository:
+def _in_place(folder: Path, location: str, own: Path) -> git.Repository:
     """Make the empty folder ``own`` a repository with the HEAD and objects of another one.
 
     The configuration of the other one does not apply to it.
     """
     inner = folder / ".git"
-    refuse_pipes(inner if inner.exists() else folder, location)
+    git.refuse_pipes(inner if inner.exists() else folder, location)
     try:
         # One call for both; the path is last, as it can contain any byte.
-        head, _, shared = discover(folder, location, "HEAD", "--git-common-dir").partition(b"\n")
+        head, _, shared = git.discover(folder, location, "HEAD", "--git-common-dir").partition(
+            b"\n"
+        )
     except SourceError:
-        discover(folder, location, "--git-common-dir")  # raises where there is no repository
+        git.discover(folder, location, "--git-common-dir")  # raises where there is no repository
         raise SourceError(location, "holds no commit yet") from None
     common = folder.absolute() / os.fsdecode(shared.removesuffix(b"\n"))
     if common != inner:
-        refuse_pipes(common, location)
+        git.refuse_pipes(common, location)
     format_ = "sha256" if len(head) == _LONG_HASH else "sha1"
     (own / "refs").mkdir()
     (own / "config").write_text(_OWN_CONFIG.format(format=format_))
     (own / "HEAD").write_bytes(head + b"\n")
     with suppress(Missing):  # without this file, the history is complete
         (own / "shallow").write_bytes(read_regular(str(common / "shallow"), _SHALLOW_BYTES))
-    return Repository(own, location, common / "objects")
+    return git.Repository(own, location, common / "objects")
 
 
 def _refs_in(folder: Path, location: str) -> bytes:
     """Return all refs of a repository in git's packed-refs format."""
-    lines = discover(folder, location, "--all", "--symbolic-full-name", "--all").splitlines()
+    lines = git.discover(folder, location, "--all", "--symbolic-full-name", "--all").splitlines()
     objects, names = lines[: len(lines) // 2], lines[len(lines) // 2 :]
     if not all(name.startswith(b"refs/") for name in names):
         raise SourceError(location, "has refs that cannot be told apart")
@@ -118,7 +113,7 @@ def _refs_in(folder: Path, location: str) -> bytes:
     return b"".join(b"%s %s\n" % (object_, name) for name, object_ in pairs)
 
 
-def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) -> Repository:
+def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) -> git.Repository:
     scheme = _scheme_of(url, option) if "://" in url else "ssh"
     public = _without_password(url)
     if settings.cache_dir is None:
@@ -127,34 +122,36 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
     digest = hashlib.sha256(public.encode()).hexdigest()[:16]
     kind = "-refs" if refs else ""
     folder = settings.cache_dir / "clones" / f"{name.lstrip('-.')}-{digest}{kind}.git"
-    repository = Repository(folder, public)
+    repository = git.Repository(folder, public)
     try:
         repository.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument("clones", f"{error.filename}: {error.strerror}") from None
-    end, network = url, Network((scheme,), settings.deadline)
+    end, network = url, git.Network((scheme,), settings.deadline)
     if scheme in ("http", "https"):
         end, config = destination(url, public, settings)
-        network = Network((urlsplit(end).scheme.lower(),), settings.deadline, config)
+        network = git.Network((urlsplit(end).scheme.lower(),), settings.deadline, config)
     try:
         # Created and fetched into, rather than cloned, so that a killed run leaves no partial
         # clone.
-        run(repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}")
+        git.run(
+            repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}"
+        )
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]
         if refs:
             network = replace(network, config={**network.config, f"remote.{_REMOTE}.url": end})
-            run(repository, "symbolic-ref", "HEAD", _HEAD)
+            git.run(repository, "symbolic-ref", "HEAD", _HEAD)
             fetch += ["--prune", "--filter=blob:none", "--", _REMOTE, f"+HEAD:{_HEAD}"]
-            run(repository, *fetch, *(f"+{ref}:{ref}" for ref in refs), network=network)
+            git.run(repository, *fetch, *(f"+{ref}:{ref}" for ref in refs), network=network)
             return replace(repository, network=network)
-        run(repository, *fetch, "--", end, f"+HEAD:refs/heads/{_FETCHED}", network=network)
+        git.run(repository, *fetch, "--", end, f"+HEAD:refs/heads/{_FETCHED}", network=network)
     except SourceError as error:
         reason = error.reason.replace(url, public).replace(end, _without_password(end))
         raise SourceError(public, reason) from None
     return repository
 
 
-def fetch_blobs(repository: Repository, blobs: Sequence[str]) -> None:
+def fetch_blobs(repository: git.Repository, blobs: Sequence[str]) -> None:
     """Fetch blobs into the clone of a repository at a URL that was opened with refs.
 
     Does nothing for a repository in a folder. Raises SourceError on failure.
@@ -164,7 +161,7 @@ def fetch_blobs(repository: Repository, blobs: Sequence[str]) -> None:
         negotiation = {"fetch.negotiationAlgorithm": "noop"}
         config = {**repository.network.config, **negotiation}
         network = replace(repository.network, config=config)
-        run(repository, *command, "--", _REMOTE, *blobs, network=network)
+        git.run(repository, *command, "--", _REMOTE, *blobs, network=network)
 
 
 def _scheme_of(url: str, option: str) -> str:
@@ -174,8 +171,8 @@ def _scheme_of(url: str, option: str) -> str:
     except ValueError as error:
         raise InvalidArgument(option, f"is not a valid URL: {error}") from None
     scheme = parts.scheme.lower()
-    if scheme not in SCHEMES:
-        known = ", ".join(SCHEMES)
+    if scheme not in git.SCHEMES:
+        known = ", ".join(git.SCHEMES)
         raise InvalidArgument(option, f"{scheme}:// cannot be cloned from; these can: {known}")
     try:
         _ = parts.port  # parsed on access

@@ -19,24 +19,9 @@ from snapshots.history import History
 from snapshots.models import GIT, Source, utc
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
+from snapshots.sources.git import repository as git
 from snapshots.sources.git.clones import open_repository
-from snapshots.sources.git.repository import (
-    BadBlob,
-    Blobs,
-    Change,
-    PagesCommit,
-    Repository,
-    changes_between,
-    commits_of,
-    empty_tree,
-    folder_path,
-)
-from snapshots.sources.pages.cache_page import (
-    CachePage,
-    parse_page,
-    split_repeated,
-    tag_in_path,
-)
+from snapshots.sources.pages import cache_page
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -52,7 +37,7 @@ Records take about four times as much memory as their pages.
 class BlobPage:
     """The parsed page of a blob, without a path; ``num_bytes`` is the size of the blob."""
 
-    def __init__(self, page: CachePage, num_bytes: int) -> None:
+    def __init__(self, page: cache_page.CachePage, num_bytes: int) -> None:
         self.num_bytes = num_bytes
         self.name = page.name
         self.tag = page.tag
@@ -67,7 +52,7 @@ class PageReader:
     An error in a blob is reported once, regardless of the number of commits and paths with it.
     """
 
-    def __init__(self, blobs: Blobs, report: Report) -> None:
+    def __init__(self, blobs: git.Blobs, report: Report) -> None:
         self._blobs = blobs
         self._report = report
         self._pages: OrderedDict[str, BlobPage] = OrderedDict()
@@ -103,10 +88,12 @@ class PageReader:
         """Remove the page of a blob, which was just read, from the cache."""
         self._num_bytes -= self._pages.pop(blob).num_bytes
 
-    def peek(self, blob: str, location: str) -> CachePage | None:
+    def peek(self, blob: str, location: str) -> cache_page.CachePage | None:
         """Return a blob's page without reporting anything; None if it is bad."""
         try:
-            return parse_page(self._blobs.read(blob, location), location, Report(skip_bad=True))
+            return cache_page.parse_page(
+                self._blobs.read(blob, location), location, Report(skip_bad=True)
+            )
         except SourceError:
             return None
 
@@ -120,7 +107,7 @@ class PageReader:
         report = Report(skip_bad=True) if blob in self._reported else self._report
         try:
             data = self._blobs.read(blob, location)
-        except BadBlob as error:
+        except git.BadBlob as error:
             report.bad(error)
             self._reported.add(blob)
             return None
@@ -132,7 +119,7 @@ class PageReader:
         noted = len(report.skipped) + len(report.warnings)
         page = None
         try:
-            page = BlobPage(parse_page(data, location, report), len(data))
+            page = BlobPage(cache_page.parse_page(data, location, report), len(data))
         except SourceError as error:
             report.bad(error)
         if len(report.skipped) + len(report.warnings) > noted:
@@ -206,7 +193,7 @@ class TaggedPages:
     ) -> Iterator[tuple[str, PackageContent]]:
         paths: dict[str, str] = {}
         for path, page in sorted(pages.items()):
-            new, repeated = split_repeated(page.package.specs, path, paths)
+            new, repeated = cache_page.split_repeated(page.package.specs, path, paths)
             for digest, first in repeated:
                 if (path, digest) not in self._reported:
                     where = "spec_details" if first == path else f"in {first}"
@@ -260,7 +247,7 @@ class Walk:
     def __init__(
         self,
         folder: str,
-        commits: Sequence[PagesCommit],
+        commits: Sequence[git.PagesCommit],
         until: Callable[[str], int],
         selection: TagSelection,
         reader: PageReader,
@@ -278,7 +265,7 @@ class Walk:
         self._folders: dict[str, _PageFolder] = {}
         self._changed: dict[str, tuple[str | None, int]] = {}
 
-    def apply(self, place: int, changes: Iterable[Change]) -> None:
+    def apply(self, place: int, changes: Iterable[git.Change]) -> None:
         """Apply the changes of the commit at an index of the line."""
         for change in changes:
             path = f"{self._folder}/{change.path}" if self._folder else change.path
@@ -330,9 +317,9 @@ class Walk:
         file = PurePosixPath(path)
         page = self._reader.peek(blob, self._location(path, place))
         if page is not None:
-            tag = page.tag or tag_in_path(file, page.name) or self._selection.default
+            tag = page.tag or cache_page.tag_in_path(file, page.name) or self._selection.default
         else:
-            tag = tag_in_path(file, file.parent.name)
+            tag = cache_page.tag_in_path(file, file.parent.name)
         if tag is None:
             return ""
         self.tags_found.add(tag)
@@ -353,7 +340,11 @@ class Walk:
         page = self._reader.read(blob, location)
         if page is None:
             return None
-        tag = page.tag or tag_in_path(PurePosixPath(path), page.name) or self._selection.default
+        tag = (
+            page.tag
+            or cache_page.tag_in_path(PurePosixPath(path), page.name)
+            or self._selection.default
+        )
         if tag is None:
             raise TagNeeded(location)
         try:
@@ -383,7 +374,7 @@ def is_page(path: str) -> bool:
 
 Every = Literal["commit", "day", "week"]
 
-_PERIODS: dict[Every, Callable[[PagesCommit], object]] = {
+_PERIODS: dict[Every, Callable[[git.PagesCommit], object]] = {
     "commit": lambda commit: commit.hash,
     "day": lambda commit: commit.time.date(),
     "week": lambda commit: commit.time.isocalendar()[:2],
@@ -414,9 +405,9 @@ def read(
     """
     if every not in _PERIODS:
         raise InvalidArgument("--every", f"{every!r} is not one of {', '.join(get_args(Every))}")
-    folder = folder_path(path)
+    folder = git.folder_path(path)
     with open_repository(repository, settings) as origin:
-        commits = commits_of(origin, folder)
+        commits = git.commits_of(origin, folder)
         places = _published_places(history, commits)
         start = _finished_place(origin, folder, commits, places)
         if since is not None:
@@ -430,8 +421,11 @@ def read(
             return max(places.get(tag, start), start)
 
         first = max(start, 0)
-        trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
-        with closing(Blobs(origin)) as blobs, closing(changes_between(origin, trees)) as steps:
+        trees = [git.empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
+        with (
+            closing(git.Blobs(origin)) as blobs,
+            closing(git.changes_between(origin, trees)) as steps,
+        ):
             reader = PageReader(blobs, report)
             selection = TagSelection(tags)
             walk = Walk(folder, commits, until, selection, reader, report)
@@ -459,7 +453,7 @@ class _States:
         self._report = report
         self._digests: dict[str, str | None] = {}
 
-    def snapshot(self, tag: str, commit: PagesCommit) -> Iterator[Snapshot]:
+    def snapshot(self, tag: str, commit: git.PagesCommit) -> Iterator[Snapshot]:
         """Yield the state of a tag after a commit, if it is new and not empty."""
         content = self._pages.content(tag, commit.short)
         published = self._published_digest(tag, commit.time)
@@ -485,7 +479,7 @@ class _States:
         return None if revision is None else revision.digest
 
 
-def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[str, int]:
+def _published_places(history: History, commits: Sequence[git.PagesCommit]) -> dict[str, int]:
     """Return, for each tag, the index of its last commit that is in the catalog."""
     numbers = {commit.hash: place for place, commit in enumerate(commits)}
     places: dict[str, int] = {}
@@ -497,7 +491,10 @@ def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[
 
 
 def _finished_place(
-    repository: Repository, folder: str, commits: Sequence[PagesCommit], places: Mapping[str, int]
+    repository: git.Repository,
+    folder: str,
+    commits: Sequence[git.PagesCommit],
+    places: Mapping[str, int],
 ) -> int:
     """Return the index of the commit up to which the catalog has all changes; -1 for none.
 
@@ -508,8 +505,8 @@ def _finished_place(
         return -1
     # The folder can also be that of one tag, with packages as its entries.
     of_folder = places.get(folder.rpartition("/")[2], -1)
-    trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits)]
-    with closing(changes_between(repository, trees, recursive=False)) as steps:
+    trees = [git.empty_tree(commits[0].hash), *(commit.tree for commit in commits)]
+    with closing(git.changes_between(repository, trees, recursive=False)) as steps:
         for place, changes in enumerate(steps):
             entries = [change for change in changes if change.is_folder or is_page(change.path)]
             if any(place > places.get(entry.path, of_folder) for entry in entries):
@@ -517,13 +514,13 @@ def _finished_place(
     return len(commits) - 1
 
 
-def _place_before(moment: datetime, commits: Sequence[PagesCommit]) -> int:
+def _place_before(moment: datetime, commits: Sequence[git.PagesCommit]) -> int:
     """Return the index of the last commit before the first one at or after a time."""
     places = (place for place, commit in enumerate(commits) if commit.time >= moment)
     return next(places, len(commits)) - 1
 
 
-def _check_times(commits: Sequence[PagesCommit], location: str, report: Report) -> None:
+def _check_times(commits: Sequence[git.PagesCommit], location: str, report: Report) -> None:
     """Warn about commits whose dates are not in the order of the commits."""
     misdated = [new.short for old, new in pairwise(commits) if new.time < old.time]
     if misdated:

@@ -23,15 +23,7 @@ from snapshots.sources.inputs import decode_json, misshapen
 from snapshots.sources.pages import front_matter
 from snapshots.sources.pages.front_matter import FrontMatter
 from snapshots.sources.reports import Report
-from snapshots.spack.names import (
-    checked_compiler,
-    checked_hash,
-    checked_items,
-    checked_url,
-    checked_version,
-    checked_word,
-    is_name,
-)
+from snapshots.spack import names
 from snapshots.spack.notation import canonical_compiler, checked_variants
 from snapshots.texts import quoted
 
@@ -123,7 +115,7 @@ def _keys(matter: FrontMatter) -> _Keys:
     except msgspec.ValidationError as error:
         bad = misshapen(error, matter.location, "")
         raise matter.wrong(bad.key or "", bad.reason) from None
-    if not is_name(keys.title):
+    if not names.is_name(keys.title):
         raise matter.wrong("title", f"{quoted(keys.title)} cannot name a package")
     return keys
 
@@ -163,19 +155,19 @@ def _figures(
         for stack in sorted({*numbers, *by_stack}, key=str):
             yield f"num_specs_by_stack.{stack}", numbers.get(stack, 0), by_stack[stack]
     actual = {key: {*map(attrgetter(field), specs)} - {None} for key, field in _LISTED.items()}
-    for key, names in (actual | {"stacks": {*by_stack}}).items():
+    for key, values in (actual | {"stacks": {*by_stack}}).items():
         listed = meta.get(key)
         if isinstance(listed, list):
             stated = set(map(str, listed))
             if key == "compilers":
                 stated = {*filter(None, map(canonical_compiler, stated))}
-            yield key, _listing(stated, names), _listing(names, stated)
+            yield key, _listing(stated, values), _listing(values, stated)
 
 
-def _listing(names: set[str], others: set[str]) -> str:
-    """Return the number of names, and the names that the other side lacks."""
-    own = ", ".join(sorted(names - others))
-    return f"{len(names)} with {own}" if own else str(len(names))
+def _listing(values: set[str], others: set[str]) -> str:
+    """Return the number of values, and those that the other side lacks."""
+    own = ", ".join(sorted(values - others))
+    return f"{len(values)} with {own}" if own else str(len(values))
 
 
 # -- the facts of a spec
@@ -191,13 +183,13 @@ def _version(versions: bytes) -> str:
     texts = _texts.decode(versions)
     if len(texts) != 1:
         raise ValueError(f"one version is expected, {len(texts)} are there")
-    return checked_version(texts[0])
+    return names.checked_version(texts[0])
 
 
 @lru_cache(maxsize=1 << 16)
 def _compiler(text: str | None) -> str | None:
     compiler = canonical_compiler(text or "none")
-    return compiler and checked_compiler(compiler)
+    return compiler and names.checked_compiler(compiler)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -207,11 +199,11 @@ def _variants(variants: bytes) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def _stacks(stacks: bytes) -> tuple[str, ...]:
-    return checked_items(sorted(set(_texts.decode(stacks))), _checked_stack)
+    return names.checked_items(sorted(set(_texts.decode(stacks))), _checked_stack)
 
 
 def _checked_stack(name: str) -> str:
-    if not is_name(name):
+    if not names.is_name(name):
         raise ValueError(f"{quoted(name)} cannot name a stack")
     return name
 
@@ -228,7 +220,7 @@ def _size(value: str | int | None) -> int | None:
 
 
 def _tarball(url: str | None) -> str | None:
-    return checked_url(url) if url else None
+    return names.checked_url(url) if url else None
 
 
 class _Detail(msgspec.Struct, gc=False):
@@ -249,12 +241,12 @@ class _Detail(msgspec.Struct, gc=False):
 _DECODERS = {"spec_details": msgspec.json.Decoder(list[_Detail])}
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "hash": checked_hash,
+    "hash": names.checked_hash,
     "versions": _version,
     "compiler": _compiler,
-    "os": checked_word,
-    "platform": checked_word,
-    "target": checked_word,
+    "os": names.checked_word,
+    "platform": names.checked_word,
+    "target": names.checked_word,
     "variants": _variants,
     "stacks": _stacks,
     "size": _size,
@@ -283,13 +275,13 @@ def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
     try:
         # A loop over the facts takes 1.5 times as long.
         return Spec(
-            hash=checked_hash(detail.hash),
+            hash=names.checked_hash(detail.hash),
             name=name,
             version=_version(bytes(detail.versions)),
             compiler=_compiler(detail.compiler),
-            operating_system=checked_word(detail.os),
-            platform=checked_word(detail.platform),
-            target=checked_word(detail.target),
+            operating_system=names.checked_word(detail.os),
+            platform=names.checked_word(detail.platform),
+            target=names.checked_word(detail.target),
             variants=_variants(bytes(detail.variants)),
             stacks=_stacks(bytes(detail.stacks)),
             size=_size(detail.size),

@@ -16,13 +16,7 @@ from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
 from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
-from snapshots.sources.pages.cache_page import (
-    CachePage,
-    date_in_path,
-    parse_page,
-    split_repeated,
-    tag_in_path,
-)
+from snapshots.sources.pages import cache_page
 from snapshots.sources.reports import (
     Indivisible,
     PartRead,
@@ -100,7 +94,9 @@ class PagesPart(msgspec.Struct, frozen=True):
             report.progress("reading pages", done, self.total)
             file = Path(name)
             try:
-                collected.add(parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file)
+                collected.add(
+                    cache_page.parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file
+                )
             except SourceError as error:
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
@@ -157,10 +153,10 @@ class _TaggedSpecs:
         """The tags that the pages state."""
         return frozenset(tag for tag, _ in self._specs)
 
-    def add(self, page: CachePage, file: Path) -> None:
+    def add(self, page: cache_page.CachePage, file: Path) -> None:
         path = absolute(file)
-        tag = page.tag or tag_in_path(path, page.name)
-        state = tag, date_in_path(path, tag) if tag else None
+        tag = page.tag or cache_page.tag_in_path(path, page.name)
+        state = tag, cache_page.date_in_path(path, tag) if tag else None
         specs, places = self._specs[state], self._places[state]
         if page.synthetic:
             self._synthetic.add(state)
@@ -168,7 +164,7 @@ class _TaggedSpecs:
             if name == page.name and _folder(first, name) != _folder(file, name):
                 self._report.bad(_other_state_error(file, first, name, tag))
                 return
-        new, repeated = split_repeated(page.specs, (file, page.name), places)
+        new, repeated = cache_page.split_repeated(page.specs, (file, page.name), places)
         specs += new
         for digest, (first, _) in repeated:
             where = "spec_details" if first == file else f"in {first}"
@@ -340,7 +336,7 @@ def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
     groups: defaultdict[Path | State, list[str]] = defaultdict(list)
     for folder, pages in folders.items():
         tag = _stated_tag(pages[0])
-        date = None if tag is None else date_in_path(absolute(Path(pages[0])), tag)
+        date = None if tag is None else cache_page.date_in_path(absolute(Path(pages[0])), tag)
         groups[folder if tag is None else (tag, date)] += pages
     return [*groups.values()]
 
@@ -348,6 +344,8 @@ def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
 def _stated_tag(file: str) -> str | None:
     """Return the tag that a page states; None if it states none or cannot be read."""
     try:
-        return parse_page(read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)).tag
+        return cache_page.parse_page(
+            read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)
+        ).tag
     except SourceError:
         return None
