@@ -6,7 +6,9 @@ replaced atomically and read through one open file, so that several processes ca
 prune a store concurrently. Small documents are rows of SQLite files.
 """
 
+import gzip
 import hashlib
+import io
 import os
 import sqlite3
 import tempfile
@@ -14,6 +16,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -27,8 +30,6 @@ from snapshots.sources.reports import Report
 # -- bodies
 
 _PIECE = 1 << 20
-_PACKED_PIECE = 1 << 14
-_GZIP = 16 + zlib.MAX_WBITS
 
 GZIP_HEAD = b"\x1f\x8b"
 """The first bytes of gzip data (RFC 1952, 2.3.1), with which no text begins."""
@@ -56,21 +57,24 @@ class StoredBody(Note, frozen=True, kw_only=True):
 
     def load(
         self, *, limit: int, compression: str | None = "none", algorithm: str = "sha256"
-    ) -> tuple[bytearray, str]:
+    ) -> tuple[bytes | bytearray, str]:
         """Return the decompressed content, and its checksum before ``compression`` is removed.
 
         If ``compression`` is None, it is detected from the content. The file is closed, so this can
         be called only once. Raises SourceError if the content is larger than ``limit`` bytes, or is
         not valid gzip.
         """
-        digest = hashlib.new(algorithm)
         with self.file:
-            chunks = unpacked(self._chunks(), self.encoding, self.location)
-            chunks = hashed(chunks, digest)
-            if compression is None:
-                compression, chunks = _compression_of(chunks)
-            chunks = unpacked(chunks, compression, self.location)
-            return collected(chunks, limit, self.location), digest.hexdigest()
+            try:
+                self.file.seek(self.start)
+                packed = self.file.read(self.size)
+            except OSError as error:
+                raise unreadable(self.location, error) from None
+        data = unpacked(packed, self.encoding, limit, self.location)
+        if compression is None and data.startswith(GZIP_HEAD):
+            compression = "gzip"
+        checksum = hashlib.new(algorithm, data).hexdigest()
+        return unpacked(data, compression, limit, self.location), checksum
 
     @contextmanager
     def forgotten_if_bad(self) -> Iterator[None]:
@@ -84,12 +88,6 @@ class StoredBody(Note, frozen=True, kw_only=True):
             if self.kept is not None:
                 self.kept.unlink(missing_ok=True)
             raise
-
-    def _chunks(self) -> Iterator[bytes]:
-        try:
-            yield from pieces(self.file, self.start, self.size)
-        except OSError as error:
-            raise unreadable(self.location, error) from None
 
 
 def user_file(location: str, limit: int) -> StoredBody:
@@ -116,9 +114,25 @@ def hashed(chunks: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
         yield chunk
 
 
-def unpacked(chunks: Iterable[bytes], encoding: str | None, location: str) -> Iterable[bytes]:
-    """Yield the chunks, decompressed if their encoding is gzip. Raises SourceError for bad gzip."""
-    return _gunzipped(chunks, location) if encoding == "gzip" else chunks
+def unpacked(
+    data: bytes | bytearray, encoding: str | None, limit: int, location: str
+) -> bytes | bytearray:
+    """Return the data, decompressed if the encoding is gzip.
+
+    A decompression bomb is never in memory as a whole. Raises SourceError above ``limit`` bytes of
+    decompressed data, and for bad gzip.
+    """
+    if encoding != "gzip":
+        return data
+    try:
+        if not data:
+            raise EOFError
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return collected(iter(partial(file.read, _PIECE), b""), limit, location)
+    except EOFError:
+        raise SourceError(location, "breaks off in the middle of its gzip data") from None
+    except (OSError, zlib.error) as error:
+        raise SourceError(location, f"is not valid gzip: {error}") from None
 
 
 def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
@@ -135,39 +149,6 @@ def too_large(location: str, limit: int) -> SourceError:
     """Return the error for exceeding a size limit."""
     advice = "if an index is that large, raise CACHELOG_MAX_INDEX_BYTES"
     return SourceError(location, f"holds more than {limit:,} bytes; {advice}")
-
-
-def _compression_of(chunks: Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
-    """Return the compression of the chunks, gzip or none, and an iterable of all chunks."""
-    rest, head = iter(chunks), b""
-    while len(head) < len(GZIP_HEAD) and (chunk := next(rest, b"")):
-        head += chunk
-    return "gzip" if head.startswith(GZIP_HEAD) else "none", chain([head], rest)
-
-
-def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    for chunk in chunks:
-        for start in range(0, len(chunk), _PACKED_PIECE):
-            yield chunk[start : start + _PACKED_PIECE]
-
-
-def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
-    """Decompress in small pieces, so that a decompression bomb is never in memory as a whole."""
-    member = zlib.decompressobj(_GZIP)
-    # The input is also cut: the rest of a piece is copied at the end of each member.
-    for packed in _cut(chunks):
-        while packed:
-            if member.eof:  # RFC 1952, 2.2: a gzip file is a series of members
-                member = zlib.decompressobj(_GZIP)
-            try:
-                piece = member.decompress(packed, _PIECE)
-            except zlib.error as error:
-                raise SourceError(location, f"is not valid gzip: {error}") from None
-            packed = member.unused_data if member.eof else member.unconsumed_tail
-            if piece:
-                yield piece
-    if not member.eof:
-        raise SourceError(location, "breaks off in the middle of its gzip data")
 
 
 # -- the store of bodies

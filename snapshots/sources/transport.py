@@ -54,7 +54,7 @@ class Unauthorized(SourceError):
 class ReceivedDocument(msgspec.Struct, frozen=True):
     """A small body, and the URL of the next page in its ``Link`` header, if there is one."""
 
-    data: bytearray
+    data: bytes | bytearray
     next_page: str | None = None
 
 
@@ -209,7 +209,7 @@ class Transport:
         except OSError as error:
             raise SourceError(location, f"cannot be read: {error.strerror}") from None
 
-    def read(self, location: str) -> bytearray:
+    def read(self, location: str) -> bytes | bytearray:
         """Return the content of a small document. Raises Missing or SourceError."""
         if not is_url(location):
             return downloads.user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
@@ -223,8 +223,8 @@ class Transport:
 
         def content(response: "httpx.Response") -> ReceivedDocument:
             encoding = _encoding_of(response, url)
-            chunks = downloads.unpacked(response.iter_raw(), encoding, url)
-            data = downloads.collected(chunks, _DOCUMENT_BYTES, url)
+            packed = downloads.collected(response.iter_raw(), _DOCUMENT_BYTES, url)
+            data = downloads.unpacked(packed, encoding, _DOCUMENT_BYTES, url)
             return ReceivedDocument(data, _next_page_of(response, url))
 
         return self._request("GET", url, headers, content)

@@ -23,7 +23,7 @@ import zstandard
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
-from snapshots.sources.downloads import DocumentCache, StoredBody, collected, unpacked
+from snapshots.sources.downloads import DocumentCache, StoredBody, unpacked
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
@@ -218,7 +218,7 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     manifest: BlobManifest | None = None
     older: "tuple[FetchedIndex, ...]" = ()
 
-    def load(self, transport: Transport) -> tuple[bytearray, str]:
+    def load(self, transport: Transport) -> tuple[bytes | bytearray, str]:
         """Return the database's JSON text and its version: an ETag, or ``ALGORITHM:CHECKSUM``.
 
         The version covers the older indexes, too; their texts are loaded separately. This can be
@@ -613,7 +613,7 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
         with named_by(location, f"the blob {url}"):
             data = bytes(transport.read(url))
         Checksum(blob.checksum_algorithm, blob.checksum, location).check(data, url)
-        document = collected(unpacked([data], blob.compression, url), _DOCUMENT_BYTES, url)
+        document = unpacked(data, blob.compression, _DOCUMENT_BYTES, url)
         package = package_of(manifest, location)
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 

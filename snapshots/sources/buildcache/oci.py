@@ -257,7 +257,7 @@ class Registry:
         except AccessDenied:
             raise self._authorization.refused() from None
 
-    def _blob(self, blob: Descriptor, location: str) -> bytearray:
+    def _blob(self, blob: Descriptor, location: str) -> bytes | bytearray:
         """Return a small blob that the document at ``location`` names.
 
         Raises SourceError if it is missing or has another checksum.

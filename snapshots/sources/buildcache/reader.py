@@ -578,7 +578,7 @@ class _Reading:
             yield Snapshot(tag=tag, content=content, source=source, proof=proof)
 
 
-def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
+def _listed(data: bytes | bytearray, location: str) -> dict[str, Raw] | None:
     """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
     if b'"database"' in data[:_HEAD_BYTES]:
         return None
