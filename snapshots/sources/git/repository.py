@@ -13,7 +13,6 @@ them. It can create sockets, but opening one fails immediately.
 
 import hashlib
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -31,7 +30,7 @@ from typing import IO, Self
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.inputs import read_regular, walk
+from snapshots.sources.inputs import walk
 from snapshots.sources.pages.folders import MAX_PAGE_BYTES
 
 # -- commands
@@ -446,63 +445,16 @@ class Blobs:
 
 # -- pipes and devices
 
-_ALTERNATES_BYTES = 1 << 20
-_MAX_ALTERNATES = 100
-_FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
-
 
 def refuse_pipes(repository: Path, location: str) -> None:
     """Raise SourceError, with ``location``, if a repository contains a pipe or a device.
 
-    ``repository`` is a bare one, or the ``.git`` of another. In the folders that it borrows objects
-    from, only the subfolders that git reads are checked. Unreadable files are ignored, as git
+    ``repository`` is a bare one, or the ``.git`` of another. Unreadable files are ignored, as git
     reports them.
     """
-    alternates = [os.path.realpath(repository / "objects")]
-    for objects in alternates:
-        alternates += [
-            alternate for alternate in _alternates_of(Path(objects)) if alternate not in alternates
-        ]
-        if len(alternates) > _MAX_ALTERNATES:
-            reason = f"borrows objects from {_MAX_ALTERNATES} folders or more"
-            raise SourceError(location, reason)
-    folders = [
-        Path(alternate, name) for alternate in alternates[1:] for name in _FOLDERS_OF_OBJECTS
-    ]
-    for top in (repository, *folders):
-        below = (Path(folder, name) for folder, _, names in walk(str(top)) for name in names)
-        for file in chain([top], below):
-            with suppress(OSError):
-                mode = file.stat().st_mode
-                if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
-                    raise SourceError(location, f"has no file at {file}, but a pipe or a device")
-
-
-_QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*+)"')
-_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")
-_ESCAPED = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
-
-
-def _alternates_of(objects: Path) -> Sequence[str]:
-    """Return the alternates of a folder of objects: the folders from which it borrows others.
-
-    git reads a line in quotes as the path that they contain, and verbatim if the quotes are not
-    closed: both readings are returned. Raises SourceError if the list is too long.
-    """
-    file = objects / "info/alternates"
-    try:
-        lines = read_regular(str(file), _ALTERNATES_BYTES).split(b"\n")
-    except SourceError:
-        if file.is_file() and file.stat().st_size > _ALTERNATES_BYTES:
-            raise
-        return ()
-    paths = {line for line in lines if not line.startswith(b"#")}
-    paths |= {_ESCAPE.sub(_unescaped, match[1]) for path in paths if (match := _QUOTED.match(path))}
-    paths = {path for path in paths if path and b"\0" not in path}
-    return sorted({os.path.realpath(objects / os.fsdecode(path)) for path in paths})
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    """Return the byte of an escape sequence of C."""
-    escape = match[1]
-    return bytes([int(escape, 8) if len(escape) == 3 else _ESCAPED.get(escape[0], escape[0])])
+    below = (Path(folder, name) for folder, _, names in walk(str(repository)) for name in names)
+    for file in chain([repository], below):
+        with suppress(OSError):
+            mode = file.stat().st_mode
+            if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
+                raise SourceError(location, f"has no file at {file}, but a pipe or a device")

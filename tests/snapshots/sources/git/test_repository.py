@@ -25,7 +25,6 @@ from snapshots.sources.git.repository import (
     run,
 )
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.git.repositories import (
     HDF5,
     ZLIB,
@@ -275,43 +274,17 @@ def _written_tree(folder: Path, entries: bytes) -> str:
     return name
 
 
-def lend(repository: Repository, *folders: Path | str) -> None:
-    """Let a repository use objects of other folders."""
-    lines = "".join(f"{folder}\n" for folder in folders)
-    put(repository.folder / ".git/objects/info/alternates", f"# a remark\n{lines}".encode())
-
-
-def test_alternates(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They may contain other files, and their number is limited."""
-    monkeypatch.setattr(commands, "_MAX_ALTERNATES", 4)
-    repository.commit({ZLIB: page("zlib", "a")})
-    (tmp_path / "lender0").mkdir()
-    mkfifo(tmp_path / "lender0/else")
-    lenders = [tmp_path / f"lender{number}" for number in range(4)]
-    lend(repository, *lenders[:3])
-    assert list(read_at(str(repository.folder)))
-    lend(repository, *lenders)
-    with pytest.raises(SourceError, match="borrows objects from 4 folders or more"):
-        list(read_at(str(repository.folder)))
-
-
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
         (".git/HEAD", "device"),
         (".git/objects/info/x", "pipe"),
         (".git", "pipe"),
-        ("../other/ab/cdef", "pipe"),
-        ("../in quotes\n/ab/cdef", "pipe"),
     ],
 )
 def test_pipes_and_devices(repository: Repository, path: str, kind: str) -> None:
     """Pipes and devices are not opened, and the error names them."""
     repository.commit({ZLIB: page("zlib", "a")})
-    in_quotes = f'"{repository.folder}/../in\\040quotes\\n"'
-    lend(repository, repository.folder / "../other", "/nowhere", in_quotes, "a\0b", "../objects")
     file = repository.folder / path
     if file.is_dir():
         rmtree(file)
