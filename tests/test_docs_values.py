@@ -49,9 +49,9 @@ from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
 from snapshots.notes.plan_comments import MAX_CHARACTERS
 from snapshots.notes.stories import FORMAT as STORY_FORMAT
-from snapshots.recipes.commits import SWEEPING, RecipesOrigin, package_of, stack_of
+from snapshots.recipes.commits import SWEEPING, RecipesOrigin
 from snapshots.recipes.effects import MAX_DEPENDENTS, CommitLevel
-from snapshots.recipes.repository import REFS
+from snapshots.recipes.repository import REFS, package_of, stack_of
 from snapshots.sources.lock_files import LOCK_FILE_VERSIONS, MAX_BYTES, MAX_SPECS
 from tests.schema.default_api import api
 from tests.test_docs import DOCUMENTS, blocks, section

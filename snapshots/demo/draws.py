@@ -24,10 +24,6 @@ class Draw(Random):
         """Return one of the choices, all equally likely."""
         return choices[int(self.random() * len(choices))]
 
-    def pick_early(self, choices: Sequence[T]) -> T:
-        """Return one of the choices; earlier ones are more likely."""
-        return choices[int(self.low() * len(choices))]
-
     def some(self, choices: Sequence[T], number: int) -> list[T]:
         """Return ``number`` different choices, or all if there are fewer, in random order."""
         remaining = list(choices)

@@ -149,7 +149,7 @@ def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
     ]
     number = 1 + int(draw.random() * _MAX_DEPENDENCIES)
     others = [other for other in others if other not in COMPILERS]
-    dependencies = {draw.pick_early(others) for _ in range(number) if others}
+    dependencies = {others[int(draw.low() * len(others))] for _ in range(number) if others}
     usual_configurations = draw.some(configurations, len(configurations))
     size = int(1_000_000 / (0.02 + draw.low()))
     branch = draw.pick(("develop", "main", "master")) if draw.random() < 0.05 else None

@@ -75,46 +75,6 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
         return self.is_sweeping, -self.committed_at.timestamp(), self.oid
 
 
-# -- paths
-
-
-_PACKAGE = re.compile(
-    r"(?:var/spack/)?repos/spack_repo/(?:[^/]+/)+?packages/(?P<folder>[^/]+)/."
-    r"|var/spack/repos/builtin/packages/(?P<name>[^/]+)/."
-)
-_STACK = re.compile(
-    r"(?:stacks|\.ci/gitlab/stacks|share/spack/gitlab/cloud_pipelines/stacks)/([^/]+)/."
-)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}", re.ASCII)
-
-SPACK_PIN = ".ci/env"
-"""The file that names the version of Spack that the repository's CI runs."""
-
-FOLDERS = ("repos", "var/spack/repos", "stacks", ".ci", "share/spack/gitlab")
-"""The folders that contain every path that can explain a cause."""
-
-
-def package_of(path: str) -> str | None:
-    """Return the package whose recipe folder contains a path; None for any other path.
-
-    The folder is named after the package, with ``_`` for ``-`` and a leading ``_`` if the name is
-    not a valid module name (Spack 1.0 and later). Below ``var/spack/repos/builtin``, its name is
-    that of the package.
-    """
-    match = _PACKAGE.match(path)
-    if match is None:
-        return None
-    folder = match["folder"]
-    name = match["name"] if folder is None else folder.removeprefix("_").replace("_", "-")
-    return name if _NAME.fullmatch(name) else None
-
-
-def stack_of(path: str) -> str | None:
-    """Return the stack that a path belongs to; None if it belongs to none."""
-    match = _STACK.match(path)
-    return match[1] if match and _NAME.fullmatch(match[1]) else None
-
-
 # -- links
 
 
@@ -298,12 +258,6 @@ class CommitGraph:
         """Return the commits between two revisions' commits, without merges."""
         if base == head:
             return Between()
-        reached, taken_back = self._symmetric_difference(base, head)
-        return Between(
-            *(sorted(commits, key=attrgetter("order")) for commits in (reached, taken_back))
-        )
-
-    def _symmetric_difference(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
         # As in git: walk from the newest commit until all remaining ones are reachable from both.
         heights = self._heights
         colours: dict[str, int] = defaultdict(int)
@@ -329,7 +283,7 @@ class CommitGraph:
                     heapq.heappush(queue, (-heights[parent], parent))
                 colours[parent] = before | colour
                 num_one_sided += (before | colour in (1, 2)) - (before in (1, 2))
-        return sides[2], sides[1]
+        return Between(*(sorted(sides[colour], key=attrgetter("order")) for colour in (2, 1)))
 
     @cached_property
     def _heights(self) -> dict[str, int]:

@@ -13,20 +13,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from math import floor
 
+import msgspec
 from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.recipes.commits import (
-    FOLDERS,
-    SPACK_PIN,
-    Commit,
-    CommitGraph,
-    Recipes,
-    RecipesOrigin,
-    SpackChange,
-    package_of,
-    stack_of,
-)
+from snapshots.recipes.commits import Commit, CommitGraph, Recipes, RecipesOrigin, SpackChange
 from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
 from snapshots.sources.git.repository import BadBlob, Blobs, Repository, Stream, fields_of, run
@@ -58,6 +49,48 @@ _HEX = re.compile(r"[0-9a-f]{4,64}")
 _REF_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
 _PIN = re.compile(rb"^\s*(?:export\s+)?(\w*SPACK\w*)\s*[=:]\s*[\"']?([^\s\"'#]+)", re.M)
 _PIN_HASH = re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
+
+
+# -- paths
+
+_PACKAGE = re.compile(
+    r"(?:var/spack/)?repos/spack_repo/(?:[^/]+/)+?packages/(?P<folder>[^/]+)/."
+    r"|var/spack/repos/builtin/packages/(?P<name>[^/]+)/."
+)
+_STACK = re.compile(
+    r"(?:stacks|\.ci/gitlab/stacks|share/spack/gitlab/cloud_pipelines/stacks)/([^/]+)/."
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}", re.ASCII)
+
+SPACK_PIN = ".ci/env"
+"""The file that names the version of Spack that the repository's CI runs."""
+
+FOLDERS = ("repos", "var/spack/repos", "stacks", ".ci", "share/spack/gitlab")
+"""The folders that contain every path that can explain a cause."""
+
+
+def package_of(path: str) -> str | None:
+    """Return the package whose recipe folder contains a path; None for any other path.
+
+    The folder is named after the package, with ``_`` for ``-`` and a leading ``_`` if the name is
+    not a valid module name (Spack 1.0 and later). Below ``var/spack/repos/builtin``, its name is
+    that of the package.
+    """
+    match = _PACKAGE.match(path)
+    if match is None:
+        return None
+    folder = match["folder"]
+    name = match["name"] if folder is None else folder.removeprefix("_").replace("_", "-")
+    return name if _NAME.fullmatch(name) else None
+
+
+def stack_of(path: str) -> str | None:
+    """Return the stack that a path belongs to; None if it belongs to none."""
+    match = _STACK.match(path)
+    return match[1] if match and _NAME.fullmatch(match[1]) else None
+
+
+# -- the repository
 
 
 class TagRefs:
@@ -223,35 +256,30 @@ class RecipesRepository:
         return [oid for oid in {**above, **below} if oid not in graph.commits]
 
     def _reached(self, commits: Iterable[str], excluded: Iterable[str]) -> dict[str, list[str]]:
-        """Return the commits reachable from ``commits`` but not from ``excluded``, with parents."""
-        names = [*commits, *(f"^{commit}" for commit in excluded)]
-        data = "".join(f"{name}\n" for name in names).encode()
+        """Return the commits reachable from ``commits`` but not from ``excluded``, with parents.
+
+        Children precede their parents.
+        """
+        data = "".join([f"{oid}\n" for oid in commits] + [f"^{oid}\n" for oid in excluded])
         command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
-        lines = self._run(*command, "--stdin", data=data).decode().splitlines()
-        return {oid: parents for oid, *parents in map(str.split, self._bounded(lines))}
+        lines = self._run(*command, "--stdin", data=data.encode()).decode().splitlines()
+        if len(lines) > MAX_COMMITS:
+            raise SourceError(self.location, f"has more than {MAX_COMMITS:,} commits to read")
+        return {oid: parents for oid, *parents in map(str.split, lines)}
 
     def _not_in_all(self, tips: Collection[str]) -> list[str]:
         """Return the commits reachable from some of these, but not from all, newest first."""
-        data = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
-        command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
-        lines = self._run(*command, "--stdin", data=data).decode().splitlines()
-        # Bit n is set if tip n reaches the commit. Children are listed before their parents.
+        # Bit n is set if tip n reaches the commit.
         reached = {tip: 1 << number for number, tip in enumerate(sorted(tips))}
         everywhere = (1 << len(tips)) - 1
         apart = []
-        for line in self._bounded(lines):
-            oid, *parents = line.split()
+        for oid, parents in self._reached(sorted(tips), ()).items():
             bits = reached.pop(oid)
             for parent in parents:
                 reached[parent] = reached.get(parent, 0) | bits
             if bits != everywhere:
                 apart.append(oid)
         return apart
-
-    def _bounded(self, lines: list[str]) -> list[str]:
-        if len(lines) > MAX_COMMITS:
-            raise SourceError(self.location, f"has more than {MAX_COMMITS:,} commits to read")
-        return lines
 
     def between(self, base: str, head: str) -> list[Commit]:
         """Return the commits reachable from head but not from base, newest first.
@@ -278,17 +306,15 @@ class RecipesRepository:
         data = "".join(f"{oid}\n" for oid in oids).encode()
         command = ["diff-tree", "--stdin", "--root", "--always", "-r", "-z", "--raw"]
         command += ["--no-renames", "--no-ext-diff", "--encoding=UTF-8", _FORMAT, "--", *FOLDERS]
-        shallow = self._shallow
-        readings: list[_Reading] = []
+        touched: list[_Touched] = []
         fields = self._fields(command, data)
         for field in fields:
             entry = field.lstrip(b"\n")
             if entry.startswith(b":"):
-                path = next(fields, b"").decode(errors="backslashreplace")
-                readings[-1].touch(path, entry)
+                touched[-1].add(next(fields, b"").decode(errors="backslashreplace"), entry)
             elif entry:
-                readings.append(_Reading(entry, shallow))
-        return [reading.result() for reading in readings]
+                touched.append(_Touched(entry))
+        return [of_commit.commit(self._shallow) for of_commit in touched]
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
@@ -328,36 +354,42 @@ class RecipesRepository:
         return pins
 
 
-class _Reading:
-    """A commit, assembled from the fields of git's output."""
+class _Touched(msgspec.Struct):
+    """What a commit touches, collected from the fields of git's output.
 
-    def __init__(self, header: bytes, shallow: Collection[str]) -> None:
-        facts, _, subject = header.decode(errors="replace").partition("\n")
-        self._oid, seconds, *parents = facts.split(" ")
-        self._moment = _moment(seconds)
-        self._parents = tuple(parent for parent in parents if parent)
-        self._subject = legible(subject.strip(), _MAX_SUBJECT_LENGTH)
-        self._packages: set[str] = set()
-        self._stacks: set[str] = set()
-        self._pin: tuple[str, str] | None = None
-        self._is_shallow = self._oid in shallow  # without parents it seems to add every file
+    ``pin`` has the blobs of its version of Spack before and after.
+    """
 
-    def touch(self, path: str, entry: bytes) -> None:
+    header: bytes
+    packages: set[str] = set()
+    stacks: set[str] = set()
+    pin: tuple[str, str] | None = None
+
+    def add(self, path: str, entry: bytes) -> None:
         """Add a changed path, with its entry in git's raw format."""
-        if self._is_shallow:
-            return
         if path == SPACK_PIN:
             _, _, before, after, _ = entry.decode().split(" ")
-            self._pin = before, after
+            self.pin = before, after
         elif package := package_of(path):
-            self._packages.add(package)
+            self.packages.add(package)
         elif stack := stack_of(path):
-            self._stacks.add(stack)
+            self.stacks.add(stack)
 
-    def result(self) -> tuple[Commit, tuple[str, str] | None]:
-        """Return the commit, and the blobs of its version of Spack before and after."""
-        names = tuple(sorted(self._packages)), tuple(sorted(self._stacks))
-        return Commit(self._oid, self._parents, self._moment, self._subject, *names), self._pin
+    def commit(self, shallow: Collection[str]) -> tuple[Commit, tuple[str, str] | None]:
+        """Return the commit and its ``pin``; one in ``shallow`` seems to add every file."""
+        facts, _, subject = self.header.decode(errors="replace").partition("\n")
+        oid, seconds, *parents = facts.split(" ")
+        if oid in shallow:
+            self.packages, self.stacks, self.pin = set(), set(), None
+        commit = Commit(
+            oid,
+            tuple(filter(None, parents)),
+            _moment(seconds),
+            legible(subject.strip(), _MAX_SUBJECT_LENGTH),
+            tuple(sorted(self.packages)),
+            tuple(sorted(self.stacks)),
+        )
+        return commit, self.pin
 
 
 def _moment(seconds: str) -> datetime:

@@ -159,21 +159,20 @@ _PARTIAL = ".partial"
 _ABANDONED_AFTER = 24 * 3600.0  # longer than any download takes, in seconds
 
 
-class Store:
+class Store(msgspec.Struct, frozen=True):
     """The bodies in a folder; beyond ``bound`` bytes, the least recently used are deleted.
 
     Without a folder, nothing is stored for later runs.
     """
 
-    def __init__(self, folder: Path | None, bound: int) -> None:
-        self._folder = folder
-        self._bound = bound
+    folder: Path | None
+    bound: int
 
     def find(self, key: str, location: str) -> StoredBody | None:
         """Return the body under the key if it is that of ``location``, complete and undamaged."""
-        if self._folder is None:
+        if self.folder is None:
             return None
-        path = self._folder / _name(key)
+        path = self.folder / _name(key)
         try:
             file = path.open("rb")
         except OSError:
@@ -193,19 +192,19 @@ class Store:
         chunks.
         """
         try:
-            if self._folder is None or note.etag is None:
-                return _written(tempfile.TemporaryFile(dir=self._folder), note, chunks)
-            descriptor, name = tempfile.mkstemp(_PARTIAL, dir=self._folder)
-            partial, path = Path(name), self._folder / _name(key)
+            if self.folder is None or note.etag is None:
+                return _written(tempfile.TemporaryFile(dir=self.folder), note, chunks)
+            descriptor, name = tempfile.mkstemp(_PARTIAL, dir=self.folder)
+            partial, path = Path(name), self.folder / _name(key)
             try:
                 body = _written(os.fdopen(descriptor, "w+b"), note, chunks, path)
                 partial.replace(path)
             finally:
                 partial.unlink(missing_ok=True)
         except OSError as error:
-            reason = f"cannot be stored in {self._folder or tempfile.gettempdir()}"
+            reason = f"cannot be stored in {self.folder or tempfile.gettempdir()}"
             raise SourceError(note.location, f"{reason}: {error.strerror}") from None
-        self._prune(self._folder)
+        self._prune(self.folder)
         return body
 
     def _prune(self, folder: Path) -> None:
@@ -216,7 +215,7 @@ class Store:
                 surplus = used_at < time.time() - _ABANDONED_AFTER
             else:
                 total += size
-                surplus = total > self._bound
+                surplus = total > self.bound
             if surplus:
                 with suppress(OSError):  # another process may prune at the same time
                     path.unlink()

@@ -10,7 +10,6 @@ differ from those of build caches.
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -136,18 +135,17 @@ class _Lock(msgspec.Struct):
     spack: Writer | None = None
 
 
-class _LockedSpecs:
+class _LockedSpecs(msgspec.Struct):
     """The specs of a file's documents, each hash once; ``location`` is the file, for errors.
 
     ``groups`` has the roots of each group by name. ``writer`` is that of the first document that
     names one.
     """
 
-    def __init__(self, location: str) -> None:
-        self.specs: dict[str, LockedSpec] = {}
-        self.groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        self.writer: Writer | None = None
-        self._location = location
+    _location: str
+    specs: dict[str, LockedSpec] = {}
+    groups: dict[str, dict[str, None]] = {}
+    writer: Writer | None = None
 
     def add_document(self, document: Raw, prefix: str) -> None:
         """Add a document of any format; in errors, ``prefix`` precedes its keys.
@@ -216,7 +214,8 @@ class _LockedSpecs:
             places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
             for root in sorted(environment.roots, key=lambda root: places[root.hash]):
                 if root.group is not None:
-                    self.groups[legible(root.group, _MAX_TEXT_LENGTH)][root.hash] = None
+                    name = legible(root.group, _MAX_TEXT_LENGTH)
+                    self.groups.setdefault(name, {})[root.hash] = None
         for name, raw in environment.include_concrete.items():
             self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
 

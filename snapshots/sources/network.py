@@ -3,17 +3,15 @@
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import httpcore
 import httpx
 
 from snapshots.sources.boundary import Boundary
-
-Result = TypeVar("Result")
 
 
 class DeadlineExceeded(Exception):
@@ -86,12 +84,12 @@ class _BoundedStream(httpcore.NetworkStream):
         self._backend = backend
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._with_deadline(
-            lambda remaining: self._stream.read(max_bytes, remaining), timeout
-        )
+        with self._limited(timeout) as remaining:
+            return self._stream.read(max_bytes, remaining)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._with_deadline(lambda remaining: self._stream.write(buffer, remaining), timeout)
+        with self._limited(timeout) as remaining:
+            self._stream.write(buffer, remaining)
 
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
@@ -106,12 +104,11 @@ class _BoundedStream(httpcore.NetworkStream):
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
-    def _with_deadline(
-        self, work: Callable[[float | None], Result], timeout: float | None
-    ) -> Result:
+    @contextmanager
+    def _limited(self, timeout: float | None) -> Iterator[float | None]:
         remaining = self._backend.remaining(timeout)
         try:
-            return work(remaining)
+            yield remaining
         except httpcore.TimeoutException:
             self._backend.remaining(timeout)  # raises if the deadline caused the timeout
             raise

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 # -- responses
 
-_MISSING = frozenset({404, 410})
-
 
 class Unauthorized(SourceError):
     """HTTP 401 of the requested server; ``challenges`` are its WWW-Authenticate headers."""
@@ -56,19 +54,6 @@ class ReceivedDocument(msgspec.Struct, frozen=True):
 
     data: bytes | bytearray
     next_page: str | None = None
-
-
-def _refusal(response: "httpx.Response", url: str) -> SourceError:
-    """Return the error for an unsuccessful response."""
-    code = response.status_code
-    status = status_of(response)
-    if code == 403 or code in _MISSING:
-        kind = AccessDenied if code == 403 else Missing
-        return kind(url, f"{status}: it is not there, or not for everyone to read")
-    reason = f"{status}: check the URL, and that it asks for no login"
-    if code == 401 and _is_first(response):
-        return Unauthorized(url, reason, response.headers.get_list("WWW-Authenticate"))
-    return SourceError(url, reason)
 
 
 def status_of(response: "httpx.Response") -> str:
@@ -207,7 +192,7 @@ class Transport:
         try:
             return Path(location).is_file()
         except OSError as error:
-            raise SourceError(location, f"cannot be read: {error.strerror}") from None
+            raise unreadable(location, error) from None
 
     def read(self, location: str) -> bytes | bytearray:
         """Return the content of a small document. Raises Missing or SourceError."""
@@ -412,12 +397,18 @@ class Transport:
 
         Raises Missing, AccessDenied, Unauthorized and SourceError.
         """
-        is_unchanged = response.status_code == 304 and "If-None-Match" in response.request.headers
-        if response.status_code == 200 or is_unchanged:
+        code, status = response.status_code, status_of(response)
+        if code == 200 or (code == 304 and "If-None-Match" in response.request.headers):
             return
         if buckets.is_s3(url, self.settings):
-            raise buckets.refusal(response, url, status_of(response))
-        raise _refusal(response, url)
+            raise buckets.refusal(response, url, status)
+        if code in (403, 404, 410):
+            kind = AccessDenied if code == 403 else Missing
+            raise kind(url, f"{status}: it is not there, or not for everyone to read")
+        reason = f"{status}: check the URL, and that it asks for no login"
+        if code == 401 and _is_first(response):
+            raise Unauthorized(url, reason, response.headers.get_list("WWW-Authenticate"))
+        raise SourceError(url, reason)
 
     def _pause(self, attempt: int, requested_wait: float) -> None:
         """Wait before another attempt, at least as long as the server requested."""
@@ -452,19 +443,15 @@ class Transport:
     def _body_store(self) -> downloads.Store:
         with self._lock:
             if self._store is None:
-                self._store = downloads.Store(self._body_folder(), self.settings.cache_bytes)
+                folder = self.settings.cache_dir and self.settings.cache_dir / "indexes"
+                if folder is not None:
+                    try:
+                        folder.mkdir(parents=True, exist_ok=True)
+                    except OSError as error:
+                        self.report.warn(f"{folder}: cannot store anything: {error.strerror}")
+                        folder = None
+                self._store = downloads.Store(folder, self.settings.cache_bytes)
             return self._store
-
-    def _body_folder(self) -> Path | None:
-        if self.settings.cache_dir is None:
-            return None
-        folder = self.settings.cache_dir / "indexes"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            self.report.warn(f"{folder}: cannot store anything: {error.strerror}")
-            return None
-        return folder
 
 
 def _files(location: str) -> Iterator[tuple[str, None]]:

@@ -106,11 +106,6 @@ class External(msgspec.Struct, gc=False):
     path: str | None = None
     module: list[str] | str | None = None
 
-    @property
-    def modules(self) -> list[str]:
-        """The modules as a list."""
-        return [self.module] if isinstance(self.module, str) else self.module or []
-
 
 class Arch(msgspec.Struct, gc=False):
     """The type of ``NodeRecord.arch``."""
@@ -546,7 +541,9 @@ class SpecReader:
         if external is None:
             return None, None
         path = external.path and self._checked(".external.path", names.checked_line, external.path)
-        return path, self._items(".external.module", names.checked_line, external.modules)
+        modules = external.module or []
+        modules = [modules] if isinstance(modules, str) else modules
+        return path, self._items(".external.module", names.checked_line, modules)
 
     def _provided(self, node: NodeRecord, spec_format: int | None) -> tuple[str, ...] | None:
         """Return the virtuals that a node provides; None if its format does not record them."""
@@ -675,21 +672,20 @@ class SpecDocument(msgspec.Struct):
     spec: _Nodes
 
 
-class SpecDocuments:
+class SpecDocuments(msgspec.Struct):
     """The specs of many documents, combined as in an index.
 
     ``location`` names all of them in warnings: their folder or registry. With ``proof``, the hashes
     of nodes are recomputed.
     """
 
-    def __init__(self, location: str, report: Report, *, proof: bool = True) -> None:
-        self._location = location
-        self._report = report
-        self._proof = proof
-        self._unproven: dict[str, UnprovenReason | None] = {}
-        self._installs: dict[str, Install] = {}
-        self._places: dict[str, NodePlace] = {}
-        self._seen: set[bytes] = set()
+    location: str
+    report: Report
+    proof: bool = True
+    _unproven: dict[str, UnprovenReason | None] = {}
+    _installs: dict[str, Install] = {}
+    _places: dict[str, NodePlace] = {}
+    _seen: set[bytes] = set()
 
     def add(self, digest: str, document: bytes | bytearray, location: str) -> None:
         """Add the document of the spec with the hash ``digest``; ``location`` names it in errors.
@@ -722,7 +718,7 @@ class SpecDocuments:
                 f"spec.nodes[{index}]",
             )
             for index, node in new.items()
-            if self._proof
+            if self.proof
         }
         for index, node in new.items():
             node_hash, key = node.hash or "", f"spec.nodes[{index}]"
@@ -739,7 +735,7 @@ class SpecDocuments:
         A spec that cannot be read is passed to ``report.bad``.
         """
         return gather(
-            self._installs, self._location, self._report, self._places.__getitem__, self._unproven
+            self._installs, self.location, self.report, self._places.__getitem__, self._unproven
         )
 
     def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:

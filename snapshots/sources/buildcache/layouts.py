@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 import zstandard
@@ -229,14 +229,13 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
             warn_if_signed(transport.report, is_signed=self.manifest.signed)
         stated = self.checksum
         algorithm = stated.algorithm if stated else "sha256"
-        with self.body.forgotten_if_bad():
-            data, checksum = self.body.load(
-                limit=transport.settings.max_index_bytes,
-                compression=self.compression,
-                algorithm=algorithm,
-            )
-            if stated:
-                stated.compare(checksum, self.body.location)
+        data, checksum = self.body.load(
+            limit=transport.settings.max_index_bytes,
+            compression=self.compression,
+            algorithm=algorithm,
+        )
+        if stated:
+            stated.compare(checksum, self.body.location)
         if self.manifest is None and self.body.etag:
             return data, self.body.etag
         if not self.older:
@@ -418,10 +417,6 @@ def _hash_file(location: str, transport: Transport) -> Checksum | None:
 
 # -- binary packages
 
-_PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
-
-Document = TypeVar("Document")
-
 
 class BinaryPackage(msgspec.Struct, frozen=True):
     """The binary package of a spec: its size in bytes, and its path in the cache."""
@@ -451,41 +446,40 @@ def read_packages(
         reason = "only a build cache of layout 3 states them"
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
 
-    def use(manifest: BlobManifest, location: str) -> BinaryPackage:
-        warn_if_signed(transport.report, is_signed=manifest.signed)
+    signed: set[bool] = set()
+
+    def read(location: str) -> BinaryPackage:
+        manifest = parse_manifest(transport.read(location), location)
+        signed.add(manifest.signed)
         return package_of(manifest, location)
 
-    def read(location: str) -> BlobManifest:
-        return parse_manifest(transport.read(location), location)
-
-    return packages_at(hash_by_manifest, read, use, transport)
+    packages = packages_at(hash_by_manifest, read, transport)
+    warn_if_signed(transport.report, is_signed=True in signed)
+    return packages
 
 
 def packages_at(
-    hash_by_manifest: dict[str, str],
-    read: Callable[[str], Document],
-    use: Callable[[Document, str], BinaryPackage],
-    transport: Transport,
+    hash_by_manifest: dict[str, str], read: Callable[[str], BinaryPackage], transport: Transport
 ) -> dict[str, BinaryPackage]:
     """Return the packages that manifests name, by hash, like ``read_packages``.
 
-    ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
-    SourceError, ``read`` also Missing.
+    ``read`` fetches the manifest at a location and finds the package in it, in any thread. It
+    raises SourceError and Missing.
     """
     packages: dict[str, BinaryPackage] = {}
     missing: dict[str, Missing] = {}
     settings = transport.settings
 
-    def read_if_there(location: str) -> Document | None:
+    def read_if_there(location: str) -> BinaryPackage | None:
         try:
             return read(location)
         except Missing as error:
             missing[location] = error
             return None
 
-    def keep(location: str, document: Document | None) -> None:
-        if document is not None:
-            package = packages[hash_by_manifest[location]] = use(document, location)
+    def keep(location: str, package: BinaryPackage | None) -> None:
+        if package is not None:
+            packages[hash_by_manifest[location]] = package
             if is_url(location):  # a file can be read again, and can change
                 cache.keep(_package_key(location), msgspec.json.encode(package))
 
@@ -511,17 +505,28 @@ def _package_key(location: str) -> str:
 
 def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
     """Return the package in a spec's manifest. Raises SourceError if there is none."""
+    blob = _blob_of(manifest, "package", location)
+    return BinaryPackage(blob.content_length, blob.path)
+
+
+_MEDIA_TYPES = {
+    "package": ("application/vnd.spack.install", re.compile(r"\.v\d+\.tar\+gzip")),
+    "spec": ("application/vnd.spack.spec", re.compile(r"\.v\d+\+json")),
+}
+
+
+def _blob_of(manifest: BlobManifest, content: str, location: str) -> Blob:
+    start, end = _MEDIA_TYPES[content]
     for blob in manifest.data:
-        if _PACKAGE.fullmatch(blob.media_type):
-            return BinaryPackage(blob.content_length, blob.path)
-    raise SourceError(location, "names no package: no application/vnd.spack.install blob")
+        if blob.media_type.startswith(start) and end.fullmatch(blob.media_type, len(start)):
+            return blob
+    raise SourceError(location, f"names no {content}: no {start} blob")
 
 
 # -- a cache without an index
 
 _SUFFIX = ".spec.manifest.json"
 _HASH = re.compile(rf".*-(?P<hash>[a-z2-7]{{32}}){re.escape(_SUFFIX)}")
-_SPEC = re.compile(r"application/vnd\.spack\.spec\.v\d+\+json")
 _DOCUMENT_BYTES = 64 << 20
 
 
@@ -608,7 +613,7 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
 
     def read(location: str) -> PublishedSpec:
         manifest = parse_manifest(transport.read(location), location)
-        blob = _spec_blob(manifest, location)
+        blob = _blob_of(manifest, "spec", location)
         url = join(base, blob.path)
         with named_by(location, f"the blob {url}"):
             data = bytes(transport.read(url))
@@ -649,10 +654,3 @@ def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
     if not manifests:
         raise SourceError(folder, "holds no specs, and the build cache has no index")
     return manifests
-
-
-def _spec_blob(manifest: BlobManifest, location: str) -> Blob:
-    for blob in manifest.data:
-        if _SPEC.fullmatch(blob.media_type):
-            return blob
-    raise SourceError(location, "names no spec: no application/vnd.spack.spec blob")

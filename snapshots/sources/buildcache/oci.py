@@ -198,7 +198,9 @@ class Registry:
             self._manifest_url(tag_of(spec.name, spec.version, spec.hash)): spec.hash
             for spec in specs
         }
-        return layouts.packages_at(hash_by_manifest, self._image, _package, self._transport)
+        return layouts.packages_at(
+            hash_by_manifest, lambda url: _package(self._image(url), url), self._transport
+        )
 
     def _spec_image(self, url: str) -> layouts.PublishedSpec:
         image = self._image(url)

@@ -543,10 +543,10 @@ class _Reading:
             )
             merged.add(stack, listed.specs, place, listed.packages)
             return listed.version
-        data, version = fetched.load(self._transport)
         with ExitStack() as bodies:
             for index in (fetched, *fetched.older):
                 bodies.enter_context(index.body.forgotten_if_bad())
+            data, version = fetched.load(self._transport)
             tags = _listed(data, place.location)
             if tags is None:
                 older = (index.load(self._transport)[0] for index in fetched.older)

@@ -5,13 +5,15 @@ HEAD's first-parent line are read, and only the changes of each. States from tha
 catalog already contains are neither parsed nor published again.
 """
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal, get_args
+
+import msgspec
 
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
@@ -34,31 +36,26 @@ Records take about four times as much memory as their pages.
 """
 
 
-class BlobPage:
+class BlobPage(msgspec.Struct, frozen=True):
     """The parsed page of a blob, without a path; ``num_bytes`` is the size of the blob."""
 
-    def __init__(self, page: cache_page.CachePage, num_bytes: int) -> None:
-        self.num_bytes = num_bytes
-        self.name = page.name
-        self.tag = page.tag
-        self.synthetic = page.synthetic
-        self.package = PackageContent(page.specs)
-        self.hashes = frozenset(spec.hash for spec in page.specs)
+    page: cache_page.CachePage
+    package: PackageContent
+    num_bytes: int
 
 
-class PageReader:
+class PageReader(msgspec.Struct):
     """Parses blobs, and caches the pages that were read last.
 
     An error in a blob is reported once, regardless of the number of commits and paths with it.
     """
 
-    def __init__(self, blobs: git.Blobs, report: Report) -> None:
-        self._blobs = blobs
-        self._report = report
-        self._pages: OrderedDict[str, BlobPage] = OrderedDict()
-        self._num_bytes = 0
-        self._reported: set[str] = set()
-        self._old_pages = 0
+    _blobs: git.Blobs
+    _report: Report
+    _pages: OrderedDict[str, BlobPage] = msgspec.field(default_factory=OrderedDict)
+    _num_bytes: int = 0
+    _reported: set[str] = set()
+    _old_pages: int = 0
 
     def read(self, blob: str, location: str) -> BlobPage | None:
         """Return a blob's page; None if it is bad and the report skips bad ones.
@@ -119,7 +116,8 @@ class PageReader:
         noted = len(report.skipped) + len(report.warnings)
         page = None
         try:
-            page = BlobPage(cache_page.parse_page(data, location, report), len(data))
+            parsed = cache_page.parse_page(data, location, report)
+            page = BlobPage(parsed, PackageContent(parsed.specs), len(data))
         except SourceError as error:
             report.bad(error)
         if len(report.skipped) + len(report.warnings) > noted:
@@ -133,25 +131,25 @@ def _is_of_2022(data: bytes) -> bool:
     return old and b"\nspec_details:" not in data
 
 
-class TaggedPages:
+class TaggedPages(msgspec.Struct):
     """The current pages, by tag and path.
 
     Their records stay in memory up to ``MAX_PAGE_BYTES``, or those of one tag. Others are read
     again on demand.
     """
 
-    def __init__(self, reader: PageReader, report: Report) -> None:
-        self._reader = reader
-        self._report = report
-        self._places: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
-        self._tags: dict[str, str] = {}
-        self._reported: set[tuple[str, str]] = set()
+    _reader: PageReader
+    _report: Report
+    _places: dict[str, dict[str, tuple[str, str]]] = {}
+    _tags: dict[str, str] = {}
+    _reported: set[tuple[str, str]] = set()
 
     def put(self, path: str, tag: str, blob: str, location: str) -> None:
         """Add a page that was just read, at a path without a page."""
         self._tags[path] = tag
-        self._places[tag][path] = blob, location
-        self._reader.forget(len(self._places[tag]))
+        places = self._places.setdefault(tag, {})
+        places[path] = blob, location
+        self._reader.forget(len(places))
 
     def remove(self, path: str) -> str | None:
         """Remove the page at a path and return its tag; None if there is none."""
@@ -162,14 +160,14 @@ class TaggedPages:
 
     def _pages_of(self, tag: str) -> Mapping[str, BlobPage]:
         """Return all pages of a tag, by path."""
-        places = self._places[tag].items()
-        pages = {path: self._reader.read(blob, location) for path, (blob, location) in places}
+        places = self._places.get(tag, {})
+        pages = {path: self._reader.read(*place) for path, place in places.items()}
         self._reader.forget(len(pages))
         return {path: page for path, page in pages.items() if page is not None}
 
     def is_synthetic(self, tag: str) -> bool:
         """Return whether any page of a tag is marked as synthetic."""
-        return any(page.synthetic for page in self._pages_of(tag).values())
+        return any(page.page.synthetic for page in self._pages_of(tag).values())
 
     def content(self, tag: str, commit: str) -> Content:
         """Return the content of a tag; ``commit`` names the state in errors.
@@ -177,9 +175,9 @@ class TaggedPages:
         A repeated hash is bad: it raises SourceError, or the later one is skipped.
         """
         pages = self._pages_of(tag)
-        parts = [(page.name, page.package) for page in pages.values()]
-        num_specs = sum(len(package.specs) for _, package in parts)
-        if len(set().union(*(page.hashes for page in pages.values()))) < num_specs:
+        parts = [(page.page.name, page.package) for page in pages.values()]
+        hashes = [spec.hash for _, package in parts for spec in package.specs]
+        if len(set(hashes)) < len(hashes):
             parts = list(self._without_repetition(pages, commit))
         packages: dict[str, PackageContent] = {}
         for name, package in parts:
@@ -198,9 +196,9 @@ class TaggedPages:
                 if (path, digest) not in self._reported:
                     where = "spec_details" if first == path else f"in {first}"
                     reason = f"the hash {digest} appears twice ({where})"
-                    self._report.bad(SourceError(f"{commit}:{path}", reason, key=page.name))
+                    self._report.bad(SourceError(f"{commit}:{path}", reason, key=page.page.name))
                     self._reported.add((path, digest))
-            yield page.name, PackageContent(new) if repeated else page.package
+            yield page.page.name, PackageContent(new) if repeated else page.package
 
 
 # -- the walk along commits
@@ -241,29 +239,22 @@ class _PageFolder:
         self.deferred: dict[str, str] | None = {} if tag else None
 
 
-class Walk:
-    """Applies the changes of successive commits and determines the tags that they change."""
+class Walk(msgspec.Struct):
+    """Applies the changes of successive commits and determines the tags that they change.
 
-    def __init__(
-        self,
-        folder: str,
-        commits: Sequence[git.PagesCommit],
-        until: Callable[[str], int],
-        selection: TagSelection,
-        reader: PageReader,
-        report: Report,
-    ) -> None:
-        self.pages = TaggedPages(reader, report)
-        self.tags_found: set[str] = set()
-        """The tags of the folders and pages so far, selected or not."""
-        self._folder = folder
-        self._commits = commits
-        self._until = until
-        self._selection = selection
-        self._reader = reader
-        self._report = report
-        self._folders: dict[str, _PageFolder] = {}
-        self._changed: dict[str, tuple[str | None, int]] = {}
+    ``tags_found`` are the tags of the folders and pages so far, selected or not.
+    """
+
+    pages: TaggedPages
+    _folder: str
+    _commits: Sequence[git.PagesCommit]
+    _until: Callable[[str], int]
+    _selection: TagSelection
+    _reader: PageReader
+    _report: Report
+    tags_found: set[str] = set()
+    _folders: dict[str, _PageFolder] = {}
+    _changed: dict[str, tuple[str | None, int]] = {}
 
     def apply(self, place: int, changes: Iterable[git.Change]) -> None:
         """Apply the changes of the commit at an index of the line."""
@@ -337,9 +328,10 @@ class Walk:
     def _put(self, path: str, blob: str, place: int) -> str | None:
         """Add a page; return its tag, or None if it is bad or not selected."""
         location = self._location(path, place)
-        page = self._reader.read(blob, location)
-        if page is None:
+        read = self._reader.read(blob, location)
+        if read is None:
             return None
+        page = read.page
         tag = (
             page.tag
             or cache_page.tag_in_path(PurePosixPath(path), page.name)
@@ -411,7 +403,8 @@ def read(
         places = _published_places(history, commits)
         start = _finished_place(origin, folder, commits, places)
         if since is not None:
-            start = max(start, _place_before(utc(since), commits))
+            later = (place for place, commit in enumerate(commits) if commit.time >= utc(since))
+            start = max(start, next(later, len(commits)) - 1)
         if start == len(commits) - 1:
             return
         _check_times(commits[max(start, 0) :], origin.location, report)
@@ -428,8 +421,9 @@ def read(
         ):
             reader = PageReader(blobs, report)
             selection = TagSelection(tags)
-            walk = Walk(folder, commits, until, selection, reader, report)
-            states = _States(walk.pages, origin.location, history, report)
+            pages = TaggedPages(reader, report)
+            walk = Walk(pages, folder, commits, until, selection, reader, report)
+            states = _States(pages, origin.location, history, report)
             for place, changes in enumerate(steps, first):
                 report.progress("reading commits", place, len(commits))
                 walk.apply(place, changes)
@@ -443,20 +437,22 @@ def read(
             _check_found(walk.tags_found, selection, origin.location)
 
 
-class _States:
+class _States(msgspec.Struct):
     """Creates snapshots of the tags' states that differ from those in the catalog."""
 
-    def __init__(self, pages: TaggedPages, location: str, history: History, report: Report) -> None:
-        self._pages = pages
-        self._location = location
-        self._history = history
-        self._report = report
-        self._digests: dict[str, str | None] = {}
+    _pages: TaggedPages
+    _location: str
+    _history: History
+    _report: Report
+    _digests: dict[str, str | None] = {}
 
     def snapshot(self, tag: str, commit: git.PagesCommit) -> Iterator[Snapshot]:
         """Yield the state of a tag after a commit, if it is new and not empty."""
         content = self._pages.content(tag, commit.short)
-        published = self._published_digest(tag, commit.time)
+        if tag not in self._digests:
+            revision = self._history.at(tag, commit.time)
+            self._digests[tag] = revision.digest if revision else None
+        published = self._digests[tag]
         digest = content.digest if content else None
         self._digests[tag] = digest
         if digest is None and published is not None:
@@ -471,12 +467,6 @@ class _States:
             synthetic=self._pages.is_synthetic(tag),
         )
         yield Snapshot(tag=tag, content=content, source=source, taken_at=commit.time)
-
-    def _published_digest(self, tag: str, moment: datetime) -> str | None:
-        if tag in self._digests:
-            return self._digests[tag]
-        revision = self._history.at(tag, moment)
-        return None if revision is None else revision.digest
 
 
 def _published_places(history: History, commits: Sequence[git.PagesCommit]) -> dict[str, int]:
@@ -512,12 +502,6 @@ def _finished_place(
             if any(place > places.get(entry.path, of_folder) for entry in entries):
                 return place - 1
     return len(commits) - 1
-
-
-def _place_before(moment: datetime, commits: Sequence[git.PagesCommit]) -> int:
-    """Return the index of the last commit before the first one at or after a time."""
-    places = (place for place, commit in enumerate(commits) if commit.time >= moment)
-    return next(places, len(commits)) - 1
 
 
 def _check_times(commits: Sequence[git.PagesCommit], location: str, report: Report) -> None:

@@ -80,27 +80,22 @@ class PagesPart(msgspec.Struct, frozen=True):
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
         """Read the snapshots whose tags can be selected without the other parts."""
-        collected = self._collected(report)
-        if len(self.files) == self.total:
-            pairs = selected(collected.tags, self.tags, self.location)
-        else:
-            names = sorted(tag for tag in collected.tags if tag is not None)
-            pairs = [(tag, tag) for tag in names if not self.tags or fits(tag, self.tags)]
-        return PartRead(list(collected.snapshots(pairs)), collected.states)
-
-    def _collected(self, report: Report) -> "_TaggedSpecs":
         collected = _TaggedSpecs(self.location, report)
         for done, name in enumerate(self.files, self.first):
             report.progress("reading pages", done, self.total)
-            file = Path(name)
             try:
-                collected.add(
-                    cache_page.parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file
-                )
+                page = cache_page.parse_page(read_regular(name, MAX_PAGE_BYTES), name, report)
+                collected.add(page, Path(name))
             except SourceError as error:
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
-        return collected
+        tags = {tag for tag, _ in collected.specs}
+        if len(self.files) == self.total:
+            pairs = selected(tags, self.tags, self.location)
+        else:
+            names = sorted(tag for tag in tags if tag is not None)
+            pairs = [(tag, tag) for tag in names if not self.tags or fits(tag, self.tags)]
+        return PartRead(list(collected.snapshots(pairs)), frozenset(collected.specs))
 
 
 def selected(
@@ -128,36 +123,27 @@ def selected(
     raise InvalidArgument("--tag", reason)
 
 
-class _TaggedSpecs:
+class _TaggedSpecs(msgspec.Struct):
     """Collects the specs of pages by tag and date.
 
     Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page of
-    another state, which is one in another folder with the same package and hashes.
+    another state, which is one in another folder with the same package and hashes. ``specs`` has
+    the tags that the pages state, with the dates of their folders; ``_places`` has, for each hash
+    of a state, the file that contains it and the package of that file.
     """
 
-    def __init__(self, location: str, report: Report) -> None:
-        self._location = location
-        self._report = report
-        self._specs: defaultdict[State, list[Spec]] = defaultdict(list)
-        self._places: defaultdict[State, dict[str, tuple[Path, str]]] = defaultdict(dict)
-        """For each hash of a state, the file that contains it and the package of that file."""
-        self._synthetic: set[State] = set()
-
-    @property
-    def states(self) -> frozenset[State]:
-        """The tags that the pages state, with the dates of their folders."""
-        return frozenset(self._specs)
-
-    @property
-    def tags(self) -> frozenset[str | None]:
-        """The tags that the pages state."""
-        return frozenset(tag for tag, _ in self._specs)
+    _location: str
+    _report: Report
+    specs: dict[State, list[Spec]] = {}
+    _places: dict[State, dict[str, tuple[Path, str]]] = {}
+    _synthetic: set[State] = set()
 
     def add(self, page: cache_page.CachePage, file: Path) -> None:
         path = absolute(file)
         tag = page.tag or cache_page.tag_in_path(path, page.name)
         state = tag, cache_page.date_in_path(path, tag) if tag else None
-        specs, places = self._specs[state], self._places[state]
+        specs = self.specs.setdefault(state, [])
+        places = self._places.setdefault(state, {})
         if page.synthetic:
             self._synthetic.add(state)
         for first, name in (places[spec.hash] for spec in page.specs if spec.hash in places):
@@ -175,7 +161,7 @@ class _TaggedSpecs:
         for tag, stated in pairs:
             if stated not in (None, tag):
                 self._report.warn(f"{self._location}: says tag {stated}; published as {tag}")
-            states = [state for state in self._specs if state[0] == stated]
+            states = [state for state in self.specs if state[0] == stated]
             if len(states) > 1 and tag_date(tag) is not None:
                 reason = f"{tag} has one date, and the folders of {stated} have {len(states)}"
                 raise InvalidArgument("--tag", f"{reason}: import them one by one")
@@ -183,7 +169,7 @@ class _TaggedSpecs:
                 yield from self._snapshot(tag, state)
 
     def _snapshot(self, tag: str, state: State) -> Iterator[Snapshot]:
-        content = Content.of(self._specs[state])
+        content = Content.of(self.specs[state])
         source = Source(
             kind=PAGES.name,
             location=self._location,

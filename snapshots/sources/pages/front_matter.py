@@ -26,13 +26,12 @@ _MARKER = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
 _KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?=\S)")
 
 
-class FrontMatter:
+class FrontMatter(msgspec.Struct):
     """The keys of a page with their values, and the line number of each key, counted from 1."""
 
-    def __init__(self, location: str) -> None:
-        self.location = location
-        self.values: dict[str, Any] = {}
-        self.lines: dict[str, int] = {}
+    location: str
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
 
     def add(self, key: object, value: Any, line: int) -> None:
         """Add one key. Raises SourceError if it is not a text or appears twice."""

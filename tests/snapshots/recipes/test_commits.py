@@ -8,10 +8,9 @@ from snapshots.recipes.commits import (
     RecipesOrigin,
     SpackChange,
     links_of,
-    package_of,
-    stack_of,
     without_pull_request,
 )
+from snapshots.recipes.repository import package_of, stack_of
 
 HUB = "https://github.com/spack/spack-packages"
 LAB = "https://gitlab.example.org/a/b"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.pages import cache_page
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import Repository
@@ -21,9 +20,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the locations of all parsed pages."""
     locations: list[str] = []
 
-    def parse_page(data: bytes, location: str, report: Report) -> cache_page.CachePage:
-        locations.append(location)
-        return cache_page.parse_page(data, location, report)
+    parse_page = cache_page.parse_page
 
-    monkeypatch.setattr(git_pages, "parse_page", parse_page)
+    def parsed_page(data: bytes, location: str, report: Report) -> cache_page.CachePage:
+        locations.append(location)
+        return parse_page(data, location, report)
+
+    monkeypatch.setattr(cache_page, "parse_page", parsed_page)
     return locations

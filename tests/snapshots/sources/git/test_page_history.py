@@ -13,7 +13,6 @@ import pytest
 
 from snapshots.errors import SourceError, TagNeeded
 from snapshots.sources.git import page_history as git_pages
-from snapshots.sources.pages.cache_page import CachePage
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
@@ -112,7 +111,7 @@ def test_least_recently_used_tags_are_evicted(monkeypatch: pytest.MonkeyPatch) -
     for tag in ("a", "b"):
         blob = reader.read(tag, f"at:{tag}.md")
         assert blob is not None
-        records[tag] = ref(blob)
+        records[tag] = ref(blob.package)
         pages.put(f"{tag}.md", tag, tag, f"at:{tag}.md")
         del blob
     assert [tag for tag, record in records.items() if record() is not None] == ["b"]
@@ -126,9 +125,8 @@ def test_other_tags_are_not_cached(repository: Repository, monkeypatch: pytest.M
     """Pages that were parsed for their tags stay cached only for selected tags."""
     pages: WeakSet[git_pages.BlobPage] = WeakSet()
 
-    class Tracked(git_pages.BlobPage):
-        def __init__(self, page: CachePage, num_bytes: int) -> None:
-            super().__init__(page, num_bytes)
+    class Tracked(git_pages.BlobPage, frozen=True, weakref=True, eq=False):
+        def __post_init__(self) -> None:
             pages.add(self)
 
     monkeypatch.setattr(git_pages, "BlobPage", Tracked)
@@ -141,7 +139,7 @@ def test_other_tags_are_not_cached(repository: Repository, monkeypatch: pytest.M
         settings=ReadSettings(),
         report=Report(),
     )
-    assert [(state.tag, {page.tag for page in pages}) for state in states] == [("v2", {"v2"})]
+    assert [(state.tag, {page.page.tag for page in pages}) for state in states] == [("v2", {"v2"})]
 
 
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
