@@ -8,7 +8,6 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -57,46 +56,34 @@ def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]
         line = data.count(b"\n", 0, error.start) + 1
         raise SourceError(location, "is neither UTF-8 nor Parquet", line=line) from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    lines = _csv_lines(reader, location)
-    _, header = next(lines, (1, []))
-    names = [name.strip() for name in header]
+
+    def lines() -> Iterator[list[str]]:
+        try:
+            yield from filter(None, reader)
+        except csv.Error as error:
+            reason = f"is not valid CSV: {error}"
+            raise SourceError(location, reason, line=reader.line_num) from None
+
+    of_file = lines()
+    names = [name.strip() for name in next(of_file, [])]
 
     def rows() -> Iterator[Row]:
-        for line, values in lines:
+        for values in of_file:
             if len(values) != len(names):
                 reason = f"has {counted(len(values), 'value')}, and the header {len(names):,}"
-                raise SourceError(location, reason, line=line)
-            yield line, dict(zip(names, map(str.strip, values), strict=True))
+                raise SourceError(location, reason, line=reader.line_num)
+            yield reader.line_num, dict(zip(names, map(str.strip, values), strict=True))
 
     return names, rows()
-
-
-def _csv_lines(reader: Any, location: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines that are not empty, each with the number of its last line."""
-    try:
-        for values in reader:
-            if values:
-                yield reader.line_num, values
-    except csv.Error as error:
-        reason = f"is not valid CSV: {error}"
-        raise SourceError(location, reason, line=reader.line_num) from None
 
 
 def _parquet_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]:
     file = pq.ParquetFile(pa.BufferReader(data))
     if file.metadata.num_rows > MAX_ROWS:
         raise SourceError(location, f"has more than {MAX_ROWS:,} rows")
-    names = [*file.schema_arrow.names]
-    columns = [name for name in names if _is_read(name)]
-
-    def rows() -> Iterator[Row]:
-        numbers = count(1)
-        for batch in file.iter_batches(batch_size=10_000, columns=columns):
-            values = [batch.column(place).to_pylist() for place in range(len(columns))]
-            for of_row in zip(*values, strict=True):
-                yield next(numbers), dict(zip(columns, of_row, strict=True))
-
-    return names, rows()
+    names = file.schema_arrow.names
+    batches = file.iter_batches(batch_size=10_000, columns=list(filter(_is_read, names)))
+    return names, enumerate((row for batch in batches for row in batch.to_pylist()), 1)
 
 
 def _is_read(name: str) -> bool:
@@ -124,14 +111,8 @@ def _table(location: str, names: Sequence[str], rows: Iterable[Row]) -> pa.Table
         columns["seconds"].append(_number(location, line, "seconds", row["seconds"]))
         key = f"{_UNIT}{unit}"
         columns["cost"].append(unit and _number(location, line, key, row[key]))
-    size = len(columns["hash"])
-    return pa.table(
-        [
-            *(pa.array(columns[name], COSTS.field(name).type) for name in columns),
-            pa.array([unit] * size, pa.string()),
-        ],
-        names=[*columns, "unit"],
-    )
+    columns["unit"] = [unit] * len(columns["hash"])
+    return pa.table({name: pa.array(columns[name], COSTS.field(name).type) for name in columns})
 
 
 def _unit(location: str, names: Sequence[str]) -> str | None:

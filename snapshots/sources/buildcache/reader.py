@@ -123,20 +123,6 @@ def in_order(stacks: Iterable[StackIndex]) -> list[StackIndex]:
     return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
 
 
-def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
-    """Return the stacks that the user names, in order.
-
-    Raises InvalidArgument for one that appears twice, and for too many.
-    """
-    counts = Counter(stacks)
-    for stack, count in counts.items():
-        if count > 1:
-            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} appears twice")
-    if len(counts) > ITEMS_MAX:
-        raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
-    return in_order(stacks)
-
-
 # -- merged indexes
 
 _NONE: Mapping[str, layouts.BinaryPackage] = {}
@@ -146,7 +132,8 @@ class MergedIndexes:
     """The specs of several indexes; a contradiction to an earlier one is passed to ``report.bad``.
 
     ``is_installation`` is true if one of them is the database of an installation. ``packages``
-    contains the packages known so far, by hash.
+    contains the packages known so far, by hash; ``unproven`` is that of ``IndexSpecs``, in which
+    a hash that any index proves is proven.
     """
 
     def __init__(self, report: Report) -> None:
@@ -156,7 +143,7 @@ class MergedIndexes:
         self._outside: dict[str, Spec] = {}
         self._homes: dict[str, layouts.IndexPlace] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
-        self._unproven: dict[str, UnprovenReason | None] = {}
+        self.unproven: dict[str, UnprovenReason | None] = {}
         self.packages: dict[str, layouts.BinaryPackage] = {}
 
     def add(
@@ -191,11 +178,7 @@ class MergedIndexes:
             if stack is not None:
                 self._stacks[digest].add(stack)
             if digest in specs.unproven:
-                database.record_proof(self._unproven, digest, specs.unproven[digest])
-
-    def proof(self) -> ProofCounts:
-        """Return the numbers of verified hashes; one that any index proves is proven."""
-        return ProofCounts.of(self._unproven.values())
+                database.record_proof(self.unproven, digest, specs.unproven[digest])
 
     def add_to_all(self, stack: str) -> None:
         """Add every spec to a stack."""
@@ -325,8 +308,14 @@ def read_parts(
 ) -> Iterator[Result]:
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
     stacks = [named_stack(location, reader.settings) for location in locations]
-    if any(stacks):
-        yield from _read_named_stacks(_require_labels(stacks, locations), request, reader)
+    named = [stack for stack in stacks if stack is not None]
+    if named:
+        if len(named) < len(stacks):
+            alone = locations[stacks.index(None)]
+            reason = f"{alone} is given for no stack, and {named[0].label}={named[0].url} is for"
+            advice = "one; give each as STACK=LOCATION, or import them one by one"
+            raise InvalidArgument("LOCATION", f"{reason} {advice}")
+        yield from _read_named_stacks(named, request, reader)
         return
     for location in locations:
         yield from _read_location(location, request, reader)
@@ -390,19 +379,6 @@ def named_stack(location: str, settings: ReadSettings) -> StackIndex | None:
     return StackIndex(label, rest)
 
 
-def _require_labels(
-    stacks: Sequence[StackIndex | None], locations: Sequence[str]
-) -> list[StackIndex]:
-    """Return the stacks. Raises InvalidArgument if a location has none."""
-    named = [stack for stack in stacks if stack is not None]
-    if len(named) < len(stacks):
-        alone = locations[stacks.index(None)]
-        reason = f"{alone} is given for no stack, and {named[0].label}={named[0].url} is for one"
-        advice = "give each as STACK=LOCATION, or import them one by one"
-        raise InvalidArgument("LOCATION", f"{reason}; {advice}")
-    return named
-
-
 def _read_named_stacks(
     stacks: Sequence[StackIndex], request: ReadRequest, reader: PartReader[Result]
 ) -> Iterator[Result]:
@@ -411,7 +387,12 @@ def _read_named_stacks(
     As in a public list, each spec is also in root: the index with this name, or else the union of
     all. Raises the errors of reading each of them.
     """
-    ordered, settings = named_stacks(stacks), reader.settings
+    for stack, count in Counter(stacks).items():
+        if count > 1:
+            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} appears twice")
+    if len(stacks) > ITEMS_MAX:
+        raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
+    ordered, settings = in_order(stacks), reader.settings
     location = " ".join(
         f"{stack.label}={_recorded_location(stack.url, settings)}" for stack in ordered
     )
@@ -574,8 +555,9 @@ class _Reading:
                 version=version,
                 importer=importer_name(),
             )
-            proof = merged.proof() if self._transport.settings.proof else None
-            yield Snapshot(tag=tag, content=content, source=source, proof=proof)
+            proof = self._transport.settings.proof
+            counts = ProofCounts.of(merged.unproven.values()) if proof else None
+            yield Snapshot(tag=tag, content=content, source=source, proof=counts)
 
 
 def _listed(data: bytes | bytearray, location: str) -> dict[str, Raw] | None:
