@@ -66,7 +66,7 @@ from tests.snapshots.sources.readings import by_hash, snapshots
 QUICK = ReadSettings(attempts=1, timeout=5, max_index_bytes=1000)
 
 
-def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
+def load(location: str, report: Report | None = None) -> tuple[bytes | bytearray, str]:
     """Return the text and the version of the index at a location."""
     with Transport(QUICK, report or Report(), [location]) as transport:
         return fetch(locate(location, transport), transport).load(transport)

@@ -40,7 +40,7 @@ def fetched(location: str, settings: ReadSettings = QUICK, report: Report | None
         return bytes(loaded(transport.fetch(location), settings))
 
 
-def loaded(body: StoredBody, settings: ReadSettings = QUICK) -> bytearray:
+def loaded(body: StoredBody, settings: ReadSettings = QUICK) -> bytes | bytearray:
     """Return the unpacked content of a body."""
     return body.load(limit=settings.max_index_bytes)[0]
 
