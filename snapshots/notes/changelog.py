@@ -433,7 +433,12 @@ def _stacks(comparison: Comparison, only: ComparisonFilter) -> dict[str, list[Ch
     for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         for change in comparison.stacks:
             if change.kind is kind and only.stack in (None, change.name):
-                stacks.setdefault(kind.value, []).append(ChangedStack.of(change))
+                entry = ChangedStack(
+                    name=change.name,
+                    num_specs=change.num_specs_before + change.num_specs_after,
+                    num_packages=len(change.packages_added) + len(change.packages_removed),
+                )
+                stacks.setdefault(kind.value, []).append(entry)
     return stacks
 
 

@@ -20,7 +20,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS
 from snapshots.changes.sides import Side
-from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
@@ -92,14 +92,11 @@ class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         replaced: dict[str, list[str]],
         reasons: dict[str, int],
         facts: dict[str, int],
-    ) -> "ChangedPackage":
+    ) -> Self:
         """Return the entry of a change."""
-        shared = {name: getattr(change, name) for name in cls.__struct_fields__ if name not in _OWN}
-        return cls(versions_replaced=replaced, reasons=reasons, changed_facts=facts, **shared)
-
-
-_OWN = ("versions_replaced", "reasons", "changed_facts")
-"""Fields of ChangedPackage that PackageChange does not have."""
+        own = {"versions_replaced": replaced, "reasons": reasons, "changed_facts": facts}
+        shared = {name: getattr(change, name) for name in cls.__struct_fields__ if name not in own}
+        return cls(**shared, **own)
 
 
 class ChangedStack(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -108,15 +105,6 @@ class ChangedStack(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     name: str
     num_specs: int
     num_packages: int
-
-    @classmethod
-    def of(cls, change: StackChange) -> "ChangedStack":
-        """Return the entry of a stack that only one side has."""
-        return cls(
-            name=change.name,
-            num_specs=change.num_specs_before + change.num_specs_after,
-            num_packages=len(change.packages_added) + len(change.packages_removed),
-        )
 
 
 class ChangedSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from snapshots.changes.explanation import Explanation
@@ -140,7 +139,6 @@ HTML = NotesMarkup(
     ),
     autoescape=True,
 )
-_MARKUPS = {NotesFormat.MARKDOWN: MARKDOWN, NotesFormat.HTML: HTML}
 
 
 def markup_of(name: str) -> NotesMarkup:
@@ -152,18 +150,11 @@ def markup_of(name: str) -> NotesMarkup:
 @cache
 def own_environment(markup: NotesMarkup) -> Environment:
     """Return the environment of cachelog's own templates."""
-    return _environment(Environment, PackageLoader("snapshots.notes"), markup)
+    return environment_of(Environment, PackageLoader("snapshots.notes"), markup)
 
 
-def sandbox(loader: BaseLoader, markup: NotesMarkup) -> Environment:
-    """Return an environment for untrusted templates, which can access nothing harmful.
-
-    Memory and time are not limited, and a single expression can exhaust either.
-    """
-    return _environment(ImmutableSandboxedEnvironment, loader, markup)
-
-
-def _environment(kind: type[Environment], loader: BaseLoader, markup: NotesMarkup) -> Environment:
+def environment_of(kind: type[Environment], loader: BaseLoader, markup: NotesMarkup) -> Environment:
+    """Return an environment of some kind with the filters of a markup."""
     environment = kind(
         loader=loader,
         undefined=StrictUndefined,
@@ -238,7 +229,7 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     """Render release notes in a format; HTML is a self-contained page."""
     if format_ is NotesFormat.JSON:
         return to_json(log).decode() + "\n"
-    markup = _MARKUPS[format_]
+    markup = HTML if format_ is NotesFormat.HTML else MARKDOWN
     template = own_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
     return "".join(watch(template.generate(variables(log))))
 
