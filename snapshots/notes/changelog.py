@@ -80,6 +80,13 @@ class RecipesEntry(msgspec.Struct, frozen=True):
     url: str | None
 
 
+class RecipesEntries(msgspec.Struct, frozen=True):
+    """The commits of the recipes that two revisions were built from."""
+
+    base: RecipesEntry
+    head: RecipesEntry
+
+
 class NotesScope(msgspec.Struct, frozen=True):
     """The rows of base and head that release notes describe, and the conditions for them."""
 
@@ -255,7 +262,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     why_unknown: str | None
     ambiguous: list[Ambiguity]
     build_cost: BuildCost | None = None
-    recipes: dict[str, RecipesEntry] | None
+    recipes: RecipesEntries | None
     commits: list[EffectEntry] | None
     why_no_commits: str | None
     no_longer_available: Losses
@@ -327,19 +334,20 @@ def changelog(
     return replace(log, highlights=_highlights(log, rebuilds))
 
 
-def _recipes(change: RecipesChange | None) -> dict[str, RecipesEntry] | None:
+def _recipes(change: RecipesChange | None) -> RecipesEntries | None:
     """Return the commits of base and head; None if either is unknown."""
     if change is None or change.base is None or change.head is None:
         return None
-    return {
-        name: RecipesEntry(
+    entries = (
+        RecipesEntry(
             repository=public_location(recipes.repository),
             commit=recipes.commit,
             found_by=recipes.found_by.value,
             url=change.links.commit(recipes.commit),
         )
-        for name, recipes in (("base", change.base), ("head", change.head))
-    }
+        for recipes in (change.base, change.head)
+    )
+    return RecipesEntries(*entries)
 
 
 def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambiguity]:
