@@ -10,7 +10,6 @@ so that errors, with their paths and locations, are created in only one way. An 
 side effects, so it can be repeated. A budget counts the same bytes in either way.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import sha256
@@ -161,9 +160,8 @@ class CompiledSelection:
 class Operations:
     """The compiled operations of a document, a few at most.
 
-    Each combination of values of the variables in its directives is compiled separately. An
-    operation that is often declined is left to graphql-core for a while. ``num_bytes`` is the
-    approximate size of the closures in bytes.
+    Each combination of values of the variables in its directives is compiled separately.
+    ``num_bytes`` is the approximate size of the closures in bytes.
     """
 
     def __init__(self, schema: graphql.GraphQLSchema, document: graphql.DocumentNode) -> None:
@@ -171,8 +169,7 @@ class Operations:
         self._document = document
         self._conditions = _conditions(document)
         self.num_bytes = 0
-        self._selections: dict[tuple[Any, ...], CompiledSelection] = {}
-        self._declined: Counter[tuple[Any, ...]] = Counter()
+        self._selections: dict[tuple[Any, ...], CompiledSelection | None] = {}
 
     def execute(
         self,
@@ -187,23 +184,18 @@ class Operations:
         """
         values = self._coerced(operation, variables)
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
-        if key not in self._declined and len(self._declined) >= MAX_COMPILED:
-            raise NotCompilable
-        if self._declined[key] > _MAX_DECLINED:
-            self._declined[key] -= 1
-            raise NotCompilable
         # Rows are only cached for repeated operations.
         run = Run(context, values, rows if key in self._selections else None)
         try:
-            if key not in self._selections:
+            if key not in self._selections and len(self._selections) < MAX_COMPILED:
+                self._selections[key] = None  # if it cannot be compiled
                 self._selections[key] = self._compiled(operation, variables)
-            data = self._selections[key].members(None, run)
+            if (selection := self._selections.get(key)) is None:
+                raise NotCompilable
+            return selection.members(None, run)
         except Exception as error:
-            self._declined[key] += _EACH_DECLINED
             context.budget.begin_again()
             raise NotCompilable from error
-        self._declined[key] = max(0, self._declined[key] - 1)
-        return data
 
     def _coerced(
         self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
@@ -237,11 +229,6 @@ class Operations:
 _NO_VARIABLES = VariableValues({}, {})
 
 _BYTES_A_FIELD = 2_500
-
-_EACH_DECLINED, _MAX_DECLINED = 4, 12
-"""The amount by which a declined execution increases an operation's count, and the count above
-which it is not tried.
-"""
 
 
 def _conditions(document: graphql.DocumentNode) -> list[str]:

@@ -141,10 +141,7 @@ def test_unknown_operation_is_a_client_error(world: World) -> None:
 
 @pytest.mark.parametrize("batch", [True, False], ids=["in a list", "alone"])
 def test_unexpected_error_is_masked(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    batch: bool,
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, batch: bool
 ) -> None:
     """The response contains an id; the log has the details and traceback under that id."""
     failing = Mock(side_effect=ZeroDivisionError("the secret of the house"))

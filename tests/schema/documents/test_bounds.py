@@ -37,10 +37,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
         lambda size: f"{{ {'z: __typename ' * (size % 2)}...F ...F }} {aliased(size // 2)}",
     ),
     "max_root_fields": ("root", lambda size: "{ %s }" % ("__typename " * size)),
-    "max_selections": (
-        "Fields",
-        lambda size: "{ revision { %s } }" % ("__typename " * (size - 1)),
-    ),
+    "max_selections": ("Fields", lambda size: "{ revision { %s } }" % ("__typename " * (size - 1))),
     "max_list_length": (
         "Values in a list",
         lambda size: f"{{ nodes(ids: {list_literal(size)}) {{ __typename }} }}",

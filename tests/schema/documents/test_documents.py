@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from graphql import (
-    DocumentNode,
-    parse,
-    print_ast,
-)
+from graphql import DocumentNode, parse, print_ast
 
 from schema import api
 from schema.documents.documents import Documents, without_tokens

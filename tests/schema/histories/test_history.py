@@ -177,17 +177,6 @@ def test_revisions_with_hashes_are_newest_first(history: History) -> None:
     assert_holding(history, HASHES[:1], "nope")
 
 
-# -- ids
-
-
-def test_invalid_id_is_a_separate_error(history: History) -> None:
-    """The other nodes are returned."""
-    ids = [node_id("Series", "develop"), node_id("HashHistory", "!")]
-    response = history.world.ask("query($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=ids)
-    assert response["data"]["nodes"] == [{"id": ids[0]}, None]
-    assert [error["path"] for error in response["errors"]] == [["nodes", 1]]
-
-
 # -- packages of the catalog
 
 
@@ -246,12 +235,7 @@ def test_many_packages_by_name(history: History) -> None:
 
 @pytest.mark.parametrize(
     ("query", "name"),
-    [
-        ("zlib@1.3: +shared ^hdf5", "zlib"),
-        ("nope@1", None),
-        ("^zlib", None),
-        ("zlib@@", None),
-    ],
+    [("zlib@1.3: +shared ^hdf5", "zlib"), ("nope@1", None), ("^zlib", None), ("zlib@@", None)],
 )
 def test_package_of_a_query(history: History, query: str, name: str | None) -> None:
     """In any revision; null if the query names no package or is invalid."""

@@ -4,15 +4,12 @@ from typing import Any
 
 import orjson
 import pytest
-from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.execution.executor import RenderingExecutor
 from schema.limits import Limits
 from snapshots.models import ConcreteSpec, Spec
 from tests.schema.default_api import api
-from tests.schema.questions import LOOKUPS
-from tests.schema.worlds import State, World, plain
+from tests.schema.worlds import State, World
 from tests.snapshots.factories import hash_of
 
 FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]
@@ -141,18 +138,6 @@ def test_sizes_are_checked(world: World, first: int) -> None:
     fields = f"{{ found(first: {first}) {{ hash }} }}"
     response = world.ask(LOOKUP % fields, ref="develop", specs=[])
     assert ("errors" in response) == (first < 0)
-
-
-def test_lists_are_rendered_as_by_the_stock_executor(world: World) -> None:
-    """The same bytes, with all fields of a lookup."""
-    specs = [as_input(spec) for state in world.states[::2] for spec in state.specs]
-    variables = {"ref": "develop", "specs": specs, "series": None, "first": 50}
-    rendered, stock = (
-        plain(api.execute(LOOKUPS, variables, context=world.context(), executor=executor))
-        for executor in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
-    )
-    assert rendered == stock
-    assert "errors" not in rendered
 
 
 def test_two_thousand_specs_are_allowed() -> None:
