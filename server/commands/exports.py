@@ -112,10 +112,8 @@ class SiteOptions(TypedDict):
     ]
     since: Since
     last: Annotated[int | None, option(metavar="N", type=click.IntRange(min=1))]
-    pages: Annotated[bool, option("--pages/--no-pages", default=True)]
-    limit: Annotated[
-        int, option(metavar="N", type=click.IntRange(min=0), default=200, show_default=True)
-    ]
+    pages: Annotated[bool, option("--pages/--no-pages", default=True, show_default=False)]
+    limit: Annotated[int, option(metavar="N", type=click.IntRange(min=0), default=200)]
     base_url: _Url
     server_url: _Url
     prune: Flag

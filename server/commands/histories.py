@@ -108,7 +108,7 @@ def causes_command(
     until: Annotated[datetime | None, option(metavar="TIME", type=parameters.TIME)],
     by: Annotated[
         "tuple[SeriesCauseKey, ...]",
-        option(type=_KEYS, default="package", show_default=True, metavar="LIST"),
+        option(type=_KEYS, default="package", metavar="LIST"),
     ],
     limit: Limit,
     catalog: str,

@@ -26,7 +26,7 @@ _NOT_NOTIFIED = 3
 class ImportOptions(TypedDict):
     """The arguments and options of the command, which its help describes."""
 
-    locations: Annotated[tuple[str, ...], argument("[LOCATION...]", nargs=-1)]
+    locations: Annotated[tuple[str, ...], argument("[LOCATION...]")]
     tags: Annotated[tuple[str, ...], option("--tag", metavar="TAG", multiple=True)]
     taken_at: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
     sizes: Flag
@@ -111,10 +111,10 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
 
 @parameters.catalog_command("demo", has_json=False)
 def demo_command(
-    revisions: Annotated[int, option(default=30, show_default=True, metavar="N")],
-    packages: Annotated[int, option(default=100, show_default=True, metavar="N")],
-    specs: Annotated[int, option(default=1_500, show_default=True, metavar="N")],
-    seed: Annotated[int, option(default=0, show_default=True, metavar="N")],
+    revisions: Annotated[int, option(default=30, metavar="N")],
+    packages: Annotated[int, option(default=100, metavar="N")],
+    specs: Annotated[int, option(default=1_500, metavar="N")],
+    seed: Annotated[int, option(default=0, metavar="N")],
     *,
     pages: Annotated[Path | None, option(type=parameters.FOLDER, metavar="FOLDER")],
     among_real: Flag,

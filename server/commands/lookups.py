@@ -119,9 +119,7 @@ def stacks_command(ref: Ref, *, catalog: str) -> None:
 
 @parameters.catalog_command("find")
 def find_command(
-    words: Annotated[
-        tuple[str, ...], argument("[SPEC]...", nargs=-1, shell_complete=complete_query)
-    ],
+    words: Annotated[tuple[str, ...], argument("[SPEC]...", shell_complete=complete_query)],
     *,
     ref: InRef,
     stack: Stack,

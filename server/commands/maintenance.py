@@ -57,7 +57,7 @@ _DryRun = Annotated[
 
 @parameters.catalog_command("remove")
 def remove_command(
-    refs: Annotated[tuple[str, ...], argument("REF...", nargs=-1, shell_complete=complete_ref)],
+    refs: Annotated[tuple[str, ...], argument("REF...", shell_complete=complete_ref)],
     *,
     dry_run: _DryRun,
     catalog: str,
@@ -170,7 +170,7 @@ def keep_list_command(
 
 _OlderThan = Annotated[
     timedelta,
-    option(type=parameters.DURATION, default="1d", show_default=True, metavar="DURATION"),
+    option(type=parameters.DURATION, default="1d", metavar="DURATION"),
 ]
 
 

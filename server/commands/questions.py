@@ -43,7 +43,7 @@ def twins_command(
         option("--stack", metavar="NAME", multiple=True, shell_complete=complete_stack),
     ],
     package: Package,
-    limit: Annotated[int, parameters.limited(0, default=20, show_default=True)],
+    limit: Annotated[int, parameters.limited(0, default=20)],
     catalog: str,
 ) -> None:
     """Print specs that are built more than once, and why.
@@ -66,9 +66,7 @@ def twins_command(
 
 @parameters.catalog_command("impact")
 def impact_command(
-    words: Annotated[
-        tuple[str, ...], argument("[PACKAGE]...", nargs=-1, shell_complete=complete_package)
-    ],
+    words: Annotated[tuple[str, ...], argument("[PACKAGE]...", shell_complete=complete_package)],
     *,
     ref: InRef,
     stack: Stack,

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 @catalog_command("serve", has_json=False)
 def serve_command(
-    host: Annotated[str, option(default="127.0.0.1", show_default=True, metavar="ADDRESS")],
-    port: Annotated[
-        int, option(type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="PORT")
-    ],
-    workers: Annotated[
-        int, option(type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
-    ],
+    host: Annotated[str, option(default="127.0.0.1", metavar="ADDRESS")],
+    port: Annotated[int, option(type=click.IntRange(0, 65535), default=8000, metavar="PORT")],
+    workers: Annotated[int, option(type=click.IntRange(min=1), default=1, metavar="N")],
     *,
     demo: Flag,
     catalog: str,

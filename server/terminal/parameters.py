@@ -153,7 +153,8 @@ Declaration = Callable[[str], click.Parameter]
 
 
 def option(*names: str, **attributes: Any) -> Declaration:
-    """Declare an option. Without names, it is named after the parameter."""
+    """Declare an option. Without names, it is named after the parameter; help shows a default."""
+    attributes.setdefault("show_default", "default" in attributes)
     return lambda name: click.Option(
         [*(names or [f"--{name.replace('_', '-')}"]), name], **attributes
     )
@@ -161,7 +162,7 @@ def option(*names: str, **attributes: Any) -> Declaration:
 
 def format_option(*names: str) -> Declaration:
     """Declare ``--format`` with its choices, of which the first is the default."""
-    return option("--format", type=click.Choice(names), default=names[0], show_default=True)
+    return option("--format", type=click.Choice(names), default=names[0])
 
 
 def limited(least: int, **attributes: Any) -> Declaration:
@@ -170,9 +171,10 @@ def limited(least: int, **attributes: Any) -> Declaration:
 
 
 def argument(metavar: str, **attributes: Any) -> Declaration:
-    """Declare an argument; one in brackets may be omitted."""
-    is_required = not metavar.startswith("[")
-    return lambda name: click.Argument([name], metavar=metavar, required=is_required, **attributes)
+    """Declare an argument. One in brackets may be omitted, one with dots may be repeated."""
+    attributes.setdefault("nargs", -1 if "..." in metavar else 1)
+    attributes["required"] = not metavar.startswith("[")
+    return lambda name: click.Argument([name], metavar=metavar, **attributes)
 
 
 _CATALOG = click.Option(
