@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from snapshots.catalog.retention import RetentionRule
     from snapshots.history import History
 
-DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
 LATEST = "the newest of develop; without develop, of the series with the most revisions"
 SIDE_FORMS = (
@@ -181,7 +180,7 @@ _CATALOG = click.Option(
     ["--catalog"],
     envvar=_CATALOG_VARIABLE,
     callback=_check_variables,
-    default=DEFAULT_CATALOG,
+    default="catalog",
     show_default=True,
     show_envvar=True,
     metavar="LOCATION",

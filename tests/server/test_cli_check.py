@@ -158,13 +158,6 @@ def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
     assert error.startswith("cachelog: standard input, line 1: is not valid JSON: ")
 
 
-def test_lock_file_of_a_folder_is_read(catalog: Path, lock: Path) -> None:
-    """Its lock file is read."""
-    assert check(catalog, lock.parent).out == check(catalog, lock).out
-    lock.write_bytes(as_bytes(lock_file([a_locked_spec("zlib", "zlib", "1.3")], [])))
-    assert check(catalog, lock.parent).lines[-1].endswith("1 of 1  100.0 %")
-
-
 def test_unreadable_history_is_reported(catalog: Path, lock: Path, tmp_path: Path) -> None:
     """All other parts are printed, with a message."""
     catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
