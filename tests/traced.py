@@ -39,7 +39,6 @@ WIDE = (
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",
-    "tests/snapshots/demo/test_demo_changes.py",
     "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
     "tests/snapshots/sources/buildcache/test_location_kinds.py",

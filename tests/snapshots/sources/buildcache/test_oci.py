@@ -15,9 +15,7 @@ from snapshots.sources.buildcache.oci import challenges, credentials_for, reposi
 from snapshots.sources.buildcache.reader import is_recognized
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
-from tests.snapshots.sources.buildcache.indexes import (
-    LIBELF,
-)
+from tests.snapshots.sources.buildcache.indexes import LIBELF
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
@@ -386,8 +384,7 @@ def test_responses_of_realms(
 
 
 @pytest.mark.parametrize(
-    "realm",
-    ["http://other.example/token", "/token", "https://u:p@a.example/"],
+    "realm", ["http://other.example/token", "/token", "https://u:p@a.example/"]
 )
 def test_refused_realms(server: Server, location: str, realm: str) -> None:
     """No request is sent to an invalid realm, or over plain HTTP to another host."""

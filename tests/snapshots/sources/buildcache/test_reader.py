@@ -44,13 +44,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, document, status
-from tests.snapshots.sources.readings import (
-    QUICK,
-    by_hash,
-    read_locations,
-    snapshots,
-    stacks_of,
-)
+from tests.snapshots.sources.readings import QUICK, by_hash, read_locations, snapshots, stacks_of
 
 # -- one index, one build cache
 

@@ -16,14 +16,7 @@ import pytest
 
 from snapshots.errors import CachelogError, SourceError
 from snapshots.sources.git import repository as commands
-from snapshots.sources.git.repository import (
-    BadBlob,
-    Blobs,
-    Network,
-    Stream,
-    refuse_pipes,
-    run,
-)
+from snapshots.sources.git.repository import BadBlob, Blobs, Network, Stream, refuse_pipes, run
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     HDF5,
@@ -272,12 +265,7 @@ def _written_tree(folder: Path, entries: bytes) -> str:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        (".git/HEAD", "device"),
-        (".git/objects/info/x", "pipe"),
-        (".git", "pipe"),
-    ],
+    ("path", "kind"), [(".git/HEAD", "device"), (".git/objects/info/x", "pipe"), (".git", "pipe")]
 )
 def test_pipes_and_devices(repository: Repository, path: str, kind: str) -> None:
     """Pipes and devices are not opened, and the error names them."""
