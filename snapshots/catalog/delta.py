@@ -25,6 +25,7 @@ from deltalake.transaction import (
 
 from snapshots.catalog.parquet import Range
 from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
+from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 # -- files of a table
@@ -197,14 +198,12 @@ class TableLog:
         has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
         return has_rows and not self._storage.sizes(self.folder)
 
-    def sync(self, since: int) -> int:
-        """Sync the commits and checkpoints after a version to disk; return the last version."""
-        if not self._storage.location.is_folder:
-            return since
-        versions = _versions_of(self._storage.sizes(self.folder))
-        later = {name: version for name, version in versions.items() if version > since}
-        self._storage.sync(f"{self.folder}/{name}" for name in later)
-        return max(later.values(), default=since)
+    def sync(self, since: int) -> None:
+        """Sync the commits and checkpoints after a version to disk."""
+        if self._storage.location.is_folder:
+            versions = _versions_of(self._storage.sizes(self.folder))
+            later = (name for name, version in versions.items() if version > since)
+            self._storage.sync(f"{self.folder}/{name}" for name in later)
 
     def trim(self, version: int) -> None:
         """Remove all files before a version; it, or a later one, must have a checkpoint.
@@ -338,7 +337,6 @@ def query_table(
 
 
 _ATTEMPTS = 8
-_REOPEN_AFTER = 10
 _CHECKPOINT_EVERY = 25
 _HOURS_OF_MERGED = 24
 # Opening, updating and committing all list the log. cachelog never reads old versions of a table,
@@ -356,10 +354,9 @@ _NO_RETRIES = CommitProperties(max_commit_retries=0)
 
 
 class _Open(msgspec.Struct):
-    """An open table, its version when it was opened, and its current state."""
+    """An open table, and its state."""
 
     table: DeltaTable
-    opened_at: int
     mark: Mark
 
 
@@ -392,7 +389,6 @@ class CatalogTable:
         self._partition = partition
         self._properties = _PROPERTIES | dict(properties or {})
         self._open: _Open | None = None
-        self._synced_to = -1
         self._lock = threading.RLock()
 
     def current(self) -> DeltaTable:
@@ -415,55 +411,31 @@ class CatalogTable:
         opened = self._open
         return opened is not None and not self._log.contains(opened.mark)
 
-    def _opened(self) -> DeltaTable:
-        """Return the table in a recent state."""
-        if (
-            self._open is None
-            or self._needs_reopening(self._open)
-            or not self._log.contains(self._open.mark)
-        ):
-            return self.current()
-        return self._open.table
-
     def _refreshed(self) -> _Open:
-        opened, self._open = self._open, None
-        if opened is not None:
-            # If the commits since then were removed, a table that is opened again does not need
-            # them.
-            with suppress(DeltaError):
-                if self._follow(opened):
-                    self._open = opened
-                    return opened
-        with self._damage_reported():
-            table = query_table(self._uri, lambda opened_table: opened_table, self._storage.options)
-        self._refuse_empty_commits()
-        self._storage.connect(self.name, table)
-        self._open = _Open(table, table.version(), self._mark_of(table))
-        self._synced_to = -1
-        return self._open
+        """Return the open table, opened again if there was a commit, or if it was replaced.
 
-    def _follow(self, opened: _Open) -> bool:
-        """Apply the commits since then; return False if the table must be opened again."""
-        before = opened.mark
-        # A request for the next commit is cheap; an update lists the entire log.
-        if self._log.has(before.version + 1):
-            opened.table.update_incremental()
+        To apply the new commits takes as long, and an open table that is used for many commits
+        becomes slower with each.
+        """
+        opened, self._open = self._open, None
+        if (
+            opened is None
+            or self._log.has(opened.mark.version + 1)
+            or not self._log.contains(opened.mark)
+        ):
+            with self._damage_reported():
+                table = query_table(self._uri, lambda new_table: new_table, self._storage.options)
             self._refuse_empty_commits()
-            opened.mark = self._mark_of(opened.table)
-        # Checked last, so that the new commits are known to belong to the same table.
-        return self._log.contains(before) and not self._needs_reopening(opened)
+            self._storage.connect(self.name, table)
+            version = table.version()
+            mark = self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
+            opened = _Open(table, mark)
+        self._open = opened
+        return opened
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
             raise self._storage.error(self._with_advice(f"{path} is empty"))
-
-    def _needs_reopening(self, opened: _Open) -> bool:
-        """Return whether to reopen: data retained for each commit slows down the following ones."""
-        return opened.mark.version >= opened.opened_at + _REOPEN_AFTER
-
-    def _mark_of(self, table: DeltaTable) -> Mark:
-        version = table.version()
-        return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
 
     def files(self, ranges_of: str = "") -> list[TableFile]:
         """Return the files, as of the last ``current``, with the ranges of a text column.
@@ -510,8 +482,7 @@ class CatalogTable:
         with self._lock:
             for attempt in range(1, _ATTEMPTS + 1):
                 try:
-                    table = self._opened() if attempt == 1 else self.current()
-                    self._alter(table)
+                    self._alter(self.current())
                 except TableNotFoundError:
                     self._create()
                     return
@@ -544,7 +515,7 @@ class CatalogTable:
         self._storage.sync()
         before = -1 if self._open is None else self._open.mark.version
         yield
-        self._synced_to = self._log.sync(max(before - 1, self._synced_to))
+        self._log.sync(before - 1)
 
     def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
         """Add files in one commit; ``replacing`` lists partitions whose files they replace.
@@ -556,7 +527,7 @@ class CatalogTable:
             try:
                 with self._lock:
                     # A commit that only adds files is compatible with concurrent commits.
-                    table = self._opened() if attempt == 1 else self.current()
+                    table = self.current()
                     with self._synced():
                         table.create_write_transaction(
                             list(actions),
@@ -566,7 +537,7 @@ class CatalogTable:
                             None if replacing is None else filters,
                             post_commithook_properties=_NO_HOUSEKEEPING,
                         )
-                    self._after_commit(table)
+                    self._after_commit()
             except CommitFailedError:
                 if attempt == _ATTEMPTS:
                     raise
@@ -638,22 +609,16 @@ class CatalogTable:
                     )
             except CommitFailedError:
                 return False
-            self._after_commit(opened.table)
+            self._after_commit()
             return True
 
-    def _after_commit(self, table: DeltaTable) -> None:
-        """Apply the commit that was just made; after every 25th, trim the log."""
-        try:
-            table.update_incremental()
-        except DeltaError:  # concurrent commits have already removed some from the log
-            self._open = None
-            return
-        if self._open is not None:
-            self._open.mark = self._mark_of(table)
-        if table.version() % _CHECKPOINT_EVERY:
-            return
+    def _after_commit(self) -> None:
+        """Read the commit that was just made; after every 25th, trim the log."""
         # The commit is valid even if this fails; it is tried again 25 commits later.
-        with suppress(DeltaError, OSError):
+        with suppress(CatalogError, DeltaError, OSError):
+            table = self.current()
+            if table.version() % _CHECKPOINT_EVERY:
+                return
             table.create_checkpoint()
             self._log.sync(table.version() - 1)
             # The previous checkpoint remains usable, for concurrent readers.
