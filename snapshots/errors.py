@@ -1,6 +1,6 @@
 """The errors that users of cachelog see: one base class, and one subclass for each situation.
 
-Each error has its data as attributes; its message is complete without a traceback.
+Each message is complete without a traceback. Data that callers use is in attributes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -82,10 +82,9 @@ class RuleUnusable(CachelogError):
 
 
 class RefusedByRules(CachelogError):
-    """The data to publish breaks rules; ``location`` is the file of the rules."""
+    """The data to publish breaks rules, which are in the file at ``location``."""
 
     def __init__(self, location: str) -> None:
-        self.location = location
         super().__init__(f"{location}: rules are broken, so nothing was published")
 
 
@@ -93,7 +92,6 @@ class TagNeeded(CachelogError):
     """Neither the input nor the caller names the tag."""
 
     def __init__(self, location: str) -> None:
-        self.location = location
         super().__init__(f"{location}: does not name a tag; name one with --tag")
 
 
@@ -175,9 +173,7 @@ class AmbiguousHash(CachelogError):
     """
 
     def __init__(self, prefix: str, candidates: Mapping[str, str], num_fitting: int) -> None:
-        self.prefix = prefix
         self.candidates = candidates
-        self.num_fitting = num_fitting
         named = list(candidates)[:_MAX_NAMED]
         more = ", ..." if num_fitting > len(named) else ""
         super().__init__(
@@ -207,9 +203,6 @@ class DependenciesUnknown(CachelogError):
     """
 
     def __init__(self, digest: str, unknown: int, total: int) -> None:
-        self.digest = digest
-        self.unknown = unknown
-        self.total = total
         which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
         super().__init__(
             f"the revision {short_digest(digest)} does not list the dependencies of {which}, "
@@ -221,7 +214,6 @@ class EmptyCatalog(CachelogError):
     """The catalog has no revisions yet."""
 
     def __init__(self, location: str) -> None:
-        self.location = location
         super().__init__(
             f"the catalog at {location} is empty; fill it with 'cachelog import PATH', "
             f"or with synthetic data by 'cachelog demo'"
@@ -255,8 +247,6 @@ class NewerCatalog(CatalogError):
     """
 
     def __init__(self, location: str, number: str, latest: int) -> None:
-        self.number = number
-        self.latest = latest
         super().__init__(
             location,
             f"its format is {legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats up "
@@ -309,8 +299,6 @@ class OutputError(CachelogError):
     """A file cannot be written; ``reason`` is from the operating system."""
 
     def __init__(self, file: str, reason: str) -> None:
-        self.file = file
-        self.reason = reason
         super().__init__(f"{file}: cannot be written: {reason}")
 
 
@@ -322,8 +310,6 @@ class ForeignPackage(CachelogError):
     """
 
     def __init__(self, name: str, location: str | None) -> None:
-        self.name = name
-        self.location = location
         what = f"at {location} is not cachelog's own" if location else "lacks its first file"
         super().__init__(
             f"the package {name!r} {what}: install cachelog in an environment of its own, with "

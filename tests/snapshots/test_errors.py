@@ -1,4 +1,4 @@
-"""Errors: complete messages, and their data in attributes."""
+"""Errors: complete messages."""
 
 import pytest
 

@@ -55,7 +55,6 @@ def test_newer_format(catalog: Catalog, number: str) -> None:
     ):
         with pytest.raises(NewerCatalog) as caught:
             use()
-        assert caught.value.number == number
         text = str(caught.value)
         assert text.startswith(f"catalog {catalog.location}: its format is ")
         assert text.endswith("this cachelog reads formats up to 1: it needs a newer cachelog")
