@@ -134,7 +134,7 @@ class SeriesCauses:
     def num_bytes(self) -> int:
         """Approximate memory used by the columns, in bytes."""
         explained = 0 if self._explained is None else 30 * len(self._explained[0])
-        return int(self._table.nbytes) + self._places.nbytes + explained + 1_000
+        return int(self._table.nbytes + self._places.nbytes) + explained + 1_000
 
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None

@@ -145,8 +145,8 @@ def _version_changes(events: Events) -> dict[int, _VersionChange]:
         added, removed = (sorted(orders, reverse=True) for orders in of_place)
         present = present.union(added).difference(removed)
         before, newest = newest, max(present)[0] if present else None
-        texts = (tuple(text for _, text in orders) for orders in (added, removed))
-        changes[place] = _VersionChange(*texts, before, newest)
+        new, gone = (tuple(text for _, text in orders) for orders in (added, removed))
+        changes[place] = _VersionChange(new, gone, before, newest)
     return changes
 
 
