@@ -32,6 +32,7 @@ from snapshots.spack.names import (
 )
 from snapshots.spack.notation import compiler_key, short_form
 from snapshots.spack.versions import VersionKey, version_key
+from snapshots.texts import described_parts
 
 
 class Encoding(Enum):
@@ -94,22 +95,21 @@ class CauseKind(Enum):
 class Fact(msgspec.Struct, frozen=True):
     """A fact of a record, declared in the annotation of its field.
 
-    ``description`` documents the fact in the API and in the store. ``label`` precedes its value in
-    terminal output, if it differs from the name. ``sort_key`` orders its distinct values. ``check``
-    raises ValueError for a text that is not valid for the fact or one of its items. A difference in
-    a fact without ``is_compared`` is not a change. A fact with ``is_exceptional`` is shown only for
-    the few specs that have it.
+    ``label`` precedes its value in terminal output, if it differs from the name. ``sort_key``
+    orders its distinct values. ``check`` raises ValueError for a text that is not valid for the
+    fact or one of its items. A difference in a fact without ``is_compared`` is not a change. A fact
+    with ``is_exceptional`` is shown only for the few specs that have it.
 
     A fact with a ``rank`` is an own fact, in which different specs of a package are compared.
     Own facts are listed by rank, and the first that differs names the cause of a rebuild:
     ``cause`` is its kind, except for dependencies, which have several.
 
-    The other attributes are derived from the field: ``value_type`` is its type without None,
+    The other attributes are derived from the field: ``description`` documents the fact in the API
+    and in the store, as the docstring of the record does, ``value_type`` is its type without None,
     ``is_optional`` is whether it may be None, and ``may_be_unknown`` is whether None is the
     default, and thus means that the source does not state it.
     """
 
-    description: str
     sort_key: Callable[[Any], Any] = str
     check: Callable[[str], str] | None = None
     encoding: Encoding = Encoding.CODES
@@ -120,6 +120,7 @@ class Fact(msgspec.Struct, frozen=True):
     cause: CauseKind | None = None
     label: str = ""
     name: str = ""
+    description: str = ""
     value_type: Any = None
     is_optional: bool = False
     may_be_unknown: bool = False
@@ -127,10 +128,11 @@ class Fact(msgspec.Struct, frozen=True):
 
 def facts_of(record: type[msgspec.Struct]) -> Mapping[str, Fact]:
     """Return the facts of a type of record, by name, in the order of its fields."""
-    return {field.name: _fact(field) for field in msgspec.structs.fields(record)}
+    _, texts = described_parts(record)
+    return {field.name: _fact(field, texts) for field in msgspec.structs.fields(record)}
 
 
-def _fact(field: msgspec.structs.FieldInfo) -> Fact:
+def _fact(field: msgspec.structs.FieldInfo, texts: Mapping[str, str]) -> Fact:
     annotated, declared = get_args(field.type)
     alternatives = get_args(annotated)
     is_optional = NoneType in alternatives
@@ -138,6 +140,7 @@ def _fact(field: msgspec.structs.FieldInfo) -> Fact:
     return msgspec.structs.replace(
         declared,
         name=field.name,
+        description=texts.get(field.name, ""),
         value_type=alternatives[0] if is_optional else annotated,
         is_optional=is_optional,
         may_be_unknown=not field.required,
@@ -185,201 +188,101 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ``spack/query.py`` and ``frames/filters.py``. Fields that default to None are facts that a
     source may not state. New fields are appended and default to None, so that existing digests do
     not change.
+
+    - hash: The DAG hash: 32 characters of a-z2-7.
+    - name: The package's name.
+    - version: The version that was built.
+    - compiler: name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has
+      none.
+    - operating_system: The operating system it was built for.
+    - platform: The platform it was built for: linux, darwin ...
+    - target: The microarchitecture it was built for.
+    - variants: Canonical Spack spelling: +shared, ~mpi, build_type=Release,
+      patches=26090f4,b231fcc.
+    - stacks: The stacks that it was built in, sorted.
+    - size: The binary package's size, where it is known.
+    - tarball: The binary package's URL, where it is known.
+    - namespace: The package repository: builtin ...
+    - package_hash: The hash of the package's recipe.
+    - dependencies: What it depends on.
+    - patches: The sha256 of each patch, in the order that they were applied in, where it is known;
+      the variant has seven digits of each.
+    - provided_virtuals: The virtual packages that it provides, with versions where these are
+      limited: zlib-api, libgfortran@5. Known from format 6 of specs on.
+    - external_path: Where an external spec is installed: it was there before Spack and is in no
+      build cache. Null for others.
+    - external_modules: The environment modules that an external spec is loaded by. Null for others.
+    - build_spec: The NAME/HASH of the spec that a spliced spec was built as: its binary was made
+      for other dependencies. Null for others.
+    - spec_format: The version of Spack's format of specs that it was first written in, which
+      decides what its hash covers.
+    - explicit: Whether it was requested itself: what is installed as a dependency alone is not
+      explicit. Null where it is in a build cache.
+    - installed_at: When it was installed: RFC 3339, in UTC, to the second. Null where it is in a
+      build cache.
     """
 
-    hash: Annotated[
-        str,
-        Fact(
-            "The DAG hash: 32 characters of a-z2-7.",
-            check=checked_hash,
-            encoding=Encoding.KEY,
-            is_compared=False,
-        ),
-    ]
-    name: Annotated[str, Fact("The package's name.", check=checked_name)]
+    hash: Annotated[str, Fact(check=checked_hash, encoding=Encoding.KEY, is_compared=False)]
+    name: Annotated[str, Fact(check=checked_name)]
     version: Annotated[
-        str,
-        Fact(
-            "The version that was built.",
-            sort_key=_version_order,
-            check=checked_version,
-            rank=1,
-            cause=CauseKind.VERSION,
-        ),
+        str, Fact(sort_key=_version_order, check=checked_version, rank=1, cause=CauseKind.VERSION)
     ]
     compiler: Annotated[
         str | None,
-        Fact(
-            "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has "
-            "none.",
-            sort_key=compiler_key,
-            check=checked_compiler,
-            rank=6,
-            cause=CauseKind.COMPILER,
-        ),
+        Fact(sort_key=compiler_key, check=checked_compiler, rank=6, cause=CauseKind.COMPILER),
     ]
-    operating_system: Annotated[
-        str,
-        Fact(
-            "The operating system it was built for.",
-            check=checked_word,
-            rank=8,
-            cause=CauseKind.TARGET,
-        ),
-    ]
-    platform: Annotated[
-        str,
-        Fact(
-            "The platform it was built for: linux, darwin ...",
-            check=checked_word,
-            rank=7,
-            cause=CauseKind.TARGET,
-        ),
-    ]
-    target: Annotated[
-        str,
-        Fact(
-            "The microarchitecture it was built for.",
-            check=checked_word,
-            rank=9,
-            cause=CauseKind.TARGET,
-        ),
-    ]
+    operating_system: Annotated[str, Fact(check=checked_word, rank=8, cause=CauseKind.TARGET)]
+    platform: Annotated[str, Fact(check=checked_word, rank=7, cause=CauseKind.TARGET)]
+    target: Annotated[str, Fact(check=checked_word, rank=9, cause=CauseKind.TARGET)]
     variants: Annotated[
-        tuple[str, ...],
-        Fact(
-            "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
-            check=checked_variant,
-            rank=4,
-            cause=CauseKind.VARIANTS,
-        ),
+        tuple[str, ...], Fact(check=checked_variant, rank=4, cause=CauseKind.VARIANTS)
     ]
-    stacks: Annotated[
-        tuple[str, ...], Fact("The stacks that it was built in, sorted.", check=checked_name)
-    ]
-    size: Annotated[
-        int | None,
-        Fact(
-            "The binary package's size, where it is known.",
-            encoding=Encoding.PLAIN,
-            unit=Unit.BYTES,
-        ),
-    ] = None
+    stacks: Annotated[tuple[str, ...], Fact(check=checked_name)]
+    size: Annotated[int | None, Fact(encoding=Encoding.PLAIN, unit=Unit.BYTES)] = None
+    # Not compared, because it contains the tag and stack that the binary is fetched for.
     tarball: Annotated[
-        str | None,
-        Fact(
-            "The binary package's URL, where it is known.",
-            check=checked_url,
-            encoding=Encoding.PLAIN,
-            is_compared=False,  # contains the tag and stack that the binary is fetched for
-        ),
+        str | None, Fact(check=checked_url, encoding=Encoding.PLAIN, is_compared=False)
     ] = None
-    namespace: Annotated[
-        str | None,
-        Fact(
-            "The package repository: builtin ...",
-            check=checked_word,
-            rank=3,
-            cause=CauseKind.RECIPE,
-        ),
-    ] = None
+    namespace: Annotated[str | None, Fact(check=checked_word, rank=3, cause=CauseKind.RECIPE)] = (
+        None
+    )
     package_hash: Annotated[
-        str | None,
-        Fact(
-            "The hash of the package's recipe.",
-            check=checked_checksum,
-            rank=2,
-            cause=CauseKind.RECIPE,
-        ),
+        str | None, Fact(check=checked_checksum, rank=2, cause=CauseKind.RECIPE)
     ] = None
+    # Dependencies and patches are the same as long as the hash is.
     dependencies: Annotated[
-        tuple[Dependency, ...] | None,
-        Fact(
-            "What it depends on.",
-            encoding=Encoding.EDGES,
-            is_compared=False,  # they are the same as long as the hash is
-            rank=5,
-        ),
+        tuple[Dependency, ...] | None, Fact(encoding=Encoding.EDGES, is_compared=False, rank=5)
     ] = None
-    patches: Annotated[
-        tuple[str, ...] | None,
-        Fact(
-            "The sha256 of each patch, in the order that they were applied in, where it is known; "
-            "the variant has seven digits of each.",
-            check=checked_checksum,
-            is_compared=False,  # they are the same as long as the hash is
-        ),
-    ] = None
+    patches: Annotated[tuple[str, ...] | None, Fact(check=checked_checksum, is_compared=False)] = (
+        None
+    )
     # The hash covers the following facts, so they are equal if the hashes are.
     provided_virtuals: Annotated[
-        tuple[str, ...] | None,
-        Fact(
-            "The virtual packages that it provides, with versions where these are limited: "
-            "zlib-api, libgfortran@5. Known from format 6 of specs on.",
-            check=checked_virtual,
-            is_compared=False,
-            label="Provides",
-        ),
+        tuple[str, ...] | None, Fact(check=checked_virtual, is_compared=False, label="Provides")
     ] = None
     external_path: Annotated[
         str | None,
-        Fact(
-            "Where an external spec is installed: it was there before Spack and is in no build "
-            "cache. Null for others.",
-            check=checked_line,
-            is_compared=False,
-            is_exceptional=True,
-            label="External at",
-        ),
+        Fact(check=checked_line, is_compared=False, is_exceptional=True, label="External at"),
     ] = None
     external_modules: Annotated[
-        tuple[str, ...] | None,
-        Fact(
-            "The environment modules that an external spec is loaded by. Null for others.",
-            check=checked_line,
-            is_compared=False,
-            is_exceptional=True,
-        ),
+        tuple[str, ...] | None, Fact(check=checked_line, is_compared=False, is_exceptional=True)
     ] = None
     build_spec: Annotated[
         str | None,
         Fact(
-            "The NAME/HASH of the spec that a spliced spec was built as: its binary was made for "
-            "other dependencies. Null for others.",
             check=checked_build_spec,
             is_compared=False,
             is_exceptional=True,
             label="Spliced, built as",
         ),
     ] = None
-    spec_format: Annotated[
-        int | None,
-        Fact(
-            "The version of Spack's format of specs that it was first written in, which decides "
-            "what its hash covers.",
-            sort_key=int,
-            is_compared=False,
-        ),
-    ] = None
+    spec_format: Annotated[int | None, Fact(sort_key=int, is_compared=False)] = None
     # Only the database of an installation has these facts.
-    explicit: Annotated[
-        bool | None,
-        Fact(
-            "Whether it was requested itself: what is installed as a dependency alone is not "
-            "explicit. Null where it is in a build cache.",
-            is_exceptional=True,
-        ),
-    ] = None
+    explicit: Annotated[bool | None, Fact(is_exceptional=True)] = None
+    # Not compared, because a spec that is installed again is the same spec.
     installed_at: Annotated[
         str | None,
-        Fact(
-            "When it was installed: RFC 3339, in UTC, to the second. Null where it is in a build "
-            "cache.",
-            check=checked_moment,
-            encoding=Encoding.PLAIN,
-            is_compared=False,  # a spec that is installed again is the same spec
-            is_exceptional=True,
-        ),
+        Fact(check=checked_moment, encoding=Encoding.PLAIN, is_compared=False, is_exceptional=True),
     ] = None
 
     @property

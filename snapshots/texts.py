@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from inspect import getdoc
 from itertools import takewhile
 
 _SHORT_HASH = 7
@@ -120,6 +121,13 @@ def short_version(whole: str) -> str:
 def versioned(name: str, version: str | None) -> str:
     """Return NAME@VERSION, or NAME without a version."""
     return name if version is None else f"{name}@{version}"
+
+
+def described_parts(declared: object) -> tuple[str, dict[str, str]]:
+    """Return the text of a docstring, and the texts by name of its list items ``- NAME: text``."""
+    about, *parts = re.split(r"^- (\w+): ", getdoc(declared) or "", flags=re.M)
+    texts = [" ".join(part.split()) for part in parts]
+    return " ".join(about.split()), dict(zip(texts[::2], texts[1::2], strict=True))
 
 
 # -- digests

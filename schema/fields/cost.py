@@ -14,7 +14,7 @@ import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
 
-from schema.fields.gql import described_parts
+from snapshots.texts import described_parts
 
 COST = "cost"
 """The key of the Cost in a field's metadata."""

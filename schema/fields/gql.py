@@ -1,6 +1,5 @@
 """Additional scalars, enums of the domain, and optional and deprecated fields."""
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
@@ -16,6 +15,7 @@ from strawberry.utils.str_converters import to_camel_case
 from snapshots.errors import InvalidArgument
 from snapshots.models import utc
 from snapshots.refs import parse_moment
+from snapshots.texts import described_parts
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -72,13 +72,6 @@ class Omittable(FieldExtension):
 def described(declared: object) -> str:
     """Return the description of a type or a function: its docstring, in one line."""
     return " ".join((getdoc(declared) or "").split())
-
-
-def described_parts(declared: object) -> tuple[str, dict[str, str]]:
-    """Return the text of a docstring, and the texts by name of its list items ``- NAME: text``."""
-    about, *parts = re.split(r"^- (\w+): ", getdoc(declared) or "", flags=re.M)
-    texts = [" ".join(part.split()) for part in parts]
-    return " ".join(about.split()), dict(zip(texts[::2], texts[1::2], strict=True))
 
 
 @dataclass_transform(

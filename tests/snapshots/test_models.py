@@ -67,23 +67,28 @@ def test_keys_of_revisions() -> None:
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """A record with a fact of each kind."""
+    """A record with a fact of each kind.
 
-    name: Annotated[str, Fact("A name.", encoding=Encoding.PLAIN)]
-    flags: Annotated[tuple[bool, ...] | None, Fact("Flags.")]
-    count: Annotated[int | None, Fact("A number.", sort_key=abs, is_compared=False)] = None
+    - name: A name.
+    - flags: Flags.
+    - count: A number.
+    """
+
+    name: Annotated[str, Fact(encoding=Encoding.PLAIN)]
+    flags: Annotated[tuple[bool, ...] | None, Fact()]
+    count: Annotated[int | None, Fact(sort_key=abs, is_compared=False)] = None
 
 
 def test_facts_describe_their_fields() -> None:
     """Name, type and whether None is allowed are those of the field; the rest is as declared."""
     assert list(facts_of(Record).values()) == [
-        Fact("A name.", encoding=Encoding.PLAIN, name="name", value_type=str),
-        Fact("Flags.", name="flags", value_type=tuple[bool, ...], is_optional=True),
+        Fact(encoding=Encoding.PLAIN, name="name", description="A name.", value_type=str),
+        Fact(name="flags", description="Flags.", value_type=tuple[bool, ...], is_optional=True),
         Fact(
-            "A number.",
             sort_key=abs,
             is_compared=False,
             name="count",
+            description="A number.",
             value_type=int,
             is_optional=True,
             may_be_unknown=True,
