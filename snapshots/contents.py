@@ -180,11 +180,6 @@ class SuccessiveTables:
         self._rows = SPEC_ROWS.empty_table()
         self._packages: dict[str, PackageRows] = {}
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the rows of the last content, in bytes."""
-        return int(self._rows.nbytes)
-
     def rows(self, content: Content) -> ContentRows:
         """Return one row per spec, sorted by package for better compression."""
         packages: dict[str, PackageRows] = {}

@@ -31,12 +31,10 @@ from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
-from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import PairCounts, StoredChanges
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
-from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import neighbours_in_feeds
@@ -57,35 +55,29 @@ class Catalog:
         self.storage = Storage(parse_location(location), retry_seconds=retry_seconds)
         self._revisions = RevisionsTable(self.storage)
         self._specs = SpecsTable(self.storage)
-        self._changes = HistoryTables(self.storage)
+        self.changes = HistoryTables(self.storage)
+        """The stored changes of pairs of neighbours, for lookups."""
         self.recipes = RecipesTables(self.storage)
         """The commits of the recipes that revisions were built from, as of the last ``refresh``."""
         self.costs = CostsTable(self.storage)
         """The costs of building specs, as of the last ``refresh``."""
         self._lock = threading.RLock()
         self._files: Files = {}
-        self._history = History()
-        self._generation = self._state = -1
-
-    # -- reading
-
-    @property
-    def history(self) -> History:
+        self.history = History()
         """The revisions as of the last ``refresh``."""
-        return self._history
-
-    @property
-    def tables(self) -> tuple[CatalogTable, CatalogTable]:
-        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
-        return self._revisions.table, self._changes.table
-
-    @property
-    def generation(self) -> int:
+        self.generation = -1
         """An identifier of the current set of revisions; -1 if there is no catalog.
 
         It changes with the revisions, also if another catalog replaces this one.
         """
-        return self._generation
+        self._state = -1
+
+    # -- reading
+
+    @property
+    def tables(self) -> tuple[CatalogTable, CatalogTable]:
+        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
+        return self._revisions.table, self.changes.table
 
     @property
     def state(self) -> int:
@@ -93,7 +85,7 @@ class Catalog:
 
         These are confirmations of revisions, and new changes between neighbours.
         """
-        return self._state if self._generation != -1 else -1
+        return self._state if self.generation != -1 else -1
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
         """Read what was published since the last call; return whether there are new rows.
@@ -106,23 +98,23 @@ class Catalog:
                 is_new = self._revisions.refresh()
             except TableNotFoundError:
                 self.storage.location.require_folder()
-                self._changes.refresh()
+                self.changes.refresh()
                 self.recipes.refresh()
                 self.costs.refresh()
-                was_there = self._generation != -1
-                self._files, self._history, self._generation = {}, History(), -1
+                was_there = self.generation != -1
+                self._files, self.history, self.generation = {}, History(), -1
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
                 return was_there
             # In this order: an import stores changes before it publishes the revisions.
-            if self._changes.refresh():
+            if self.changes.refresh():
                 self._state += 1
             is_other = self.recipes.refresh()
             if self.costs.refresh() or is_other:
                 # Answers about existing revisions change, so caches that use the generation must
                 # expire.
                 self._state += 1
-                self._generation = self._state
+                self.generation = self._state
             if is_new:
                 self._show_rows()
             return is_new
@@ -130,20 +122,20 @@ class Catalog:
     def _show_rows(self) -> None:
         """Make the rows that were read from the table ``revisions`` visible."""
         self._files = with_bases(self._revisions.files)
-        before, history = self._history, History(self._revisions.revisions)
+        before, history = self.history, History(self._revisions.revisions)
         # In this order: a caller that reads the generation and then the history must never get an
         # old history with a new generation.
-        self._history = history
+        self.history = history
         self._state += 1
-        if self._generation == -1 or history.revisions != before.revisions:
-            self._generation = self._state
+        if self.generation == -1 or history.revisions != before.revisions:
+            self.generation = self._state
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog if it is empty."""
         self.refresh()
-        if not self._history.revisions:
+        if not self.history.revisions:
             raise EmptyCatalog(self.location)
-        return self._history
+        return self.history
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:
@@ -151,20 +143,11 @@ class Catalog:
 
         As of the last ``refresh``. Raises CatalogError if the tables of the history are damaged.
         """
-        return self._changes.counts
-
-    @property
-    def changes(self) -> HistoryTables:
-        """The stored changes of those pairs, for lookups."""
-        return self._changes
+        return self.changes.counts
 
     def load(self, digest: str) -> Frame:
         """Read a content into memory."""
         return self.reader().frame(digest)
-
-    def load_side(self, digest: str) -> Side:
-        """Read a content with its dependency graph."""
-        return self.reader().side(digest)
 
     def files_of(self, digest: str) -> Sequence[StoredFile]:
         """Return the files of a content as of the last ``refresh``; empty if not recorded."""
@@ -172,11 +155,11 @@ class Catalog:
 
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages and dependencies in the newest revision of any tag."""
-        history = self._history
+        history = self.history
         digests = {history.of_tag(tag)[0].digest for tag in history.tags}
         names: set[str] = set()
         for digest in digests:
-            names.update(pc.unique(self._read(digest, ["name"])["name"]).to_pylist())
+            names.update(pc.unique(self.reader().columns(digest, ["name"])["name"]).to_pylist())
         return frozenset(names)
 
     def hashes_in(self, digests: Iterable[str], hashes: Iterable[str]) -> frozenset[str]:
@@ -190,23 +173,17 @@ class Catalog:
         for digest in digests:
             if not len(missing):
                 break
-            hashes_there = self._hashes(digest).combine_chunks()
+            hashes_there = self.hashes(digest).combine_chunks()
             # Looking up the hashes of the content among the missing ones takes half as long as the
             # reverse.
             matches = hashes_there.filter(pc.is_in(hashes_there, missing))
             missing = missing.filter(pc.invert(pc.is_in(missing, matches)))
         return frozenset(distinct.to_pylist()).difference(missing.to_pylist())
 
-    def load_hash_set(self, digest: str) -> HashSet:
+    def hashes(self, digest: str) -> pa.ChunkedArray:
         """Read the hashes of a content, without its other columns."""
-        return HashSet(self._hashes(digest))
-
-    def _hashes(self, digest: str) -> pa.ChunkedArray:
-        inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
+        inside, _ = split_by_cache(self.reader().columns(digest, ["hash", "in_cache"]))
         return inside["hash"]
-
-    def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
-        return self.reader().columns(digest, columns)
 
     def reader(self, files: Files | None = None, recent: RecentRows | None = None) -> ContentReader:
         """Return a reader of contents as of the last ``refresh``; ``files`` may be newer.
@@ -214,7 +191,7 @@ class Catalog:
         The contents in ``recent`` are not read from the store.
         """
         files = self._files if files is None else files
-        return ContentReader(self.location, self._specs, files, self._history, recent)
+        return ContentReader(self.location, self._specs, files, self.history, recent)
 
     # -- publishing
 
@@ -243,10 +220,10 @@ class Catalog:
         self.storage.location.require_writable()
         with self._lock, translated(self.location):
             self._revisions.require_conditional_writes()
-        planner = PublicationPlanner(self._history, datetime.now(UTC), taken_at)
+        planner = PublicationPlanner(self.history, datetime.now(UTC), taken_at)
         known_files = self._files
-        stored = {*self._history.digests, *known_files}
-        known_pairs = set(self._history.pairs)
+        stored = {*self.history.digests, *known_files}
+        known_pairs = set(self.history.pairs)
 
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with translated(self.location):
@@ -270,8 +247,8 @@ class Catalog:
                 self._show_rows()
                 self._revisions.compact()
             # A concurrent import may have published a revision next to these.
-            not_stored |= keep(self._history, known_pairs | not_stored.keys())
-        return planner.publications(self._history, stored & written.keys(), not_stored)
+            not_stored |= keep(self.history, known_pairs | not_stored.keys())
+        return planner.publications(self.history, stored & written.keys(), not_stored)
 
     def _retain(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
         """Ensure that the contents that an import needs exist and are listed.
@@ -312,8 +289,8 @@ class Catalog:
     def keep(self, changes: Sequence[StoredChanges]) -> None:
         """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""
         with self._lock:
-            self._changes.keep(changes)
-            self._changes.compact()
+            self.changes.keep(changes)
+            self.changes.compact()
             self._state += 1
 
 

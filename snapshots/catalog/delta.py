@@ -566,28 +566,21 @@ class CatalogTable:
             for path in self.out_of_use(_HOURS_OF_MERGED):
                 self._storage.remove(f"{self.name}/{path}")
 
-    def out_of_use(self, hours: int) -> list[str]:
+    def out_of_use(self, hours: int, *, with_others: bool = True) -> set[str]:
         """Return the paths of files that were unlisted at least ``hours`` ago.
 
-        Files that no commit ever listed are included if they were written before that.
+        Files that no commit ever listed are included ``with_others`` if they were written before.
         """
-        return self._unused(hours, with_others=True)
 
-    def unlisted_files(self, hours: int) -> set[str]:
-        """Return the paths of files that no commit ever listed, at least ``hours`` old."""
-        struck_off = self._unused(hours, with_others=False)
-        return {*self._unused(hours, with_others=True)}.difference(struck_off)
-
-    def _unused(self, hours: int, *, with_others: bool) -> list[str]:
         def unused(opened: DeltaTable) -> list[str]:
             return opened.vacuum(
                 hours, dry_run=True, enforce_retention_duration=False, full=with_others
             )
 
         try:
-            return list(map(unquote, query_table(self._uri, unused, self._storage.options)))
+            return {*map(unquote, query_table(self._uri, unused, self._storage.options))}
         except TableNotFoundError:
-            return []
+            return set()
 
     def exchange(
         self, removed: Sequence[RemoveAction], added: Sequence[AddAction], seen: Mark | None = None

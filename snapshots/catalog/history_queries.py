@@ -409,8 +409,6 @@ def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: Earli
 # Therefore each worker takes chains of neighbours, and one process writes the results in batches.
 # An interrupt keeps all results, a kill loses at most one batch. The next run continues there.
 
-__all__ = ["FillResult", "Progress", "fill", "missing_pairs", "pairs_without_story"]
-
 Progress = Callable[[int, int], None]
 """Called with the number of finished pairs, and the number of all pairs."""
 

@@ -205,7 +205,7 @@ class Library:
             lambda digest: Suggestions(names_of(self.frames.get(digest))), NAMES_BYTES
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
-            catalog.load_hash_set, HASH_SET_BYTES
+            lambda digest: HashSet(catalog.hashes(digest)), HASH_SET_BYTES
         )
         self.returned: SharedCache[EarlierContents, ReturnedRows] = SharedCache(
             self._find_returned, RETURNED_BYTES

@@ -1,11 +1,11 @@
 """Plans of imports: the new states, and the rows to write for snapshots. No file is read."""
 
 from bisect import bisect_right, insort
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
+from cachetools import LRUCache
 
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows, PackedSnapshot, Snapshot, SuccessiveTables
@@ -17,8 +17,8 @@ from snapshots.refs import check_tag, series, tag_date
 STACKS_MAX = 10_000
 """The maximum number of stacks of a revision; some results take time for each stack."""
 
-MAX_ROW_BYTES = 32 << 20
-"""The maximum size, in bytes, of the rows of several series that an import retains for reuse."""
+_SERIES_AT_ONCE = 2
+"""The number of series whose last rows an import retains for reuse."""
 
 
 class Publication(msgspec.Struct, frozen=True):
@@ -176,10 +176,9 @@ def rows_to_write(
 ) -> Iterator[ContentRows]:
     """Plan each snapshot, and yield the rows of contents that the catalog does not have.
 
-    The rows of the most recently used series are retained, up to ``MAX_ROW_BYTES``, but at least
-    those of one series.
+    The rows of the most recently used series are retained.
     """
-    tables: OrderedDict[str, SuccessiveTables] = OrderedDict()
+    tables = LRUCache[str, SuccessiveTables](_SERIES_AT_ONCE)
     seen: set[str] = set()
     for snapshot in snapshots:
         digest = planner.take(snapshot).digest
@@ -190,12 +189,5 @@ def rows_to_write(
             if snapshot.rows is not None:
                 yield ContentRows(digest, snapshot.rows)
         elif not is_stored(digest):
-            name = series(snapshot.tag)
-            of_series = tables.setdefault(name, SuccessiveTables())
-            tables.move_to_end(name)
+            of_series = tables.setdefault(series(snapshot.tag), SuccessiveTables())
             yield of_series.rows(snapshot.content)
-            while (
-                len(tables) > 1
-                and sum(of_one.num_bytes for of_one in tables.values()) > MAX_ROW_BYTES
-            ):
-                tables.popitem(last=False)

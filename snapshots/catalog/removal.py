@@ -287,7 +287,7 @@ class OldChanges:
     def _recent_pairs(self) -> Iterator[str]:
         """Yield the text of each pair that ``comparisons`` has, or had within the grace period."""
         name = self._comparisons.name
-        gone = set(self._comparisons.out_of_use(self._hours))
+        gone = self._comparisons.out_of_use(self._hours)
         for path, file in self._storage.find(name).items():
             if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
                 try:

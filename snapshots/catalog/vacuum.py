@@ -128,8 +128,9 @@ class _Vacuum:
     def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
         existing = self._storage.find(table.name)
-        unused = {*table.out_of_use(self._hours)}
-        leftovers = table.unlisted_files(min(self._hours, _HOURS_OF_LEFTOVERS))
+        unused = table.out_of_use(self._hours)
+        hours = min(self._hours, _HOURS_OF_LEFTOVERS)
+        leftovers = table.out_of_use(hours) - table.out_of_use(hours, with_others=False)
         if leftovers and not self._is_written_to(table, existing):
             unused |= leftovers
         # Read last, so that files that rows name by now are preserved.

@@ -1,7 +1,6 @@
 """Verification of an entire catalog; each finding states a remedy."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, get_origin
 
@@ -31,7 +30,6 @@ from snapshots.catalog.history_tables import (
     texts_in,
     texts_of,
 )
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.pairs import PairMaker, in_chains
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
@@ -51,7 +49,7 @@ from snapshots.changes.stored_changes import (
 from snapshots.contents import Content
 from snapshots.errors import CatalogError, NewerCatalog, NoCatalog
 from snapshots.frames.columns import list_column_of
-from snapshots.history import History, Pair
+from snapshots.history import Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
@@ -241,30 +239,6 @@ class Read(msgspec.Struct, frozen=True):
     num_specs: int
 
 
-def contents_to_read(
-    history: History, files_of: Callable[[str], Sequence[StoredFile]]
-) -> list[UnreadContent]:
-    """Return all contents that rows name, the newest last."""
-    rows: dict[str, list[RevisionInfo]] = {}
-    for row in history.by_key.values():
-        rows.setdefault(row.digest, []).append(row)
-    return [
-        UnreadContent(digest, files_of(digest) or None, naming, how_to_mend(history, digest))
-        for digest, naming in rows.items()
-    ]
-
-
-def read_contents(
-    location: str,
-    contents: Sequence[UnreadContent],
-    jobs: int | None = None,
-    cluster: str | None = None,
-) -> AbstractContextManager[Iterator[Read]]:
-    """Yield the result of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
-    read = partial(read_content, SpecsTable(Storage(parse_location(location))))
-    return mapping(read, location, contents, jobs=jobs, cluster=cluster)
-
-
 def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
     """Read a content, and compare it with the rows that name it."""
     place = f"content {short_digest(content.digest)}"
@@ -436,7 +410,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         self, stored: StoredPairs, counts: Mapping[Pair, PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
-        maker = PairMaker(self.catalog.load_side)
+        maker = PairMaker(self.catalog.reader().side)
         done = 0
         for chain in in_chains(pairs):
             for computed in maker.make(chain):
@@ -595,10 +569,20 @@ class _Verification:
                 yield Finding(place=f"log of {name}", reason=reason, advice=advice)
 
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
-        contents = contents_to_read(self._catalog.history, self._catalog.files_of)
+        history, location = self._catalog.history, self._catalog.location
+        rows: dict[str, list[RevisionInfo]] = {}
+        for row in history.by_key.values():
+            rows.setdefault(row.digest, []).append(row)
+        contents = [
+            UnreadContent(
+                digest, self._catalog.files_of(digest) or None, naming, how_to_mend(history, digest)
+            )
+            for digest, naming in rows.items()
+        ]
+        read_one = partial(read_content, SpecsTable(self._storage))
         hashes = {NOTHING: sum_of([])}
         self._progress("reading contents", 0, len(contents))
-        with read_contents(self._catalog.location, contents, jobs, cluster) as reads:
+        with mapping(read_one, location, contents, jobs=jobs, cluster=cluster) as reads:
             for read in reads:
                 self._num_contents += 1
                 self._num_specs += read.num_specs

@@ -101,7 +101,7 @@ def check_changes(location: Path, checked: set[Pair]) -> None:
     catalog = Catalog(str(location))
     catalog.refresh()
     for pair in (catalog.counts.keys() & catalog.history.pairs) - checked:
-        expected = changes_to_store(*map(catalog.load_side, pair))
+        expected = changes_to_store(*map(catalog.reader().side, pair))
         rows = catalog.changes.changes_of(expected.rows["name"].to_pylist())
         mask = pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
         assert rows.filter(mask).to_pylist() == expected.rows.to_pylist()

@@ -63,7 +63,7 @@ def test_few_requests_load_a_content(published: str, bucket: Emulator) -> None:
     assert [newest.num_specs, oldest.num_specs] == [11, 10]
     for revision, read in ((oldest, [oldest]), (newest, [oldest, newest])):
         before = bucket.num_requests()
-        assert len(reader.load_side(revision.digest).frame) == revision.num_specs
+        assert len(reader.reader().side(revision.digest).frame) == revision.num_specs
         requests = bucket.requests()[before:]
         assert {request.partition("digest=")[2].partition("/")[0] for request in requests} == {
             content.digest for content in read

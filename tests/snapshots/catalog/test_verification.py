@@ -223,7 +223,7 @@ OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 def computed_changes(catalog: Catalog) -> StoredChanges:
     """Return the computed changes of a pair with removed specs."""
     pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
-    return changes_to_store(*map(catalog.load_side, pair))
+    return changes_to_store(*map(catalog.reader().side, pair))
 
 
 def change_a_reason(catalog: Catalog) -> None:
@@ -332,7 +332,7 @@ def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
     """Pairs that comparisons does not list are not read; compacted duplicate rows count once."""
     changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
     changes.append(changes_to_store(side_of([]), side_of([a_spec("of no revision")])).rows)
-    catalog.keep([changes_to_store(*map(catalog.load_side, catalog.history.pairs[0]))])
+    catalog.keep([changes_to_store(*map(catalog.reader().side, catalog.history.pairs[0]))])
     table(catalog, "changes").optimize.compact()
     assert verify(catalog.location, deep=True).is_sound
 

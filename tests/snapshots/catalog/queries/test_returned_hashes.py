@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,16 +67,10 @@ def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     """Newer contents first, only their hashes, until all are found."""
     revisions = publish(catalog, ["ab", "bc", "cd", "ax"])
     digests = [revision.digest for revision in reversed(revisions)]
-    read: list[tuple[str, Sequence[str]]] = []
-    original = Catalog._read
-
-    def recording(self: Catalog, digest: str, columns: Sequence[str]) -> pa.Table:
-        read.append((digest, columns))
-        return original(self, digest, columns)
-
-    monkeypatch.setattr(Catalog, "_read", recording)
+    read = mock.Mock(side_effect=catalog.hashes)
+    monkeypatch.setattr(catalog, "hashes", read)
     assert catalog.hashes_in(digests, hashes("xd")) == hashes("xd")
-    assert read == [(digest, ["hash", "in_cache"]) for digest in digests[:2]]
+    assert read.mock_calls == [mock.call(digest) for digest in digests[:2]]
 
 
 def paired(label: str, **facts: str) -> Spec:
@@ -110,7 +104,7 @@ def test_stored_changes_cover_the_entire_history(
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     library = Library(catalog)
     library.explain(base, head)
-    monkeypatch.setattr(Catalog, "_read", None)
+    monkeypatch.setattr(Catalog, "reader", None)
     assert returned(library, base, head) == hashes("ab")
 
 
