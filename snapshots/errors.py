@@ -5,17 +5,7 @@ Each message is complete without a traceback. Data that callers use is in attrib
 
 from collections.abc import Mapping, Sequence
 
-from snapshots.texts import (
-    distinct_prefixes,
-    is_plain,
-    legible,
-    nearest_hint,
-    nearest_or_first,
-    quoted,
-    short_digest,
-    shortened,
-    visible,
-)
+from snapshots import texts
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
@@ -45,15 +35,15 @@ class SourceError(CachelogError):
         self, location: str, reason: str, *, line: int | None = None, key: str | None = None
     ) -> None:
         self.location = location
-        self.reason = shortened(reason, _LONGEST_REASON)
+        self.reason = texts.shortened(reason, _LONGEST_REASON)
         self.line = line
-        self.key = None if key is None else shortened(key, _LONGEST_KEY)
+        self.key = None if key is None else texts.shortened(key, _LONGEST_KEY)
         place = location
         if line is not None:
             place += f", line {line}"
         if key is not None:
             place += f", {self.key}"
-        super().__init__(visible(f"{place}: {self.reason}"))
+        super().__init__(texts.visible(f"{place}: {self.reason}"))
 
 
 class RulesError(CachelogError):
@@ -78,7 +68,7 @@ class RuleUnusable(CachelogError):
         self.key = key
         self.reason = reason
         self.line = line
-        super().__init__(visible(f"rule {quoted(rule)}, {key}: {reason}"))
+        super().__init__(texts.visible(f"rule {texts.quoted(rule)}, {key}: {reason}"))
 
 
 class RefusedByRules(CachelogError):
@@ -100,7 +90,7 @@ class InvalidArgument(CachelogError):
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        self.reason = visible(shortened(reason, _LONGEST_REASON))
+        self.reason = texts.visible(texts.shortened(reason, _LONGEST_REASON))
         super().__init__(f"{name}: {self.reason}")
 
 
@@ -114,10 +104,10 @@ class ConstraintSyntaxError(CachelogError):
     def __init__(self, text: str, position: int, reason: str) -> None:
         self.text = text
         self.position = position
-        self.reason = reason = legible(reason, _LONGEST_SYNTAX_REASON)
+        self.reason = reason = texts.legible(reason, _LONGEST_SYNTAX_REASON)
         start = max(0, min(position - _EXCERPT_LENGTH // 2, len(text) - _EXCERPT_LENGTH))
         end = start + _EXCERPT_LENGTH
-        excerpt = "".join(char if is_plain(char) else " " for char in text[start:end])
+        excerpt = "".join(char if texts.is_plain(char) else " " for char in text[start:end])
         before = f"{reason} at character {position + 1}: {'...' if start else ''}"
         after = "..." if end < len(text) else ""
         caret = " " * (len(before) + position - start) + "^"
@@ -134,8 +124,8 @@ class RevisionNotFound(CachelogError):
         self.ref = ref
         self.reason = reason
         self.nearest = tuple(nearest)
-        hint = nearest_hint(self.nearest)
-        what = f"no revision {quoted(ref)}" if ref else "no revision"
+        hint = texts.nearest_hint(self.nearest)
+        what = f"no revision {texts.quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
 
 
@@ -149,10 +139,10 @@ class StackNotFound(RevisionNotFound):
         self.revision = revision
         self.stack = stack
         self.stacks = tuple(stacks)
-        reason = f"{revision} has no stack {quoted(stack)}"
+        reason = f"{revision} has no stack {texts.quoted(stack)}"
         if not stacks:
             reason = f"the source of {revision} does not list stacks"
-        refs = [f"{revision}:{name}" for name in nearest_or_first(stack, sorted(stacks))]
+        refs = [f"{revision}:{name}" for name in texts.nearest_or_first(stack, sorted(stacks))]
         super().__init__(f"{revision}:{stack}", reason, refs)
 
 
@@ -162,8 +152,8 @@ class AmbiguousRef(CachelogError):
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
-        shown = ", ".join(distinct_prefixes(self.candidates[:_MAX_NAMED]))
-        super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
+        shown = ", ".join(texts.distinct_prefixes(self.candidates[:_MAX_NAMED]))
+        super().__init__(f"{texts.quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
 class AmbiguousHash(CachelogError):
@@ -177,7 +167,7 @@ class AmbiguousHash(CachelogError):
         named = list(candidates)[:_MAX_NAMED]
         more = ", ..." if num_fitting > len(named) else ""
         super().__init__(
-            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(named)}{more}"
+            f"{texts.quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(named)}{more}"
         )
 
 
@@ -190,9 +180,9 @@ class UnknownPackage(CachelogError):
     def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
         self.name = name
         self.nearest = tuple(nearest)
-        hint = nearest_hint(self.nearest)
+        hint = texts.nearest_hint(self.nearest)
         super().__init__(
-            f"no package {quoted(name)} in this revision or in the newest of any tag{hint}"
+            f"no package {texts.quoted(name)} in this revision or in the newest of any tag{hint}"
         )
 
 
@@ -205,7 +195,7 @@ class DependenciesUnknown(CachelogError):
     def __init__(self, digest: str, unknown: int, total: int) -> None:
         which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
         super().__init__(
-            f"the revision {short_digest(digest)} does not list the dependencies of {which}, "
+            f"the revision {texts.short_digest(digest)} does not list the dependencies of {which}, "
             "so it cannot be asked about them (^)"
         )
 
@@ -249,8 +239,8 @@ class NewerCatalog(CatalogError):
     def __init__(self, location: str, number: str, latest: int) -> None:
         super().__init__(
             location,
-            f"its format is {legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats up "
-            f"to {latest}: it needs a newer cachelog",
+            f"its format is {texts.legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats "
+            f"up to {latest}: it needs a newer cachelog",
         )
 
 

@@ -19,15 +19,9 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
+from snapshots import tables
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import (
-    CatalogTable,
-    Mark,
-    TableFile,
-    add_action,
-    remove_action,
-    with_plain_texts,
-)
 from snapshots.catalog.history_queries import fill
 from snapshots.catalog.history_tables import HOW_TO_MEND, are_of, texts_in, texts_of
 from snapshots.catalog.locations import parse_location
@@ -42,14 +36,6 @@ from snapshots.errors import CatalogError
 from snapshots.history import History, Pair, age
 from snapshots.models import RevisionInfo
 from snapshots.sources.reports import Progress, Report
-from snapshots.tables import (
-    CHANGES,
-    COMPARISONS,
-    HASHES,
-    SPECS,
-    StoredFile,
-    revisions_of,
-)
 from snapshots.texts import short_pair
 
 # -- attempts
@@ -78,17 +64,17 @@ Write = Callable[[str, pa.Table], tuple[pa.Buffer, AddAction]]
 def written(_path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
     """Return rows as a file of a table without a sort order."""
     data = to_parquet(rows)
-    return data, add_action(named_by_bytes(f"{uuid4()}-", data), len(rows), {}, is_new=False)
+    return data, delta.add_action(named_by_bytes(f"{uuid4()}-", data), len(rows), {}, is_new=False)
 
 
 def drop_rows(
     storage: Storage,
-    table: CatalogTable,
+    table: delta.CatalogTable,
     goes: Goes,
     *,
     write: Write = written,
     added_before: float = inf,
-    seen: Mark | None = None,
+    seen: delta.Mark | None = None,
     dry_run: bool = False,
 ) -> int:
     """Remove the rows that ``goes`` selects, and return their number.
@@ -117,7 +103,7 @@ def drop_rows(
             if len(remaining) == len(rows):
                 continue
             num_dropped += len(rows) - len(remaining)
-            removed.append(remove_action(file))
+            removed.append(delta.remove_action(file))
             if len(remaining) and not dry_run:
                 data, action = write(file.path, remaining)
                 storage.write(f"{table.name}/{action.path}", data)
@@ -134,7 +120,7 @@ def drop_rows(
 def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
     """Read an entire file of a table; raises CatalogError if it is damaged."""
     try:
-        return with_plain_texts(from_parquet(path, storage.read(path, size)))
+        return delta.with_plain_texts(from_parquet(path, storage.read(path, size)))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
         raise storage.error(f"{reason_of(error)}; {RESTORE}") from None
 
@@ -152,12 +138,12 @@ class Contents:
 
     def __init__(self, location: str) -> None:
         self.storage = Storage(parse_location(location))
-        self.specs = CatalogTable(self.storage, "specs", SPECS, "digest")
+        self.specs = delta.CatalogTable(self.storage, "specs", tables.SPECS, "digest")
         self._rows = RevisionsTable(self.storage)
         self.revisions = self._rows.table
         self._specs = SpecsTable(self.storage)
 
-    def named(self) -> Mapping[str, Sequence[StoredFile]]:
+    def named(self) -> Mapping[str, Sequence[tables.StoredFile]]:
         """Return the contents that rows need now, with their own files if these are recorded."""
         self._rows.refresh()
         return self._rows.needed
@@ -167,7 +153,7 @@ class Contents:
         self._rows.refresh()
         return {file.path for files in self._rows.files.values() for file in files}
 
-    def listed(self) -> list[TableFile]:
+    def listed(self) -> list[delta.TableFile]:
         """Return all files that the table lists now; the partition of each is its content."""
         try:
             self.specs.current()
@@ -175,7 +161,7 @@ class Contents:
             return []
         return self.specs.files()
 
-    def strike_off(self, goes: Callable[[TableFile], bool]) -> list[TableFile]:
+    def strike_off(self, goes: Callable[[delta.TableFile], bool]) -> list[delta.TableFile]:
         """Unlist the files that no row names and for which ``goes`` is true; return them.
 
         Contents of rows that an import adds at the same moment are listed again.
@@ -184,7 +170,7 @@ class Contents:
             listed = self.listed()
             seen = self.specs.mark() if listed else None
             gone = [file for file in unnamed(listed, self.named()) if goes(file)]
-            removed = [remove_action(file, "digest") for file in gone]
+            removed = [delta.remove_action(file, "digest") for file in gone]
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone
@@ -204,8 +190,8 @@ class Contents:
 
 
 def unnamed(
-    listed: Collection[TableFile], named: Mapping[str, Sequence[StoredFile]]
-) -> list[TableFile]:
+    listed: Collection[delta.TableFile], named: Mapping[str, Sequence[tables.StoredFile]]
+) -> list[delta.TableFile]:
     """Return the listed files that no row needs.
 
     Two concurrent imports can leave a second file for a named content; it is not needed if the
@@ -243,9 +229,11 @@ class OldChanges:
         # Recent rows may belong to an import that has not published yet.
         until = time() - hours * 3_600
         self._drop = partial(drop_rows, storage, added_before=until, dry_run=dry_run)
-        self._comparisons = CatalogTable(storage, "comparisons", COMPARISONS, advice=HOW_TO_MEND)
-        self._changes = CatalogTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
-        self._hashes = CatalogTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
+        self._comparisons = delta.CatalogTable(
+            storage, "comparisons", tables.COMPARISONS, advice=HOW_TO_MEND
+        )
+        self._changes = delta.CatalogTable(storage, "changes", tables.CHANGES, advice=HOW_TO_MEND)
+        self._hashes = delta.CatalogTable(storage, "hashes", tables.HASHES, advice=HOW_TO_MEND)
         self.tables = (self._comparisons, self._changes, self._hashes)
 
     def forget(self, pairs: Collection[Pair]) -> int:
@@ -375,5 +363,5 @@ def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequen
 
 
 def _among(rows: pa.Table, keys: Collection[str]) -> pa.ChunkedArray:
-    mask = [row.key in keys for row in revisions_of(rows)]
+    mask = [row.key in keys for row in tables.revisions_of(rows)]
     return pa.chunked_array([pa.array(mask, pa.bool_())])

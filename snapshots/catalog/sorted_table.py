@@ -24,14 +24,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import (
-    CatalogTable,
-    Mark,
-    TableFile,
-    add_action,
-    missing_columns,
-    of_schema,
-)
+from snapshots.catalog import delta
 from snapshots.catalog.parquet import Range, named_by_bytes, parts_of_parquet, to_parquet
 from snapshots.catalog.storage import Storage, reason_of
 from snapshots.errors import CatalogError
@@ -75,8 +68,8 @@ class SortedTable:
         self._schema = schema
         self._key = schema.names[0]
         self._advice = advice
-        self._table = CatalogTable(storage, name, schema, advice=advice)
-        self._listed: tuple[Mark, list[TableFile]] | None = None
+        self._table = delta.CatalogTable(storage, name, schema, advice=advice)
+        self._listed: tuple[delta.Mark, list[delta.TableFile]] | None = None
 
     # -- reading
 
@@ -95,18 +88,20 @@ class SortedTable:
         files = [file for file in listed if file.range is None or may_have(file.range)]
         return self._sorted([rows.filter(meets(rows)) for rows in self._parts(files, may_have)])
 
-    def _parts(self, files: Sequence[TableFile], may_have: MayHave) -> Iterator[pa.Table]:
+    def _parts(self, files: Sequence[delta.TableFile], may_have: MayHave) -> Iterator[pa.Table]:
         """Yield the parts of files that may contain matching rows."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             some = files[start : start + _FILES_AT_ONCE]
             sizes = {f"{self._name}/{file.path}": file.size for file in some}
             try:
                 for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
-                    yield of_schema(path, parts_of_parquet(path, data, may_have), self._schema)
+                    yield delta.of_schema(
+                        path, parts_of_parquet(path, data, may_have), self._schema
+                    )
             except (pa.ArrowInvalid, FileNotFoundError) as error:
                 raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
-    def _listing(self) -> tuple[Mark, list[TableFile]]:
+    def _listing(self) -> tuple[delta.Mark, list[delta.TableFile]]:
         """Return the state of the table, and its files in that state or a slightly later one."""
         try:
             table = self._table.current()
@@ -116,7 +111,7 @@ class SortedTable:
             ) from None
         listing, mark = self._listed, self._table.mark()
         if listing is None or listing[0] != mark:
-            if missing := missing_columns(table, self._schema.names):
+            if missing := delta.missing_columns(table, self._schema.names):
                 reason = f"the table {self._name} has no column {', '.join(missing)}"
                 raise self._storage.error(f"{reason}; {self._advice}")
             self._listed = listing = mark, self._table.files(self._key)
@@ -175,7 +170,7 @@ class SortedTable:
                 for action in merged:
                     self._storage.remove(f"{self._name}/{action.path}")
 
-    def _merged(self, files: Sequence[TableFile]) -> Iterator[pa.Table]:
+    def _merged(self, files: Sequence[delta.TableFile]) -> Iterator[pa.Table]:
         """Yield the sorted rows of files by ranges of keys, so that few are in memory at once."""
         for low, high in pairwise([None, *_cuts(files), None]):
 
@@ -205,7 +200,7 @@ def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffe
     data = to_parquet(rows, _ROWS_AT_ONCE, _ENCODINGS)
     file = named_by_bytes(prefix, data)
     ranges = {name: _range(rows[name]) for name in rows.column_names}
-    return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
+    return data, delta.add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
 
 
 def _range(column: pa.ChunkedArray) -> Range:
@@ -213,9 +208,9 @@ def _range(column: pa.ChunkedArray) -> Range:
     return ends["min"].as_py(), ends["max"].as_py()
 
 
-def _to_merge(files: Sequence[TableFile]) -> list[TableFile]:
+def _to_merge(files: Sequence[delta.TableFile]) -> list[delta.TableFile]:
     """Return the files of a run that is too small, and of all smaller ones; empty if none is."""
-    runs: defaultdict[str, list[TableFile]] = defaultdict(list)
+    runs: defaultdict[str, list[delta.TableFile]] = defaultdict(list)
     for file in files:
         match = _RUN.fullmatch(file.path)
         runs[match[1] if match else file.path].append(file)
@@ -229,11 +224,11 @@ def _to_merge(files: Sequence[TableFile]) -> list[TableFile]:
     return []
 
 
-def _num_rows(files: Sequence[TableFile]) -> int:
+def _num_rows(files: Sequence[delta.TableFile]) -> int:
     return sum(file.num_rows for file in files)
 
 
-def _cuts(files: Sequence[TableFile]) -> list[str]:
+def _cuts(files: Sequence[delta.TableFile]) -> list[str]:
     """Return ascending keys that divide the files into ranges that fit in memory.
 
     A key with more rows than that is not divided.

@@ -17,18 +17,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
+from snapshots.catalog import overlays
 from snapshots.catalog.delta import CatalogTable, add_action
-from snapshots.catalog.overlays import (
-    OF_BASE,
-    OF_OVERLAY,
-    Base,
-    Bases,
-    folder_of,
-    overlaid,
-    own_files,
-    owner_of,
-    rows_without_base,
-)
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import FileStat, Storage, reason_of, translated
@@ -78,14 +68,16 @@ def stored_content(
     location: str, digest: str, files: Sequence[tuple[StoredFile, pa.Buffer]]
 ) -> ReadColumns:
     """Return a function that reads a content from the bytes of its own file, then its base's."""
-    is_laid = any(owner_of(file, digest) != digest for file, _ in files)
+    is_laid = any(overlays.owner_of(file, digest) != digest for file, _ in files)
 
     def decoded(
         file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
     ) -> pa.Table:
-        owner = owner_of(file, digest)
+        owner = overlays.owner_of(file, digest)
         if is_laid:
-            columns = with_more(columns, OF_OVERLAY if owner == digest else OF_BASE)
+            columns = with_more(
+                columns, overlays.OF_OVERLAY if owner == digest else overlays.OF_BASE
+            )
         try:
             rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
         except pa.ArrowInvalid as error:
@@ -97,7 +89,7 @@ def stored_content(
         if not is_laid:
             return pa.concat_tables(tables)
         own, base = tables
-        return overlaid(base, own, columns)
+        return overlays.overlaid(base, own, columns)
 
     return read
 
@@ -169,7 +161,7 @@ class SpecsTable:
             try:
                 return file, self._storage.read(path, file.size)
             except pa.ArrowInvalid as error:
-                raise self._damaged(digest, error, owner_of(file, digest)) from None
+                raise self._damaged(digest, error, overlays.owner_of(file, digest)) from None
 
         # The content's own file comes first: if it was replaced, the base is not needed.
         try:
@@ -182,15 +174,15 @@ class SpecsTable:
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
     ) -> pa.Table:
         """Read the files that the table's log lists: those of a content, and of its base."""
-        needed = with_more(columns, OF_OVERLAY + OF_BASE)
+        needed = with_more(columns, overlays.OF_OVERLAY + overlays.OF_BASE)
         own = self._read_partition(digest, digest, needed)
         bases = pc.unique(own["base"]).to_pylist()
         if None in bases or not bases:
-            return rows_without_base(own).select(columns)
-        base = rows_without_base(self._read_partition(digest, bases[0], needed))
+            return overlays.rows_without_base(own).select(columns)
+        base = overlays.rows_without_base(self._read_partition(digest, bases[0], needed))
         if not len(base):
             raise self._damaged(digest, None, bases[0])
-        return overlaid(base, own.filter(pc.equal(own["base"], bases[0])), columns)
+        return overlays.overlaid(base, own.filter(pc.equal(own["base"], bases[0])), columns)
 
     def _read_partition(self, digest: str, owner: str, columns: Sequence[str]) -> pa.Table:
         try:
@@ -242,12 +234,12 @@ class SpecsTable:
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
-        bases = Bases(recorded, self._rows_of_base)
+        bases = overlays.Bases(recorded, self._rows_of_base)
         for content in contents:
             digest = content.digest
             # A replaced content may be the base of others, so it must be whole.
             packed = bases.packed(content, None if digest in recorded else before(digest))
-            folder = folder_of(digest)
+            folder = overlays.folder_of(digest)
             # Named by its bytes, so that two imports of the same content write the same file.
             file = named_by_bytes(folder, packed.data)
             existing = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
@@ -271,17 +263,17 @@ class SpecsTable:
             self._table.commit(list(replacing.values()), replacing=list(replacing))
         new = {file.path for file in chain.from_iterable(files.values())}
         for digest in files:
-            for file in own_files(digest, recorded.get(digest, ())):
+            for file in overlays.own_files(digest, recorded.get(digest, ())):
                 # Readers that miss the removed file find its replacement by the table's log.
                 if file.path not in new:
                     self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
-    def _rows_of_base(self, base: Base) -> ContentRows | None:
+    def _rows_of_base(self, base: overlays.Base) -> ContentRows | None:
         """Read the whole content of a base; None if it cannot serve as one."""
         try:
             read = self._opened_written(base.digest, [base.file])
-            rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
+            rows = read(with_more(SPEC_ROWS.names, overlays.OF_BASE)) if read else None
         except DamagedContent:
             return None
         if rows is None or rows["place"].null_count:

@@ -11,17 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots import tables
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.costs_table import COSTS_TABLE
-from snapshots.catalog.delta import (
-    DROP,
-    CatalogTable,
-    drop,
-    droppable,
-    of_schema,
-    what_is_broken,
-    what_to_do,
-)
 from snapshots.catalog.history_tables import (
     HISTORY_TABLES,
     HOW_TO_MEND,
@@ -53,15 +46,6 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
-from snapshots.tables import (
-    CHANGES,
-    HASHES,
-    NULLABLE,
-    READ_ON_DEMAND,
-    SPEC_ROWS,
-    StoredFile,
-    split_by_cache,
-)
 from snapshots.texts import counted, short_digest, short_pair, size
 
 # -- findings
@@ -107,7 +91,7 @@ def sum_of(hashes: Iterable[str]) -> Sums:
 # are read again, and duplicates are counted once.
 
 _SEPARATOR = "\0"
-_OF_ROW = [name for name in CHANGES.names if name not in ("base", "head")]
+_OF_ROW = [name for name in tables.CHANGES.names if name not in ("base", "head")]
 _KINDS = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED, SpecChangeKind.CHANGED)
 _ADDED, _REMOVED, _CHANGED, _UNKNOWN = range(4)
 
@@ -149,9 +133,9 @@ class StoredPairs:
         self.take(rows)
 
 
-_CHANGES = [name for name in READ_ON_DEMAND if name not in NULLABLE]
+_CHANGES = [name for name in tables.READ_ON_DEMAND if name not in tables.NULLABLE]
 # Feeds do not need stories, and older stories have another wording.
-_CAUSES = [name for name in NULLABLE if name != "story"]
+_CAUSES = [name for name in tables.NULLABLE if name != "story"]
 _NO_SUMS = np.zeros((len(_KINDS) + 2, 2), np.uint64)
 
 
@@ -177,7 +161,7 @@ def sums_of_rows(rows: pa.Table) -> PairSums:
 
 def content_of(rows: pa.Table) -> Content:
     """Return the content that was written as these rows; its digest is computed from them."""
-    inside, outside = split_by_cache(rows)
+    inside, outside = tables.split_by_cache(rows)
     return Content.of(_specs(inside), _specs(outside))
 
 
@@ -225,7 +209,7 @@ class UnreadContent(msgspec.Struct, frozen=True):
     """A content, its files if they are known, and the rows that name it."""
 
     digest: str
-    files: Sequence[StoredFile] | None
+    files: Sequence[tables.StoredFile] | None
     rows: Sequence[RevisionInfo]
     how_to_mend: str
 
@@ -244,7 +228,7 @@ def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
     place = f"content {short_digest(content.digest)}"
     try:
         with translated(place):
-            rows = specs.read(content.digest, content.files, SPEC_ROWS.names)
+            rows = specs.read(content.digest, content.files, tables.SPEC_ROWS.names)
         actual = content_of(rows)
         digest, hashes = actual.digest, sum_of(spec.hash for spec in actual.specs())
     except DamagedContent as error:
@@ -364,16 +348,17 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     def _stored(self, counts: Mapping[Pair, PairCounts]) -> StoredPairs:
         stored = StoredPairs()
         # Other rows belong to a killed or running import, or to former neighbours.
-        for rows in self._files("changes", CHANGES):
+        for rows in self._files("changes", tables.CHANGES):
             stored.take(rows_of_pairs(rows, counts))
         doubtful = {
             pair for pair, sums in stored.sums.items() if self._misfit(pair, sums, counts[pair])
         }
         if doubtful:
-            files = self._files("changes", CHANGES)
+            files = self._files("changes", tables.CHANGES)
             rows = pa.concat_tables([rows_of_pairs(rows, doubtful) for rows in files])
             stored.replace(
-                doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names)
+                doubtful,
+                rows.group_by(tables.CHANGES.names).aggregate([]).select(tables.CHANGES.names),
             )
         return stored
 
@@ -401,7 +386,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
 
     def _missing_hashes(self, stored: StoredPairs) -> Iterator[Finding]:
         missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *stored.added]))
-        for rows in self._files("hashes", HASHES):
+        for rows in self._files("hashes", tables.HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
         if len(missing):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
@@ -442,7 +427,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         return True
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[pa.Table]:
-        table = CatalogTable(self.storage, name, schema)
+        table = delta.CatalogTable(self.storage, name, schema)
         try:
             table.current()
         except TableNotFoundError:
@@ -452,7 +437,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             self.progress(f"reading {name}", number, len(files))
             path = f"{name}/{file.path}"
             try:
-                yield of_schema(
+                yield delta.of_schema(
                     path, from_parquet(path, self.storage.read(path, file.size)), schema
                 )
             except (pa.ArrowInvalid, OSError) as error:
@@ -530,8 +515,8 @@ class _Verification:
     def repair(self) -> None:
         """Remove what ``droppable`` returns for each table, and record that."""
         for name in _TABLES:
-            if path := droppable(self._storage, name):
-                drop(self._storage, path)
+            if path := delta.droppable(self._storage, name):
+                delta.drop(self._storage, path)
                 reason = f"{path} was unreadable, and is dropped"
                 self._findings.append(_note(f"log of {name}", reason, IMPORT_AGAIN))
 
@@ -542,7 +527,9 @@ class _Verification:
         except (NoCatalog, NewerCatalog):
             raise
         except CatalogError as error:
-            advice = DROP + RESTORE if error.reason.endswith(DROP + RESTORE) else RESTORE
+            advice = (
+                delta.DROP + RESTORE if error.reason.endswith(delta.DROP + RESTORE) else RESTORE
+            )
             reason = error.reason.removesuffix(f"; {advice}")
             self._findings.append(Finding(place="revisions", reason=reason, advice=advice))
         else:
@@ -563,9 +550,9 @@ class _Verification:
         for name in _TABLES:
             if not self._storage.sizes(f"{name}/_delta_log"):
                 continue  # there is no such table; refresh reports that if it is damage
-            if reason := what_is_broken(self._storage, name):
+            if reason := delta.what_is_broken(self._storage, name):
                 advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
-                advice = what_to_do(self._storage, name, reason, advice)
+                advice = delta.what_to_do(self._storage, name, reason, advice)
                 yield Finding(place=f"log of {name}", reason=reason, advice=advice)
 
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:

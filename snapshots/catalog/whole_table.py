@@ -9,15 +9,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from snapshots.catalog import parquet
 from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns
-from snapshots.catalog.parquet import (
-    from_parquet,
-    named_with_tail,
-    read_tail,
-    tail_start,
-    to_parquet,
-    with_first,
-)
 from snapshots.catalog.storage import RESTORE, Storage, reason_of
 from snapshots.tables import StoredFile
 
@@ -125,12 +118,14 @@ class WholeTable(Generic[Rows]):
         """Read the columns that are decoded and cached, from the tail of a file if it has one."""
 
         def read(path: str) -> pa.Table:
-            data = read_tail(self._storage, path, sizes[path])
+            data = parquet.read_tail(self._storage, path, sizes[path])
             if data is None:
                 return self._read_whole(path, sizes[path], self._columns)
-            return from_parquet(path, data, self._columns, is_checked=True)
+            return parquet.from_parquet(path, data, self._columns, is_checked=True)
 
-        return self._tables({path: size - tail_start(path) for path, size in sizes.items()}, read)
+        return self._tables(
+            {path: size - parquet.tail_start(path) for path, size in sizes.items()}, read
+        )
 
     def _tables(
         self, num_bytes: Mapping[str, int], read: Callable[[str], pa.Table]
@@ -149,7 +144,7 @@ class WholeTable(Generic[Rows]):
         columns: Sequence[str] | None = None,
         coded: Sequence[str] = (),
     ) -> pa.Table:
-        return from_parquet(path, self._storage.read(path, size), columns, coded=coded)
+        return parquet.from_parquet(path, self._storage.read(path, size), columns, coded=coded)
 
     def _check(self, table: DeltaTable) -> None:
         """Raise CatalogError for a table that is not cachelog's, before any rows are read."""
@@ -177,8 +172,8 @@ class WholeTable(Generic[Rows]):
         self._read_new()
 
     def _packed(self, rows: pa.Table) -> tuple[pa.Buffer, StoredFile]:
-        data = to_parquet(with_first(rows, self._on_demand))
-        return data, named_with_tail(f"{uuid4()}-", data, self._on_demand)
+        data = parquet.to_parquet(parquet.with_first(rows, self._on_demand))
+        return data, parquet.named_with_tail(f"{uuid4()}-", data, self._on_demand)
 
     def compact(self) -> None:
         """Merge small files if there are many, so that opening remains fast."""
