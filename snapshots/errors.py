@@ -239,8 +239,8 @@ class NewerCatalog(CatalogError):
     def __init__(self, location: str, number: str, latest: int) -> None:
         super().__init__(
             location,
-            f"its format is {texts.legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats "
-            f"up to {latest}: it needs a newer cachelog",
+            f"its format is {texts.legible(number, _EXCERPT_LENGTH)}, and this cachelog reads "
+            f"formats up to {latest}: it needs a newer cachelog",
         )
 
 

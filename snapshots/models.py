@@ -49,12 +49,6 @@ class Encoding(Enum):
     EDGES = "edges"
 
 
-class Unit(Enum):
-    """The unit of a number."""
-
-    BYTES = "bytes"
-
-
 class CauseKind(Enum):
     """What set a rebuild off.
 
@@ -97,8 +91,9 @@ class Fact(msgspec.Struct, frozen=True):
 
     ``label`` precedes its value in terminal output, if it differs from the name. ``sort_key``
     orders its distinct values. ``check`` raises ValueError for a text that is not valid for the
-    fact or one of its items. A difference in a fact without ``is_compared`` is not a change. A fact
-    with ``is_exceptional`` is shown only for the few specs that have it.
+    fact or one of its items. A number with ``is_bytes`` is a size. A difference in a fact without
+    ``is_compared`` is not a change. A fact with ``is_exceptional`` is shown only for the few specs
+    that have it.
 
     A fact with a ``rank`` is an own fact, in which different specs of a package are compared.
     Own facts are listed by rank, and the first that differs names the cause of a rebuild:
@@ -113,7 +108,7 @@ class Fact(msgspec.Struct, frozen=True):
     sort_key: Callable[[Any], Any] = str
     check: Callable[[str], str] | None = None
     encoding: Encoding = Encoding.CODES
-    unit: Unit | None = None
+    is_bytes: bool = False
     is_compared: bool = True
     is_exceptional: bool = False
     rank: int = 0
@@ -238,7 +233,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         tuple[str, ...], Fact(check=checked_variant, rank=4, cause=CauseKind.VARIANTS)
     ]
     stacks: Annotated[tuple[str, ...], Fact(check=checked_name)]
-    size: Annotated[int | None, Fact(encoding=Encoding.PLAIN, unit=Unit.BYTES)] = None
+    size: Annotated[int | None, Fact(encoding=Encoding.PLAIN, is_bytes=True)] = None
     # Not compared, because it contains the tag and stack that the binary is fetched for.
     tarball: Annotated[
         str | None, Fact(check=checked_url, encoding=Encoding.PLAIN, is_compared=False)
@@ -492,7 +487,7 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """A short permanent id: that of the revision, and the stack."""
-        return key_of_stack(super().key, self.stack)
+        return f"{super().key}{_STACK_OF_KEY}{self.stack}"
 
     @property
     def name(self) -> str:
@@ -546,11 +541,6 @@ SideInfo = RevisionInfo | FileInfo
 
 _STACK_SIGN = ":"
 _STACK_OF_KEY = "@"
-
-
-def key_of_stack(key: str, stack: str) -> str:
-    """Return the key of a stack of the revision with this key."""
-    return f"{key}{_STACK_OF_KEY}{stack}"
 
 
 def stack_of_key(key: str) -> tuple[str, str | None]:

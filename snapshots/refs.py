@@ -129,13 +129,7 @@ def catalog_order(tag: str) -> tuple[int, str]:
     then sorted by ``version_key``, in descending order.
     """
     family = series(tag)
-    if family == "develop":
-        return 0, family
-    if family == "vX.Y.Z":
-        return 1, family
-    if family != tag:
-        return 2, family
-    return 3, family
+    return {"develop": 0, "vX.Y.Z": 1}.get(family, 2 if family != tag else 3), family
 
 
 def title(side: SideInfo) -> str:

@@ -19,7 +19,7 @@ from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
-from snapshots.models import SPEC_FACTS, Encoding, Fact, Unit
+from snapshots.models import SPEC_FACTS, Encoding, Fact
 from snapshots.texts import versioned
 
 if TYPE_CHECKING:
@@ -188,8 +188,6 @@ def _histories(specs: "SpecRows") -> many.NullableObjects:
 
 STACKS_DEPRECATED = "Use `stackNames`, which is null where the source does not list stacks."
 
-_UNITS = {Unit.BYTES: gql.ByteCount}
-
 Kind = TypeVar("Kind", bound=type)
 
 
@@ -237,8 +235,8 @@ def _cost(fact: Fact) -> Cost:
 
 def _graphql_type(fact: Fact) -> Any:
     kind = list[str] if fact.value_type == tuple[str, ...] else fact.value_type
-    if fact.unit is not None:
-        kind = _UNITS[fact.unit]
+    if fact.is_bytes:
+        kind = gql.ByteCount
     return kind | None if fact.is_optional else kind
 
 

@@ -145,35 +145,25 @@ def _of_content(
     }
 
 
-_ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
-    About.HASH: lambda of, history, topic: of.history_queries.hash_history(history, topic.text),
-    About.HASHES: lambda of, history, topic: of.history_queries.hash_histories(
-        history, dict(topic.items)
-    ),
-    About.CONTENT: _of_content,
-    About.PACKAGE: lambda of, history, topic: of.history_queries.package_timeline(
-        history, topic.series or "", topic.text
-    ),
-    About.PACKAGES: lambda of, history, topic: of.history_queries.package_timelines(
-        history, topic.series or "", topic.items
-    ),
-    About.CATALOG_PACKAGE: lambda of, history, topic: of.history_queries.catalog_package(
-        history, topic.text
-    ),
-    About.ALL_PACKAGES: lambda of, history, _: of.history_queries.all_packages(history),
-    About.GROWTH: lambda of, history, topic: of.history_queries.growth(history, topic.series or ""),
-    About.CAUSES: lambda of, history, topic: of.history_queries.causes(history, topic.series or ""),
-    About.COSTED_CAUSES: lambda of, history, topic: of.history_queries.causes(
-        history, topic.series or "", by_package=True
-    ),
-    About.PACKAGE_CAUSES: lambda of, history, topic: of.history_queries.package_causes(
-        history, topic.series, topic.items
-    ),
-    About.CELLS: lambda of, history, topic: of.history_queries.cells(history, topic.text),
-    About.HOLDING: lambda of, history, topic: of.history_queries.holding(
-        history, sorted(topic.items), topic.series
-    ),
-}
+def _answer(library: Library, history: History, topic: HistoryTopic) -> Any:
+    queries, text, items = library.history_queries, topic.text, topic.items
+    series = topic.series or ""
+    answers: dict[About, Callable[[], Any]] = {
+        About.HASH: lambda: queries.hash_history(history, text),
+        About.HASHES: lambda: queries.hash_histories(history, dict(items)),
+        About.CONTENT: lambda: _of_content(library, history, topic),
+        About.PACKAGE: lambda: queries.package_timeline(history, series, text),
+        About.PACKAGES: lambda: queries.package_timelines(history, series, items),
+        About.CATALOG_PACKAGE: lambda: queries.catalog_package(history, text),
+        About.ALL_PACKAGES: lambda: queries.all_packages(history),
+        About.GROWTH: lambda: queries.growth(history, series),
+        About.CAUSES: lambda: queries.causes(history, series),
+        About.COSTED_CAUSES: lambda: queries.causes(history, series, by_package=True),
+        About.PACKAGE_CAUSES: lambda: queries.package_causes(history, topic.series, items),
+        About.CELLS: lambda: queries.cells(history, text),
+        About.HOLDING: lambda: queries.holding(history, sorted(items), topic.series),
+    }
+    return answers[topic.about]()
 
 
 def _size_of(value: Any) -> int:
@@ -270,18 +260,16 @@ class HistoryAnswers:
             return self._cache
 
     def _cache_of(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer]":
-        make: Callable[[HistoryTopic], HistoryAnswer] = partial(self._make, history)
-        return SharedCache(make, self._max_bytes)
+        return SharedCache(partial(self._make, history), self._max_bytes)
 
     def _make(self, history: History, topic: HistoryTopic) -> HistoryAnswer:
-        answer = partial(_ANSWERS[topic.about], self._library)
         try:
-            value = answer(history, topic)
+            value = _answer(self._library, history, topic)
         except IncompleteHistory:
             unreadable = self._complete(history, topic)
             readable = history.without(unreadable) if unreadable else history
             self.require_complete(HistoryQuery(readable, topic))
-            value = answer(readable, topic)
+            value = _answer(self._library, readable, topic)
             if unreadable:
                 # Larger than the cache, so not cached: the contents may be repaired at any time.
                 omitted = left_out(history, unreadable, topic.needs)

@@ -174,42 +174,36 @@ class Library:
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self._history_names: tuple[History | None, Suggestions] = None, Suggestions([])
-        self.frames: SharedCache[str, Frame] = SharedCache(
+        self.frames = SharedCache(
             self._load, frame_bytes, shared_by=lambda value: (pool_of(value),)
         )
-        self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
-            self._load_dependencies, frame_bytes
-        )
-        self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
+        self.dependencies = SharedCache(self._load_dependencies, frame_bytes)
+        self.comparisons = SharedCache(
             self._make_comparison,
             comparison_bytes,
             shared_by=lambda value: (pool_of(value.base), pool_of(value.head)),
         )
-        self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
+        self.explanations = SharedCache(
             self._make_explanation,
             comparison_bytes,
             shared_by=lambda value: (pool_of(value.base.frame), pool_of(value.head.frame)),
         )
-        self.holes: SharedCache[str, Holes] = SharedCache(
+        self.holes = SharedCache[str, Holes](
             lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES
         )
-        self.twins: SharedCache[tuple[str, str | None, str | None], Twins] = SharedCache(
-            self._find_twins, TWINS_BYTES
-        )
-        self.costs: SharedCache[tuple[int, str], FrameCosts | None] = SharedCache(
+        self.twins = SharedCache(self._find_twins, TWINS_BYTES)
+        self.costs = SharedCache[tuple[int, str], FrameCosts | None](
             lambda key: self.costs_of_frame(self.frames.get(key[1])),
             COSTS_BYTES,
             lambda value: 0 if value is None else value.num_bytes,
         )
-        self.names: SharedCache[str, Suggestions] = SharedCache(
+        self.names = SharedCache[str, Suggestions](
             lambda digest: Suggestions(names_of(self.frames.get(digest))), NAMES_BYTES
         )
-        self.hash_sets: SharedCache[str, HashSet] = SharedCache(
+        self.hash_sets = SharedCache[str, HashSet](
             lambda digest: HashSet(catalog.hashes(digest)), HASH_SET_BYTES
         )
-        self.returned: SharedCache[EarlierContents, ReturnedRows] = SharedCache(
-            self._find_returned, RETURNED_BYTES
-        )
+        self.returned = SharedCache(self._find_returned, RETURNED_BYTES)
 
     def matching(self, side: SideInfo, query: str) -> Mask:
         """Return a mask that selects the rows of a side's frame that match a query.

@@ -55,11 +55,6 @@ class PairFailures(msgspec.Struct):
     failures: dict[Pair, str] = {}
     unreadable: dict[str, str] = {}
 
-    def add(self, other: "PairFailures") -> None:
-        """Add the failures of another computation."""
-        self.failures |= other.failures
-        self.unreadable |= other.unreadable
-
 
 class PairMaker:
     """Compares pairs one by one, and retains the two contents of the last pair.
@@ -192,7 +187,8 @@ _Made = tuple[list[StoredChanges], PairFailures]
 
 def _gathered(pieces: Iterator[_Made], pair_failures: PairFailures) -> Iterator[StoredChanges]:
     for changes, failures in pieces:
-        pair_failures.add(failures)
+        pair_failures.failures |= failures.failures
+        pair_failures.unreadable |= failures.unreadable
         yield from changes
 
 

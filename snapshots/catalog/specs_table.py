@@ -129,25 +129,20 @@ class SpecsTable:
 
     # -- reading
 
-    def read(
-        self, digest: str, files: Sequence[StoredFile] | None, columns: Sequence[str]
-    ) -> pa.Table:
-        """Return columns of a content, rows in any order; columns newer than its files are null.
-
-        ``files`` are those that were written, if they are recorded. Raises DamagedContent if the
-        store lacks the content, or has other bytes than were written.
-        """
-        return self.opened(digest, files)(columns)
-
     def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
-        """Read a content's bytes; return a function that decodes columns. Raises like ``read``."""
+        """Read a content's bytes; return a function that decodes columns, rows in any order.
+
+        Columns newer than the files are null. ``files`` are those that were written, if they are
+        recorded. Raises DamagedContent, also later, if the store lacks the content, or has other
+        bytes than were written.
+        """
         content = self._opened_written(digest, files) if files else None
         return partial(self._read_listed, digest) if content is None else content
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
         """Return whether a content can be read completely, as it was written."""
         try:
-            self.read(digest, files, ["hash"] if files else SPEC_ROWS.names)
+            self.opened(digest, files)(["hash"] if files else SPEC_ROWS.names)
         except DamagedContent:
             return False
         return True
@@ -441,7 +436,7 @@ class ContentReader:
                 yield _columns_of(_of_stack(read(SPEC_ROWS.names), digest, stack))
             return
         if digest == NOTHING:
-            yield _read_no_rows
+            yield _columns_of(SPEC_ROWS.empty_table())
             return
         if (content := self._recent.contents.get(digest)) is not None:
             yield _columns_of(content.table)
@@ -470,10 +465,6 @@ def _of_stack(rows: pa.Table, digest: str, stack: str) -> pa.Table:
 def _side(digest: str, read: ReadColumns) -> Side:
     frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
     return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
-
-
-def _read_no_rows(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001
-    return with_columns(pa.table({}), columns)
 
 
 def _dependencies(read: ReadColumns) -> pa.Table:

@@ -228,7 +228,7 @@ def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
     place = f"content {short_digest(content.digest)}"
     try:
         with translated(place):
-            rows = specs.read(content.digest, content.files, tables.SPEC_ROWS.names)
+            rows = specs.opened(content.digest, content.files)(tables.SPEC_ROWS.names)
         actual = content_of(rows)
         digest, hashes = actual.digest, sum_of(spec.hash for spec in actual.specs())
     except DamagedContent as error:

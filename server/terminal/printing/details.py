@@ -18,7 +18,7 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours
-from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit
+from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.texts import (
@@ -498,7 +498,7 @@ def _fact_text(shown: SpecDetails, fact: Fact) -> str:
         return ""
     if value is None:
         return "unknown" if fact.may_be_unknown else "none"
-    if fact.unit is Unit.BYTES:
+    if fact.is_bytes:
         return f"{size(value)} ({counted(value, 'byte')})"
     if isinstance(value, tuple):
         return " ".join(value) or "none"

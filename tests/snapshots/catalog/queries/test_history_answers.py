@@ -12,11 +12,11 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import (
-    _ANSWERS,
     About,
     HistoryAnswers,
     HistoryQuery,
     HistoryTopic,
+    _answer,
 )
 from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
@@ -138,7 +138,7 @@ def test_answers_are_cached(
     answer = answers.get(cached_query)
     assert answer.value
     assert answers.num_bytes == answer.num_bytes > 0
-    monkeypatch.setattr("snapshots.catalog.history_answers._ANSWERS", {})
+    monkeypatch.setattr("snapshots.catalog.history_answers._answer", None)
     assert answers.get(cached_query) is answers.peek(cached_query) is answer
 
 
@@ -284,13 +284,13 @@ def test_unreadable_content_is_left_out(older: Catalog) -> None:
         assert answer.left_out is not None
         assert answer.left_out.revisions == (f"develop@{digest[:12]}",)
         assert answers.peek(query(older, topic)) is None
-        assert answer.value == _ANSWERS[topic.about](Library(older), without, topic)
+        assert answer.value == _answer(Library(older), without, topic)
     shutil.move(folder.with_name("away"), folder)
     fill(older, missing_pairs(older, older.history))
     for topic in TOPICS:
         answer = answers.get(query(older, topic))
         assert answer.left_out is None
-        assert answer.value == _ANSWERS[topic.about](Library(older), older.history, topic)
+        assert answer.value == _answer(Library(older), older.history, topic)
 
 
 def test_no_readable_content(older: Catalog) -> None:
