@@ -10,6 +10,7 @@ from schema.context import Info, LoadedRevision
 from schema.fields import gql, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver
 from schema.revisions.revision import RESOLVING, OfRef
+from snapshots.catalog.library import names_of_history
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
 from snapshots.texts import counted, day, shortened
@@ -86,7 +87,7 @@ def suggest_field(
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
     ranked = context.names(loaded.info).like(text, among, first)
-    ranked += context.library.names_of_history(history).like(text, among, first)
+    ranked += names_of_history(history).like(text, among, first)
     ranked = [each for each in ranked if each[0] < TYPO] or ranked
     ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]

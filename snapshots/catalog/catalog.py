@@ -94,26 +94,25 @@ class Catalog:
         instead. In both cases the data of a catalog that was removed is dropped.
         """
         with self._lock, translated(self.location):
+            is_missing = False
             try:
                 is_new = self._revisions.refresh()
             except TableNotFoundError:
                 self.storage.location.require_folder()
-                self.changes.refresh()
-                self.recipes.refresh()
-                self.costs.refresh()
-                was_there = self.generation != -1
+                is_missing, is_new = True, self.generation != -1
                 self._files, self.history, self.generation = {}, History(), -1
-                if not missing_ok:
-                    raise NoCatalog(self.location) from None
-                return was_there
             # In this order: an import stores changes before it publishes the revisions.
-            if self.changes.refresh():
+            has_changes = self.changes.refresh()
+            has_facts = any([self.recipes.refresh(), self.costs.refresh()])
+            if is_missing:
+                if not missing_ok:
+                    raise NoCatalog(self.location)
+                return is_new
+            if has_changes or has_facts:
                 self._state += 1
-            is_other = self.recipes.refresh()
-            if self.costs.refresh() or is_other:
+            if has_facts:
                 # Answers about existing revisions change, so caches that use the generation must
                 # expire.
-                self._state += 1
                 self.generation = self._state
             if is_new:
                 self._show_rows()

@@ -425,17 +425,14 @@ class CatalogTable:
         ):
             with self._damage_reported():
                 table = query_table(self._uri, lambda new_table: new_table, self._storage.options)
-            self._refuse_empty_commits()
+            if path := self._log.empty_commit():
+                raise self._storage.error(self._with_advice(f"{path} is empty"))
             self._storage.connect(self.name, table)
             version = table.version()
             mark = self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
             opened = _Open(table, mark)
         self._open = opened
         return opened
-
-    def _refuse_empty_commits(self) -> None:
-        if path := self._log.empty_commit():
-            raise self._storage.error(self._with_advice(f"{path} is empty"))
 
     def files(self, ranges_of: str = "") -> list[TableFile]:
         """Return the files, as of the last ``current``, with the ranges of a text column.

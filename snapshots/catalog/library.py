@@ -7,7 +7,7 @@ and the others wait. If a cache is full, the least recently used value is evicte
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -172,8 +172,7 @@ class Library:
         self._recipes_url = recipes_url
         self._held = RecentRows()
         self._pools = Pools()
-        self._names: tuple[int, frozenset[str]] = -1, frozenset()
-        self._history_names: tuple[History | None, Suggestions] = None, Suggestions([])
+        self._package_names = lru_cache(1)(lambda _generation: catalog.package_names())
         self.frames = SharedCache(
             self._load, frame_bytes, shared_by=lambda value: (pool_of(value),)
         )
@@ -296,24 +295,7 @@ class Library:
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once per generation."""
-        generation = self._catalog.generation
-        if self._names[0] != generation:
-            self._names = generation, self._catalog.package_names()
-        return self._names[1]
-
-    def names_of_history(self, history: History) -> Suggestions:
-        """Return the names of all series, and of tags whose name is not that of their series."""
-        if self._history_names[0] is not history:
-            series, tags = history.series_names, {*history.tags} - {*history.series_names}
-            names = [
-                *(
-                    Suggestion(SuggestionKind.SERIES, name, len(history.of_series(name)))
-                    for name in series
-                ),
-                *(Suggestion(SuggestionKind.TAG, tag, len(history.of_tag(tag))) for tag in tags),
-            ]
-            self._history_names = history, Suggestions(names)
-        return self._history_names[1]
+        return self._package_names(self._catalog.generation)
 
     def _load(self, digest: str) -> Frame:
         return self._pools.share(self._reader().frame(digest))
@@ -346,6 +328,17 @@ class Library:
     def _find_returned(self, earlier: EarlierContents) -> ReturnedRows:
         explanation = self.explanations.get((earlier.base, earlier.head))
         return find_returned(self._catalog, explanation, earlier)
+
+
+@lru_cache(maxsize=1)
+def names_of_history(history: History) -> Suggestions:
+    """Return the names of all series, and of tags whose name is not that of their series."""
+    series, tags = history.series_names, {*history.tags} - {*history.series_names}
+    names = [
+        *(Suggestion(SuggestionKind.SERIES, name, len(history.of_series(name))) for name in series),
+        *(Suggestion(SuggestionKind.TAG, tag, len(history.of_tag(tag))) for tag in tags),
+    ]
+    return Suggestions(names)
 
 
 # -- a stack of a revision

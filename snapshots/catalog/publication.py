@@ -3,6 +3,7 @@
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 import msgspec
 from cachetools import LRUCache
@@ -51,10 +52,8 @@ class Planned(msgspec.Struct, frozen=True):
         neighbours = [
             both for name in self.history.series_names for both in self.history.neighbours(name)
         ]
-        return sorted(
-            (both for both in neighbours if both.head.key in keys),
-            key=lambda both: both.head.taken_at,
-        )
+        new = [both for both in neighbours if both.head.key in keys]
+        return sorted(new, key=attrgetter("head.taken_at"))
 
 
 Approve = Callable[[Planned], None]
@@ -89,7 +88,7 @@ class PublicationPlanner:
         row = _describe(snapshot, utc(taken), published)
         self._seen.append(row)
         rows = self._rows.setdefault(row.tag, list(self._history.rows_of(row.tag)))
-        place = bisect_right(rows, row.taken_at, key=lambda earlier: earlier.taken_at)
+        place = bisect_right(rows, row.taken_at, key=attrgetter("taken_at"))
         before = rows[place - 1] if place else None
         if before is None or before.digest != row.digest or before.taken_at < row.taken_at:
             insort(rows, row, key=age)
@@ -99,16 +98,10 @@ class PublicationPlanner:
 
     def before(self, digest: str) -> str | None:
         """Return the content that precedes an imported one in its series; None for the first."""
-        row = next(
-            earlier_row for earlier_row in reversed(self._seen) if earlier_row.digest == digest
-        )
+        row = next(row for row in reversed(self._seen) if row.digest == digest)
         revisions = self._of_series(row)
-        place = bisect_right(revisions, row.taken_at, key=lambda earlier_row: earlier_row.taken_at)
-        earlier = (
-            earlier_row.digest
-            for earlier_row in reversed(revisions[:place])
-            if earlier_row.digest != digest
-        )
+        place = bisect_right(revisions, row.taken_at, key=attrgetter("taken_at"))
+        earlier = (other.digest for other in reversed(revisions[:place]) if other.digest != digest)
         return next(earlier, None)
 
     def _of_series(self, row: RevisionInfo) -> list[RevisionInfo]:

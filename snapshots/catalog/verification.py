@@ -56,7 +56,7 @@ IMPORT_AGAIN = "what was published is there; import again what was not"
 FILL = "'cachelog history fill' compares them"
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class Finding(msgspec.Struct, frozen=True):
     """A finding; one that is no damage is informational."""
 
     place: str
@@ -126,11 +126,6 @@ class StoredPairs:
             self.sums[pair] = self.sums.get(pair, _NO_SUMS) + of_text
         is_added = pc.equal(rows["kind"], SpecChangeKind.ADDED.value)
         self.added.append(numbers_of_named(rows.filter(is_added)))
-
-    def replace(self, pairs: Collection[Pair], rows: pa.Table) -> None:
-        """Replace the sums of pairs by those of ``rows``: all their rows without duplicates."""
-        self.sums = {pair: sums for pair, sums in self.sums.items() if pair not in pairs}
-        self.take(rows)
 
 
 _CHANGES = [name for name in tables.READ_ON_DEMAND if name not in tables.NULLABLE]
@@ -234,10 +229,9 @@ def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
     except DamagedContent as error:
         if content.digest == NOTHING:
             return Read(NOTHING, (), sum_of([]), 0)
-        found_damage = Finding(place=place, reason=error.damage, advice=content.how_to_mend)
-        return _unreadable(content, found_damage)
+        return _unreadable(content, Finding(place, error.damage, content.how_to_mend))
     except CatalogError as error:
-        return _unreadable(content, Finding(place=place, reason=error.reason, advice="try again"))
+        return _unreadable(content, Finding(place, error.reason, "try again"))
     except (
         msgspec.MsgspecError,
         pa.ArrowException,
@@ -247,7 +241,7 @@ def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
         KeyError,
     ) as error:
         reason = f"its rows are not specs: {reason_of(error)}"
-        return _unreadable(content, Finding(place=place, reason=reason, advice=_replace(content)))
+        return _unreadable(content, Finding(place, reason, _replace(content)))
     findings = [*_wrong(place, content, actual, digest)]
     return Read(content.digest, findings, hashes, len(actual))
 
@@ -259,19 +253,19 @@ def _unreadable(content: UnreadContent, finding: Finding) -> Read:
 def _wrong(place: str, content: UnreadContent, actual: Content, digest: str) -> Iterator[Finding]:
     if digest != content.digest:
         reason = f"its rows have the digest {short_digest(digest)}"
-        yield Finding(place=place, reason=reason, advice=_replace(content))
+        yield Finding(place, reason, _replace(content))
         return
     if twice := len(actual) - len({spec.hash for spec in actual.specs()}):
         reason = f"{twice:,} hashes appear in it twice"
-        yield Finding(place=place, reason=reason, advice=_replace(content))
+        yield Finding(place, reason, _replace(content))
     for row in content.rows:
         of_row = f"revision {row.tag} of {row.taken_at:%Y-%m-%d}"
         for name, said, count in _counts(row, actual):
             yield Finding(
-                place=of_row,
-                reason=f"its row says {name} {said}, its content has {count}",
-                advice=f"remove it ('cachelog remove {row.tag}@{row.taken_at:%Y-%m-%d}') and "
-                "import the same again",
+                of_row,
+                f"its row says {name} {said}, its content has {count}",
+                f"remove it ('cachelog remove {row.tag}@{row.taken_at:%Y-%m-%d}') and import the "
+                "same again",
             )
 
 
@@ -333,7 +327,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         pairs = self.catalog.history.pairs
         if missing := sum(pair not in counts for pair in pairs):
             reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
-            yield Finding(place=_PLACE, reason=reason, advice=FILL, is_damage=False)
+            yield Finding(_PLACE, reason, FILL, is_damage=False)
         if not counts:
             return
         try:
@@ -356,9 +350,10 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         if doubtful:
             files = self._files("changes", tables.CHANGES)
             rows = pa.concat_tables([rows_of_pairs(rows, doubtful) for rows in files])
-            stored.replace(
-                doubtful,
-                rows.group_by(tables.CHANGES.names).aggregate([]).select(tables.CHANGES.names),
+            for pair in doubtful:
+                del stored.sums[pair]
+            stored.take(
+                rows.group_by(tables.CHANGES.names).aggregate([]).select(tables.CHANGES.names)
             )
         return stored
 
@@ -458,7 +453,7 @@ def _first_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
 
 def _damage(reason: str) -> Finding:
     reason = reason.removesuffix(f"; {HOW_TO_MEND}")
-    return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
+    return Finding(_PLACE, reason, HOW_TO_MEND)
 
 
 # -- the entire catalog
@@ -518,7 +513,9 @@ class _Verification:
             if path := delta.droppable(self._storage, name):
                 delta.drop(self._storage, path)
                 reason = f"{path} was unreadable, and is dropped"
-                self._findings.append(_note(f"log of {name}", reason, IMPORT_AGAIN))
+                self._findings.append(
+                    Finding(f"log of {name}", reason, IMPORT_AGAIN, is_damage=False)
+                )
 
     def run(self, *, deep: bool, jobs: int | None, cluster: str | None) -> Verified:
         self._findings += self._broken_logs()
@@ -531,7 +528,7 @@ class _Verification:
                 delta.DROP + RESTORE if error.reason.endswith(delta.DROP + RESTORE) else RESTORE
             )
             reason = error.reason.removesuffix(f"; {advice}")
-            self._findings.append(Finding(place="revisions", reason=reason, advice=advice))
+            self._findings.append(Finding("revisions", reason, advice))
         else:
             hashes = self._read_contents(jobs, cluster)
             self._findings += self._inconsistencies()
@@ -553,7 +550,7 @@ class _Verification:
             if reason := delta.what_is_broken(self._storage, name):
                 advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
                 advice = delta.what_to_do(self._storage, name, reason, advice)
-                yield Finding(place=f"log of {name}", reason=reason, advice=advice)
+                yield Finding(f"log of {name}", reason, advice)
 
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
         history, location = self._catalog.history, self._catalog.location
@@ -591,11 +588,11 @@ class _Verification:
         digests = {item.partition for item in listed}
         if unlisted := [item for item in named if item != NOTHING and item not in digests]:
             reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
-            yield _note("specs", reason, LIST_AGAIN)
+            yield Finding("specs", reason, LIST_AGAIN, is_damage=False)
         if unused := unnamed(listed, named):
             taken = size(sum(item.size for item in unused))
             reason = f"{counted(len(unused), 'file')} of contents that no row names, {taken}"
-            yield _note("specs", reason, VACUUM)
+            yield Finding("specs", reason, VACUUM, is_damage=False)
         known_paths = {item.path for item in listed} | self._contents.named_files()
         existing = self._storage.find("specs")
         stray = [
@@ -607,11 +604,7 @@ class _Verification:
         ]
         if stray:
             reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
-            yield _note("specs", reason, VACUUM)
-
-
-def _note(place: str, reason: str, advice: str) -> Finding:
-    return Finding(place=place, reason=reason, advice=advice, is_damage=False)
+            yield Finding("specs", reason, VACUUM, is_damage=False)
 
 
 def _order(finding: Finding) -> tuple[bool, str, str]:

@@ -19,7 +19,7 @@ from snapshots.catalog.history_answers import (
     _answer,
 )
 from snapshots.catalog.history_queries import fill, missing_pairs
-from snapshots.catalog.library import Library
+from snapshots.catalog.library import Library, names_of_history
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import StoredChanges
@@ -309,8 +309,8 @@ def test_suggestions(whole: Catalog) -> None:
     assert history.latest is not None
     names = library.names.get(history.latest.digest)
     assert [name.value for _, name in names.like("hdf", [SuggestionKind.PACKAGE], 5)] == ["hdf5"]
-    of_history = library.names_of_history(history)
+    of_history = names_of_history(history)
     kinds = [SuggestionKind.SERIES, SuggestionKind.TAG]
     assert [name.value for _, name in of_history.like("v0", kinds, 5)] == ["v0.22", "v0.23"]
     assert [name.value for _, name in of_history.like("develop", kinds, 5)] == ["develop"]
-    assert library.names_of_history(history) is of_history
+    assert names_of_history(history) is of_history
