@@ -155,9 +155,8 @@ class Catalog:
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages and dependencies in the newest revision of any tag."""
         history = self.history
-        digests = {history.of_tag(tag)[0].digest for tag in history.tags}
         names: set[str] = set()
-        for digest in digests:
+        for digest in {history.of_tag(tag)[0].digest for tag in history.tags}:
             names.update(pc.unique(self.reader().columns(digest, ["name"])["name"]).to_pylist())
         return frozenset(names)
 
@@ -167,17 +166,14 @@ class Catalog:
         Contents are read one at a time, in their order, and only their hashes. Reading stops as
         soon as all hashes are found.
         """
-        distinct = pa.array(dict.fromkeys(hashes), pa.string())
-        missing = distinct
+        distinct = pa.array({*hashes}, pa.string())
+        matches: set[str] = set()
         for digest in digests:
-            if not len(missing):
+            if len(matches) == len(distinct):
                 break
-            hashes_there = self.hashes(digest).combine_chunks()
-            # Looking up the hashes of the content among the missing ones takes half as long as the
-            # reverse.
-            matches = hashes_there.filter(pc.is_in(hashes_there, missing))
-            missing = missing.filter(pc.invert(pc.is_in(missing, matches)))
-        return frozenset(distinct.to_pylist()).difference(missing.to_pylist())
+            column = self.hashes(digest)
+            matches.update(column.filter(pc.is_in(column, distinct)).to_pylist())
+        return frozenset(matches)
 
     def hashes(self, digest: str) -> pa.ChunkedArray:
         """Read the hashes of a content, without its other columns."""

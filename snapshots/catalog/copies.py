@@ -111,7 +111,10 @@ class _Copy:
             for path, file in data_files[name].items()
             if path not in copied[name] or copied[name][path].size != file.size
         }
-        self._copy_files(missing)
+        with ThreadPoolExecutor(_COPIERS) as pool:
+            for number, _ in enumerate(pool.map(self._copy, missing, missing.values())):
+                self._progress("copying files", number, len(missing))
+        self._progress("copying files", len(missing), len(missing))
         for name in reversed(_TABLES):
             self._write_log(name, before[name], logs[name])
         num_revisions = self._num_revisions()
@@ -144,12 +147,6 @@ class _Copy:
                 f"its revisions are not earlier ones of {self._source.location.text}; name an "
                 "empty place, or that of an earlier copy"
             )
-
-    def _copy_files(self, sizes: Mapping[str, int]) -> None:
-        with ThreadPoolExecutor(_COPIERS) as pool:
-            for number, _ in enumerate(pool.map(self._copy, sizes, sizes.values())):
-                self._progress("copying files", number, len(sizes))
-        self._progress("copying files", len(sizes), len(sizes))
 
     def _copy(self, path: str, size: int) -> None:
         try:
