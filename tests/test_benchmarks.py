@@ -71,7 +71,7 @@ def test_catalog_of_years_is_sound(tmp_path: Path) -> None:
     history = catalog.require_history()
     hashes = []
     for revision in history.of_series("develop"):
-        frame = catalog.load(revision.digest)
+        frame = catalog.reader().frame(revision.digest)
         hashes.append({frame.hashes.at(row) for row in range(len(frame))})
     assert [len(hash_) for hash_ in hashes] == [
         revision.num_specs for revision in history.of_series("develop")

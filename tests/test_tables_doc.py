@@ -81,7 +81,7 @@ def test_view_has_all_rows(catalog: Path) -> None:
     expected = {
         (digest, spec.hash, spec.name, spec.version, spec.size)
         for digest in read.require_history().digests
-        for frame in [read.load(digest)]
+        for frame in [read.reader().frame(digest)]
         for spec in map(frame.spec, range(len(frame)))
     }
     rows = query(catalog, "SELECT digest, hash, name, version, size FROM contents")

@@ -8,7 +8,7 @@ derived from the contents, and are computed again if they are missing.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.costs_table import CostsTable
-from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
@@ -31,10 +30,9 @@ from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
-from snapshots.changes.stored_changes import PairCounts, StoredChanges
+from snapshots.changes.stored_changes import StoredChanges
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
-from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import neighbours_in_feeds
@@ -70,14 +68,11 @@ class Catalog:
 
         It changes with the revisions, also if another catalog replaces this one.
         """
+        self.tables = self._revisions.table, self.changes.table
+        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
         self._state = -1
 
     # -- reading
-
-    @property
-    def tables(self) -> tuple[CatalogTable, CatalogTable]:
-        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
-        return self._revisions.table, self.changes.table
 
     @property
     def state(self) -> int:
@@ -135,18 +130,6 @@ class Catalog:
         if not self.history.revisions:
             raise EmptyCatalog(self.location)
         return self.history
-
-    @property
-    def counts(self) -> Mapping[Pair, PairCounts]:
-        """The counts of changes of all pairs of neighbours whose changes are stored.
-
-        As of the last ``refresh``. Raises CatalogError if the tables of the history are damaged.
-        """
-        return self.changes.counts
-
-    def load(self, digest: str) -> Frame:
-        """Read a content into memory."""
-        return self.reader().frame(digest)
 
     def files_of(self, digest: str) -> Sequence[StoredFile]:
         """Return the files of a content as of the last ``refresh``; empty if not recorded."""
@@ -273,7 +256,7 @@ class Catalog:
         new = [pair for pair in history.pairs if pair not in pairs_before]
         pair_failures = PairFailures()
         try:
-            missing = [pair for pair in new if pair not in self.counts]
+            missing = [pair for pair in new if pair not in self.changes.counts]
             feed_pairs = neighbours_in_feeds(history) if missing else {}
             with make_pairs(reader, self.location, missing, pair_failures, feed_pairs) as changes:
                 store_all(changes, self.keep)

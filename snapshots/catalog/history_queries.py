@@ -64,7 +64,7 @@ def missing_pairs(
 
     With ``causes``, pairs whose causes are not stored are included.
     """
-    stored = catalog.changes.explained if causes else catalog.counts.keys()
+    stored = catalog.changes.explained if causes else catalog.changes.counts.keys()
     return [pair for pair in history.pairs_of(series) if pair not in stored]
 
 
@@ -192,7 +192,7 @@ class HistoryQueries:
     def growth(self, history: History, series: str) -> Growth:
         """Return the growth of a series, oldest revision first."""
         require_complete(self._catalog, history, series)
-        return growth.growth(self._catalog.counts, series, history)
+        return growth.growth(self._catalog.changes.counts, series, history)
 
     def causes(self, history: History, series: str, *, by_package: bool = False) -> SeriesCauses:
         """Return the causes of all pairs of neighbours in a series.
@@ -277,15 +277,15 @@ def pairs_without_story(
     names = history.series_names if series is None else [series]
     neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
     stored = HistoryQueries(catalog).stored_stories(neighbours.values())
-    return [pair for pair in neighbours if pair in catalog.counts and pair not in stored]
+    return [pair for pair in neighbours if pair in catalog.changes.counts and pair not in stored]
 
 
 def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
     """Return the counts of a revision's changes; raises IncompleteHistory if they are missing."""
     step = Neighbours(history.previous(revision), revision)
-    if step.pair.base != step.pair.head and step.pair not in catalog.counts:
+    if step.pair.base != step.pair.head and step.pair not in catalog.changes.counts:
         require_complete(catalog, history, refs.series(revision.tag))
-    return growth.growth_point(catalog.counts, step)
+    return growth.growth_point(catalog.changes.counts, step)
 
 
 # -- hashes that returned
@@ -372,7 +372,9 @@ def earlier_contents(
     earlier = EarlierContents(base.digest, head.digest, states, is_next)
     if len(states) > MAX_CONTENTS:
         with suppress(CatalogError):
-            return msgspec.structs.replace(earlier, is_kept=earlier.pairs <= catalog.counts.keys())
+            return msgspec.structs.replace(
+                earlier, is_kept=earlier.pairs <= catalog.changes.counts.keys()
+            )
     return earlier
 
 
@@ -395,7 +397,7 @@ def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: Earli
     """Return a mask of the hashes that were there before; base contains none of them."""
     removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
     with suppress(CatalogError):  # the contents are sufficient without the tables of changes
-        if earlier.pairs <= catalog.counts.keys():
+        if earlier.pairs <= catalog.changes.counts.keys():
             tables = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
             removed = were_removed(tables, pa.chunked_array([hashes], pa.string()))
             digests = earlier.last

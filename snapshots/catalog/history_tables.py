@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.catalog.delta import CatalogTable, of_schema
+from snapshots.catalog.delta import of_schema
 from snapshots.catalog.parquet import Range
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Storage, translated
@@ -117,17 +117,14 @@ class HistoryTables:
             on_demand=READ_ON_DEMAND,
             advice=HOW_TO_MEND,
         )
+        self.table = self._comparisons.table
+        """The log and the open state of the commit point."""
         self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
         self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
         self._location = storage.location.text
         self._counts: dict[Pair, PairCounts] = {}
         self._explained: frozenset[Pair] = frozenset()
         self._problem: CatalogError | None = None
-
-    @property
-    def table(self) -> CatalogTable:
-        """The log and the open state of the commit point."""
-        return self._comparisons.table
 
     @property
     def is_broken(self) -> bool:

@@ -26,7 +26,6 @@ from snapshots.catalog.history_queries import (
 )
 from snapshots.catalog.publication import Planned
 from snapshots.catalog.recent_rows import RecentRows
-from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
@@ -168,6 +167,8 @@ class Library:
         recipes_url: str = "",
     ) -> None:
         self.history_queries = HistoryQueries(catalog)
+        self.recipes = catalog.recipes
+        """The commits of the recipe repository that revisions were built from."""
         self._catalog = catalog
         self._recipes_url = recipes_url
         self._held = RecentRows()
@@ -242,11 +243,6 @@ class Library:
     def explain(self, base: SideInfo, head: SideInfo) -> Explanation:
         """Return the explanation of the differences between two sides."""
         return self.explanations.get((base.content, head.content))
-
-    @property
-    def recipes(self) -> RecipesTables:
-        """The commits of the recipe repository that revisions were built from."""
-        return self._catalog.recipes
 
     def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
         """Return how the recipes differ, and which of their commits explain which causes."""

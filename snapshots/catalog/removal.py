@@ -354,7 +354,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
 
 def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
     """Store the changes of new neighbours; return the reasons of failures."""
-    new = set(after.pairs).difference(catalog.history.pairs, catalog.counts)
+    new = set(after.pairs).difference(catalog.history.pairs, catalog.changes.counts)
     try:
         filled = fill(catalog, sorted(new), progress=partial(progress, _COMPARING))
     except CatalogError as error:

@@ -320,7 +320,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     def run(self, *, deep: bool) -> Iterator[Finding]:
         """Yield the findings."""
         try:
-            counts = self.catalog.counts
+            counts = self.catalog.changes.counts
         except CatalogError as error:
             yield _damage(error.reason)
             return

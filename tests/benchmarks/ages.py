@@ -204,7 +204,7 @@ def _requests(folder: Path) -> dict[str, list[str]]:
     """Return the paths and GraphQL documents to request, by what they are about."""
     catalog = Catalog(str(folder))
     newest = catalog.require_history().of_tag("develop")[0]
-    frame, draw = catalog.load(newest.digest), Draw(1)
+    frame, draw = catalog.reader().frame(newest.digest), Draw(1)
     rows = [int(draw.random() * len(frame)) for _ in range(_DRAWN)]
     hashes = [frame.hashes.at(row) for row in rows]
     names = [frame.package.at(row) for row in rows]

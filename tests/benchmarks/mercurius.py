@@ -57,7 +57,7 @@ def _modules(data: Data) -> Path:
 
 def _specs(data: Data) -> list[dict[str, object]]:
     _, newer = data.digests()
-    frame = data.opened().load(newer)
+    frame = data.opened().reader().frame(newer)
     specs = map(frame.spec, range(len(frame)))
     return [
         {

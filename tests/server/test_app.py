@@ -263,7 +263,7 @@ QUERY = """query($specs: [ConcreteSpecInput!]!) { revision { lookup(specs: $spec
 def test_lock_file_of_2000_specs_is_looked_up(client: httpx.Client, demo_catalog: Path) -> None:
     """With all their facts; a request for an event stream has a lower limit."""
     catalog = Catalog(str(demo_catalog))
-    frame = catalog.load(catalog.require_history().revisions[0].digest)
+    frame = catalog.reader().frame(catalog.require_history().revisions[0].digest)
     present = [frame.spec(row) for row in range(len(frame))]
     specs = [
         as_input(spec, hash=spec.hash if number < len(present) else hash_of(f"{number}"))

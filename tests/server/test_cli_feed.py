@@ -28,7 +28,12 @@ def test_feed_is_printed_or_written(demo_catalog: Path, tmp_path: Path) -> None:
     file = tmp_path / "new" / "feed.atom"
     assert cachelog("feed", DATED, "--output", file, catalog=catalog).out == ""
     assert file.read_text("utf-8") == printed.out
-    name = Catalog(str(catalog)).load(history_of(catalog).of_series(DATED)[0].digest).packages[0]
+    name = (
+        Catalog(str(catalog))
+        .reader()
+        .frame(history_of(catalog).of_series(DATED)[0].digest)
+        .packages[0]
+    )
     of_package = read_feed(cachelog("feed", DATED, name, catalog=catalog).out.encode())
     assert of_package.feed.links[0].href == f"../{DATED}/{name}.atom"
     assert of_package.entries[-1].title.startswith(f"{name}: added")
@@ -46,7 +51,7 @@ def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -
     assert second.err == f"0 files written in {folder}\n"
     opened = Catalog(str(catalog))
     for series in past.series_names:
-        names = opened.load(past.of_series(series)[0].digest).packages
+        names = opened.reader().frame(past.of_series(series)[0].digest).packages
         assert {f"{series}/{name}.atom" for name in names} <= files.keys()
     for path, document in files.items():
         feed = read_feed(document)
@@ -63,7 +68,7 @@ def test_removed_package_has_an_entry(demo_catalog: Path, tmp_path: Path) -> Non
     cachelog(*command, catalog=opened.location)
     newest = opened.require_history().of_series(DATED)[0]
     emptied = next(iter(history(revisions=1, packages=1, specs=1, seed=7)))
-    packages = opened.load(newest.digest).packages
+    packages = opened.reader().frame(newest.digest).packages
     removed = next(package for package in packages if package not in emptied.content.packages)
     for name in (".hidden", "never-there"):
         (folder / DATED / f"{name}.atom").write_text("of somebody else")

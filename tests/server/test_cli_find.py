@@ -24,7 +24,7 @@ def find(catalog: Path, *arguments: str) -> CommandResult:
 def specs_in(catalog: Path, tag: str) -> list[Spec]:
     """Return the specs of the newest revision of a tag, in the order of the catalog."""
     opened = Catalog(str(catalog))
-    frame = opened.load(opened.require_history().resolve(tag).digest)
+    frame = opened.reader().frame(opened.require_history().resolve(tag).digest)
     return [frame.spec(row) for row in range(len(frame))]
 
 

@@ -89,7 +89,7 @@ def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo
     catalog.refresh()
     revisions = set(catalog.history.revisions)
     for revision in revisions - checked:
-        frame = catalog.load(revision.digest)
+        frame = catalog.reader().frame(revision.digest)
         dependencies = catalog.reader().dependencies(revision.digest)
         assert len(frame) == revision.num_specs <= len(dependencies)
         assert len(frame) >= 10
@@ -100,12 +100,12 @@ def check_changes(location: Path, checked: set[Pair]) -> None:
     """Compare the stored changes of pairs that are not ``checked`` with their contents."""
     catalog = Catalog(str(location))
     catalog.refresh()
-    for pair in (catalog.counts.keys() & catalog.history.pairs) - checked:
+    for pair in (catalog.changes.counts.keys() & catalog.history.pairs) - checked:
         expected = changes_to_store(*map(catalog.reader().side, pair))
         rows = catalog.changes.changes_of(expected.rows["name"].to_pylist())
         mask = pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
         assert rows.filter(mask).to_pylist() == expected.rows.to_pylist()
-        assert catalog.counts[pair] == expected.counts
+        assert catalog.changes.counts[pair] == expected.counts
         added = expected.rows.filter(pc.equal(expected.rows["kind"], "added"))
         packages = dict(zip(added["hash"].to_pylist(), added["name"].to_pylist(), strict=True))
         assert catalog.changes.packages_of(packages) == packages

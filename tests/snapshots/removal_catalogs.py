@@ -68,7 +68,7 @@ def loaded(catalog: Catalog) -> dict[str, int]:
     """Load all contents as another process does; return the number of specs of each."""
     read = Catalog(catalog.location)
     read.refresh()
-    return {digest: len(read.load(digest)) for digest in read.history.digests}
+    return {digest: len(read.reader().frame(digest)) for digest in read.history.digests}
 
 
 def listed(catalog: Catalog) -> set[str]:

@@ -197,7 +197,9 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> RevisionDe
             return None
         pair = Neighbours(other, revision) if is_before else Neighbours(revision, other)
         is_equal = other.digest == revision.digest
-        return Neighbour(other, NO_COUNTS if is_equal else opened.catalog.counts.get(pair.pair))
+        return Neighbour(
+            other, NO_COUNTS if is_equal else opened.catalog.changes.counts.get(pair.pair)
+        )
 
     alike = (other for other in history.revisions if other.digest == revision.digest)
     return RevisionDetails(

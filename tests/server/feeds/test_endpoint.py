@@ -40,7 +40,7 @@ def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
     """One entry for each revision that changed it, without loading a revision."""
     feeds = FeedsOf(demo_catalog)
     newest, *_, oldest = feeds.catalog.history.of_series("develop-DATE")
-    name = feeds.catalog.load(newest.digest).packages[0]
+    name = feeds.catalog.reader().frame(newest.digest).packages[0]
     answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
     feed = read_feed(answer.content)
     assert feed.entries[-1].title.startswith(f"{name}: added, ")

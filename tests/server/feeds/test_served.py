@@ -37,7 +37,7 @@ def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path
     """They show the changes, or the contents of the first revision."""
     catalog = Catalog(str(demo_catalog))
     newest = catalog.require_history().of_series("develop-DATE")[0]
-    package = catalog.load(newest.digest).packages[0]
+    package = catalog.reader().frame(newest.digest).packages[0]
     for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
         feed = read_feed(client.get(path).content)
         for entry in feed.entries:

@@ -45,8 +45,8 @@ def past_of(catalog: Catalog, past: HistoryQueries) -> HistoryQueries:
 def check(catalog: Catalog, past: HistoryQueries) -> None:
     """Compare the answers of a catalog with those of a naive model of its contents."""
     library, history = Library(catalog), catalog.history
-    assert catalog.counts.keys() >= set(history.pairs)
-    assert {pair: catalog.counts[pair] for pair in history.pairs} == {
+    assert catalog.changes.counts.keys() >= set(history.pairs)
+    assert {pair: catalog.changes.counts[pair] for pair in history.pairs} == {
         pair: past.counts(pair) for pair in history.pairs
     }
     for text in HASHES:

@@ -43,7 +43,7 @@ def publish(catalog: Catalog, specs: list[Spec], tag: str = "develop", taken: in
 
 def loaded(catalog: Catalog, digest: str) -> list[Spec]:
     """Return the records of a content, by package and hash."""
-    frame = catalog.load(digest)
+    frame = catalog.reader().frame(digest)
     return sorted(map(frame.spec, range(len(frame))), key=lambda spec: (spec.name, spec.hash))
 
 

@@ -105,7 +105,7 @@ def assert_is_sound(catalog: Catalog) -> list[int]:
     for line in catalog.history.of_tag(TAGS[0]):
         number = line.num_specs - 10
         assert line.taken_at == day(number)
-        frame = catalog.load(line.digest)
+        frame = catalog.reader().frame(line.digest)
         specs = list(map(frame.spec, range(len(frame))))
         assert Content.of(specs).digest == line.digest == Content.of(specs_of(number)).digest
     return states[0][::-1]
@@ -118,7 +118,7 @@ def test_import_that_is_killed_between_its_commits(tmp_path: Path) -> None:
     publish_killed(catalog, 1, RevisionsTable, "append")
     assert catalog.refresh() is False
     assert assert_is_sound(catalog) == [0]
-    assert len(catalog.counts) == 2
+    assert len(catalog.changes.counts) == 2
     new = specs_of(1)[0].hash
     assert Library(catalog).history_queries.hash_history(catalog.history, new) is None
     publish_state(catalog, 1)
@@ -191,7 +191,7 @@ def test_concurrent_threads(tmp_path: Path) -> None:
     def work(number: int) -> int:
         publish_state(catalog, number)
         catalog.refresh()
-        return len(catalog.load(catalog.history.resolve("develop").digest))
+        return len(catalog.reader().frame(catalog.history.resolve("develop").digest))
 
     with ThreadPoolExecutor(4) as pool:
         sizes = list(pool.map(work, range(1, 5)))

@@ -69,7 +69,7 @@ def stored(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
         )
         for row in opened.history.revisions
     }
-    return files, rows, set(opened.counts)
+    return files, rows, set(opened.changes.counts)
 
 
 def mapping_here(

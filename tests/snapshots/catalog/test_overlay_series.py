@@ -40,7 +40,7 @@ def loaded(location: str) -> dict[str, set[Spec]]:
     """Return the specs of each content that another process loads, without dependencies."""
     catalog = Catalog(location)
     catalog.refresh()
-    frames = {digest: catalog.load(digest) for digest in catalog.history.digests}
+    frames = {digest: catalog.reader().frame(digest) for digest in catalog.history.digests}
     return {
         digest: {frame.spec(row) for row in range(len(frame))} for digest, frame in frames.items()
     }
@@ -142,7 +142,7 @@ def test_damaged_base(catalog: Catalog, digests: list[str]) -> None:
         CatalogError,
         match=f"{digests[2][:12]} is laid over {digests[0][:12]}, which is damaged: .*{file.name}",
     ):
-        Catalog.load(catalog, digests[2])
+        catalog.reader().frame(digests[2])
     damaged = {
         finding.place.removeprefix("content "): finding
         for finding in verify(catalog.location).findings

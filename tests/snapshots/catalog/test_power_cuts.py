@@ -100,7 +100,7 @@ def test_catalog_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         remaining.refresh(missing_ok=not least)
         history = remaining.history
         assert len(history.of_tag(TAGS[1])) >= least
-        assert all(len(remaining.load(digest)) for digest in history.digests)
+        assert all(len(remaining.reader().frame(digest)) for digest in history.digests)
         if number in published or (least and number % 20 == 0):
             verified = verify(remaining.location)
             assert [finding for finding in verified.findings if finding.is_damage] == []

@@ -248,7 +248,7 @@ def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.Monkey
         assert "No space left on device" in made.not_stored
         with pytest.raises(CatalogError, match="No space left"):
             fill(catalog, catalog.history.pairs)
-    assert not catalog.counts
+    assert not catalog.changes.counts
     assert fill(catalog, catalog.history.pairs).num_made == 1
 
 
@@ -347,7 +347,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     """The result equals that of one process; unreadable contents are returned."""
     made = states(*(f"a{letter}" for letter in "bcdefg"))
     catalog.publish(made)
-    expected, stories = dict(catalog.counts), stories_of(catalog)
+    expected, stories = dict(catalog.changes.counts), stories_of(catalog)
     forget(catalog, *TABLES)
     folder = Path(catalog.location) / "specs" / f"digest={made[3].content.digest}"
     (file,) = folder.glob("*.parquet")
@@ -359,7 +359,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     assert filled.num_made == len(made) - 2
     file.write_bytes(whole)
     assert fill(catalog, missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
-    assert dict(catalog.counts) == expected
+    assert dict(catalog.changes.counts) == expected
     assert stories_of(catalog) == stories
 
 
@@ -384,4 +384,4 @@ def test_filling_changes_the_state(catalog: Catalog) -> None:
     assert reader.refresh() is False
     assert reader.generation == before[0]
     assert reader.state != before[1]
-    assert set(reader.counts) == set(reader.history.pairs)
+    assert set(reader.changes.counts) == set(reader.history.pairs)

@@ -73,11 +73,11 @@ def test_import_stores_the_newest_stories(catalog: Catalog, weeks: list[Snapshot
 
 def test_older_catalog_without_stories(catalog: Catalog, weeks: list[Snapshot]) -> None:
     """It is read without stories; an import adds the column, with the stories of its pairs."""
-    counts = dict(catalog.counts)
+    counts = dict(catalog.changes.counts)
     forget_stories(catalog.location)
     older = Catalog(catalog.location)
     assert stored(older) == {}
-    assert older.counts == counts
+    assert older.changes.counts == counts
     assert set(pairs_without_story(older, older.history)) == set(neighbours_in_feeds(older.history))
     older.publish(weeks[-2:])
     assert stored(older)

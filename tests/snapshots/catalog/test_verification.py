@@ -222,7 +222,7 @@ OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 def computed_changes(catalog: Catalog) -> StoredChanges:
     """Return the computed changes of a pair with removed specs."""
-    pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
+    pair = next(pair for pair, counts in catalog.changes.counts.items() if counts.specs_removed)
     return changes_to_store(*map(catalog.reader().side, pair))
 
 

@@ -203,7 +203,7 @@ def test_concurrent_imports_removals_vacuums_and_readers(
         reader.refresh()
         for revision in reader.history.revisions:
             if revision.digest not in complete:
-                assert len(reader.load(revision.digest)) == revision.num_specs
+                assert len(reader.reader().frame(revision.digest)) == revision.num_specs
         complete |= {*reader.history.digests}
     for importer in importers:
         importer.join()

@@ -91,7 +91,7 @@ class Run:
         named = {file.path for digest in digests for file in self.catalog.files_of(digest) or ()}
         assert stored(self.catalog) == named
         self.catalog.refresh()
-        assert set(self.catalog.counts) <= set(self.catalog.history.pairs)
+        assert set(self.catalog.changes.counts) <= set(self.catalog.history.pairs)
 
     def check(self) -> None:
         """Compare the catalog with the model."""

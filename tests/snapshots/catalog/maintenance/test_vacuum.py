@@ -291,7 +291,7 @@ def test_unused_pairs(catalog: Catalog) -> None:
     read = Catalog(catalog.location)
     read.refresh()
     assert missing_pairs(read, read.history) == []
-    assert set(read.counts) == set(read.history.pairs)
+    assert set(read.changes.counts) == set(read.history.pairs)
     rows = read.changes.changes_of([f"package-{number}" for number in range(7)]).to_pylist()
     assert {Pair(row["base"], row["head"]) for row in rows} == set(read.history.pairs)
     assert read.changes.packages_of(hashes) == {}

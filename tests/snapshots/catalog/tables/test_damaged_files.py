@@ -29,7 +29,7 @@ def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
     """Return each revision with its specs."""
     result: list[tuple[object, list[Spec]]] = []
     for revision in catalog.history.revisions:
-        frame = catalog.load(revision.digest)
+        frame = catalog.reader().frame(revision.digest)
         catalog.reader().dependencies(revision.digest)
         result.append((revision, [frame.spec(row) for row in range(len(frame))]))
     return result
