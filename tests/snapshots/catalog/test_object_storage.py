@@ -106,7 +106,7 @@ def test_connections_are_reused(published: str, monkeypatch: pytest.MonkeyPatch)
     assert reader.refresh()
     assert library.history_queries.package_timeline(reader.history, "develop", name) is not None
     assert not handlers
-    reader.load(reader.history.resolve("develop").digest)
+    reader.reader().frame(reader.history.resolve("develop").digest)
     assert handlers  # to load a content, the table of contents is not opened
 
 
@@ -165,7 +165,7 @@ def test_damaged_object(published: str) -> None:
     (name,) = files.sizes(f"specs/digest={digest}")
     files.write(f"specs/digest={digest}/{name}", pa.py_buffer(b""))
     with pytest.raises(CatalogError, match=f"{digest[:12]} is damaged.*import the same again"):
-        reader.load(digest)
+        reader.reader().frame(digest)
 
 
 def test_http_must_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
