@@ -76,7 +76,7 @@ def test_outage_and_replaced_catalog(bucket: Emulator) -> None:
             with pytest.raises(CatalogError, match=r"503 Service Unavailable|Out of order"):
                 follower.refresh()
         with pytest.raises(CatalogError):
-            reader.load(history.revisions[0].digest)
+            reader.reader().frame(history.revisions[0].digest)
     assert reader.history is history
     before = first.storage.sizes("revisions/_delta_log")
     remove_tables(first, "revisions", "specs", *HISTORY_TABLES)

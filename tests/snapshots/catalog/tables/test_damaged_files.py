@@ -117,9 +117,9 @@ def test_damaged_content_is_replaced(
     DAMAGES[damage](file)
     reader = reopened(catalog)
     with pytest.raises(CatalogError, match=f"{digest[:12]} is (damaged|missing).* import the same"):
-        reader.load(digest)
+        reader.reader().frame(digest)
     if damage != "missing table":
-        assert len(reader.load(content_file(catalog, 0)[0])) == 10
+        assert len(reader.reader().frame(content_file(catalog, 0)[0])) == 10
     if not same_bytes:
         monkeypatch.setattr("snapshots.catalog.parquet._DICTIONARY_BYTES", 1)
     for number in range(3) if damage == "missing table" else [1]:
