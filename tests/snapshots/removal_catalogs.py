@@ -92,6 +92,13 @@ def grow_old(catalog: Catalog, hours: float = 2) -> None:
             os.utime(file, (written, written))
 
 
+def flip(file: Path, place: int | None = None, bit: int = 0) -> None:
+    """Flip a bit of a file, by default in the middle."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2 if place is None else place] ^= 1 << bit
+    file.write_bytes(data)
+
+
 @contextmanager
 def hours_ago(hours: float = 2) -> Iterator[None]:
     """Date commits within the context some hours back."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
 from tests.snapshots import forks, overlays
 from tests.snapshots.removal_catalogs import published
 from tests.snapshots.templates import copied
@@ -23,6 +25,12 @@ def laid_always() -> Iterator[None]:
     """Store every content as an overlay if possible, regardless of its size."""
     with overlays.laid_always():
         yield
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """Return the storage of a folder."""
+    return Storage(parse_location(str(tmp_path)))
 
 
 @pytest.fixture(scope="session")

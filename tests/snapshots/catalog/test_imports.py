@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
@@ -20,6 +21,7 @@ from snapshots.catalog.parallel_import import packing, publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.models import RevisionInfo
 from snapshots.sources.pages.folders import read_parts
 from snapshots.sources.reports import ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
@@ -52,23 +54,12 @@ def published(
     )
 
 
-def stored(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
+def stored(catalog: Path) -> tuple[set[str], set[RevisionInfo], set[Any]]:
     """Return the files of contents, all rows of revisions, and the stored pairs."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
     files = {file.path for digest in opened.history.digests for file in opened.files_of(digest)}
-    rows = {
-        (
-            row.tag,
-            row.digest,
-            row.taken_at,
-            row.num_packages,
-            row.num_specs,
-            row.num_stacks,
-            row.source,
-        )
-        for row in opened.history.revisions
-    }
+    rows = {replace(row, published_at=MOMENT) for row in opened.history.revisions}
     return files, rows, set(opened.changes.counts)
 
 

@@ -31,7 +31,15 @@ from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import SPECS, a_revision, a_snapshot, a_spec, day, digest_of
 from tests.snapshots.importers import specs_of
-from tests.snapshots.removal_catalogs import clean, drop, grow_old, hours_ago, publish, stored
+from tests.snapshots.removal_catalogs import (
+    clean,
+    drop,
+    flip,
+    grow_old,
+    hours_ago,
+    publish,
+    stored,
+)
 from tests.snapshots.templates import copied
 
 STATES = 4
@@ -173,13 +181,6 @@ def content_file(catalog: Catalog) -> Path:
 def table(catalog: Catalog, name: str) -> DeltaTable:
     """Open a table as other tools do."""
     return DeltaTable(f"{catalog.location}/{name}")
-
-
-def flip(file: Path) -> None:
-    """Flip a bit in the middle of a file."""
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
 
 
 def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog.retention import (
     NEWEST_OF_SERIES,
@@ -18,7 +19,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import series
-from tests.snapshots.factories import SOURCE, digest_of
+from tests.snapshots.factories import a_revision
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PERIODS = {
@@ -32,17 +33,8 @@ PERIODS = {
 
 def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
     """Return a row with a distinct content."""
-    return RevisionInfo(
-        tag=tag,
-        digest=digest_of(f"{tag} {taken_at}"),
-        taken_at=taken_at,
-        published_at=taken_at,
-        num_packages=1,
-        num_specs=1,
-        num_stacks=0,
-        total_size=None,
-        source=SOURCE,
-    )
+    row = a_revision(tag, 0, f"{tag} {taken_at}")
+    return replace(row, taken_at=taken_at, published_at=taken_at)
 
 
 def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:

@@ -14,12 +14,6 @@ from snapshots.catalog.storage import Storage, checksum
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 
 
-@pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    """Return the storage of a folder."""
-    return Storage(parse_location(str(tmp_path)))
-
-
 @pytest.mark.usefixtures("bucket")
 @pytest.mark.parametrize("location", ["folder", "s3://bucket/store"])
 def test_files(location: str, tmp_path: Path) -> None:

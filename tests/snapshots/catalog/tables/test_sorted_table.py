@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from snapshots.catalog import sorted_table
 from snapshots.catalog.delta import TableFile, add_action
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.sorted_table import RATIO, SMALL_RUNS, SortedTable
 from snapshots.catalog.storage import Storage
@@ -23,12 +22,6 @@ from snapshots.errors import CatalogError
 SCHEMA = pa.schema({"key": pa.string(), "value": pa.string()})
 
 Rows = list[tuple[str, str]]
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    """Return the storage of a folder."""
-    return Storage(parse_location(str(tmp_path)))
 
 
 def opened(storage: Storage) -> SortedTable:

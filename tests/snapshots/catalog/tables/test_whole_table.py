@@ -6,20 +6,14 @@ import pyarrow as pa
 import pytest
 
 from snapshots.catalog import parquet, whole_table
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.errors import CatalogError
+from tests.snapshots.removal_catalogs import flip
 
 SCHEMA = pa.schema({"key": pa.string(), "large": pa.list_(pa.int64()), "value": pa.int64()})
 
 Table = WholeTable[dict[str, int]]
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> Storage:
-    """Return the storage of a folder."""
-    return Storage(parse_location(str(tmp_path)))
 
 
 @pytest.fixture(autouse=True)
@@ -76,13 +70,6 @@ def the_file(storage: Storage) -> Path:
     """Return the only file of the table."""
     (file,) = Path(storage.location.uri("things")).glob("*.parquet")
     return file
-
-
-def change_byte(file: Path, place: int) -> None:
-    """Change a byte of a file in place."""
-    data = bytearray(file.read_bytes())
-    data[place] ^= 0xFF
-    file.write_bytes(data)
 
 
 def test_large_columns_are_read_on_demand(
@@ -160,12 +147,12 @@ def test_damage_before_and_in_the_tail(storage: Storage) -> None:
     """It is reported by the first read of the damaged bytes; the error names the file."""
     add(opened(storage, "large"), "a")
     table, reason = opened(storage, "large"), f"{the_file(storage).name} .*make it again"
-    change_byte(the_file(storage), 10)
+    flip(the_file(storage), 10)
     table.refresh()
     assert table.rows == [{"a": 97}]
     with pytest.raises(CatalogError, match=reason):
         large_of(table, "a")
-    change_byte(the_file(storage), -20)
+    flip(the_file(storage), -20)
     with pytest.raises(CatalogError, match=reason):
         opened(storage, "large").refresh()
 
