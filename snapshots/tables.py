@@ -233,18 +233,12 @@ made_at time: When it did so.
 
 CELL = COMPARISONS.field("cells").type.value_type
 
-READ_ON_DEMAND = (
-    "packages",
-    "new_specs",
-    "removed_specs",
-    "story",
-    "causes",
-    "package_causes",
-    "cells",
-)
+_LATER_LISTS = ("story", "causes", "package_causes", "cells")
+
+READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", *_LATER_LISTS)
 """Columns of ``COMPARISONS`` that are not kept in memory."""
 
-NULLABLE = ("story", "causes", "package_causes", "cells", "causes_format")
+NULLABLE = (*_LATER_LISTS, "causes_format")
 """Columns of ``COMPARISONS`` that may be missing or null."""
 
 

@@ -50,12 +50,15 @@ def on_cluster(
 ) -> Iterator[Iterator[Any]]:
     """Map on a Ray cluster, with ``jobs`` actors; by default one per core."""
     ray: Any = import_module("ray")
-    with _translated(location, f"the cluster at {address} failed"):
+    try:
         daft.set_runner_ray(address, noop_if_initialized=True)
         jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
         jobs = min(jobs, len(items) or 1)
         with closing(_results(function, items, jobs)) as results:
             yield results
+    except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:
+        why = _COLOUR.sub("", str(error)).strip().rpartition("\n")[2]
+        raise CatalogError(location, f"the cluster at {address} failed ({why})") from None
 
 
 def _results(
@@ -82,13 +85,3 @@ def _results_of(work: Any, items: Sequence[Any]) -> Iterator[Any]:
                 raise result
             yield result
             following += 1
-
-
-@contextmanager
-def _translated(location: str, reason: str) -> Iterator[None]:
-    """Translate the errors of Daft and Ray if a program fails or the cluster is unreachable."""
-    try:
-        yield
-    except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:
-        why = _COLOUR.sub("", str(error)).strip().rpartition("\n")[2]
-        raise CatalogError(location, f"{reason} ({why})") from None
