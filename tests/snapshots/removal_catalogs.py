@@ -20,6 +20,7 @@ from snapshots.catalog.vacuum import Vacuumed, vacuum
 from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
+from tests.snapshots.templates import reopened
 
 HOUR = timedelta(hours=1)
 
@@ -58,16 +59,14 @@ def clean(catalog: Catalog, older_than: timedelta = HOUR) -> Vacuumed:
 
 def rows(catalog: Catalog) -> set[tuple[str, int, str]]:
     """Return all rows that another process reads: tag, day and digest."""
-    read = Catalog(catalog.location)
-    read.refresh()
+    read = reopened(catalog)
     every = read.history.by_key.values()
     return {(row.tag, (row.taken_at - day(0)).days, row.digest) for row in every}
 
 
 def loaded(catalog: Catalog) -> dict[str, int]:
     """Load all contents as another process does; return the number of specs of each."""
-    read = Catalog(catalog.location)
-    read.refresh()
+    read = reopened(catalog)
     return {digest: len(read.reader().frame(digest)) for digest in read.history.digests}
 
 

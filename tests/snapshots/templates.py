@@ -19,3 +19,10 @@ def copied(template: Path, folder: Path) -> Catalog:
     catalog = Catalog(str(folder))
     catalog.refresh()
     return catalog
+
+
+def reopened(catalog: Catalog) -> Catalog:
+    """Return the same catalog as another process opens it."""
+    other = Catalog(catalog.location)
+    other.refresh()
+    return other

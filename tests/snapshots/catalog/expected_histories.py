@@ -11,11 +11,11 @@ from deltalake import DeltaTable, write_deltalake
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Snapshot
 from snapshots.history import Pair
 from snapshots.models import NOTHING
 from tests.model.histories import HistoryQueries
-from tests.snapshots.factories import NAMES, SOURCE, a_snapshot, a_spec, day
+from tests.snapshots.factories import NAMES, a_snapshot, a_spec, day
 from tests.snapshots.timelines.generated_histories import HASHES
 
 TABLES = ("comparisons", "changes", "hashes")
@@ -25,12 +25,7 @@ TABLES = ("comparisons", "changes", "hashes")
 def snapshots_of(past: HistoryQueries) -> list[Snapshot]:
     """Return the snapshots of a generated past."""
     return [
-        Snapshot(
-            tag=revision.tag,
-            content=Content.of(past.specs_of(revision).values()),
-            source=SOURCE,
-            taken_at=revision.taken_at,
-        )
+        a_snapshot(past.specs_of(revision).values(), revision.tag, revision.taken_at)
         for revision in past.history.revisions
     ]
 

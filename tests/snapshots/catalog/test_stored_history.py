@@ -38,7 +38,7 @@ from tests.snapshots.catalog.expected_histories import (
     states,
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.templates import copied
+from tests.snapshots.templates import copied, reopened
 from tests.snapshots.timelines.generated_histories import PASTS
 
 
@@ -127,8 +127,7 @@ def test_damaged_tables(catalog: Catalog) -> None:
     first, second, third = states("ab", "bc", "cd")
     catalog.publish([first, second])
     reverse_files(catalog.location, "comparisons")
-    reader = Catalog(catalog.location)
-    reader.refresh()
+    reader = reopened(catalog)
     library = Library(reader)
     assert len(library.frames.get(second.content.digest)) == 2
     (made,) = reader.publish([third])
@@ -226,8 +225,7 @@ def test_files_that_another_tool_merged(catalog: Catalog) -> None:
     library, history = Library(catalog), catalog.history
     expected = library.history_queries.package_counts(history.pairs)
     DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
-    reader = Catalog(catalog.location)
-    reader.refresh()
+    reader = reopened(catalog)
     assert Library(reader).history_queries.package_counts(history.pairs) == expected
     (returned,) = (
         Library(reader).history_queries.count_returned(history, "develop", history.pairs).items()
@@ -308,8 +306,7 @@ def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyP
     made = states(*(f"a{letter}" for letter in "bcdef"))
     catalog.publish(made)
     forget(catalog, *TABLES)
-    older = Catalog(catalog.location)
-    older.refresh()
+    older = reopened(catalog)
 
     def recording(self: ContentReader, digest: str) -> object:
         read.append(digest)
@@ -337,8 +334,7 @@ def test_interrupted_filling_keeps_its_results(catalog: Catalog) -> None:
     with pytest.raises(KeyboardInterrupt):
         fill(catalog, catalog.history.pairs, progress=interrupting)
     assert seen == [(1, 4), (2, 4), (3, 4)]
-    again = Catalog(catalog.location)
-    again.refresh()
+    again = reopened(catalog)
     assert fill(again, missing_pairs(again, again.history)).num_made == 2
 
 

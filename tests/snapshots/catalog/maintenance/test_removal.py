@@ -32,12 +32,12 @@ from tests.snapshots.removal_catalogs import (
     publish,
     rows,
 )
+from tests.snapshots.templates import reopened
 
 
 def test_removed_revisions(catalog: Catalog) -> None:
     """Readers do not see them after the next refresh; other revisions are unchanged."""
-    server = Catalog(catalog.location)
-    server.refresh()
+    server = reopened(catalog)
     before, generation = server.history, server.generation
     middle = before.resolve("develop~1")
     done = drop(catalog, "develop~1")

@@ -24,6 +24,7 @@ from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.overlays import laid_always
 from tests.snapshots.removal_catalogs import clean, grow_old, hours_ago, listed, rows, stored
+from tests.snapshots.templates import reopened
 from tests.snapshots.timelines.generated_histories import HASHES, TAGS, _state
 
 POLICIES = ("1 last", "2 daily", "1 weekly, 2 last", "2 monthly", "all releases")
@@ -97,8 +98,7 @@ class Run:
         """Compare the catalog with the model."""
         if self.catalog.generation == -1:
             return
-        read = Catalog(self.catalog.location)
-        read.refresh()
+        read = reopened(self.catalog)
         history = read.history
         assert rows(read) == self.expected
         assert verify(read.location).is_sound

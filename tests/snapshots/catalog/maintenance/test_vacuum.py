@@ -37,6 +37,7 @@ from tests.snapshots.removal_catalogs import (
     running_before,
     stored,
 )
+from tests.snapshots.templates import reopened
 
 
 @pytest.mark.parametrize(
@@ -275,8 +276,7 @@ def test_missing_file(catalog: Catalog) -> None:
 
 def test_unused_pairs(catalog: Catalog) -> None:
     """They are removed from ``comparisons``; their rows follow when no server can use them."""
-    server = Catalog(catalog.location)
-    server.refresh()
+    server = reopened(catalog)
     hashes = {spec.hash: spec.name for spec in specs_of(1)}
     old = server.history
     before = Library(server).history_queries.hash_histories(old, hashes)
@@ -288,8 +288,7 @@ def test_unused_pairs(catalog: Catalog) -> None:
     done = clean(catalog, timedelta(0))
     assert (done.num_pairs, done.num_rows > 0) == (2, True)
     assert before
-    read = Catalog(catalog.location)
-    read.refresh()
+    read = reopened(catalog)
     assert missing_pairs(read, read.history) == []
     assert set(read.changes.counts) == set(read.history.pairs)
     rows = read.changes.changes_of([f"package-{number}" for number in range(7)]).to_pylist()

@@ -23,13 +23,13 @@ from snapshots.catalog.library import Library, names_of_history
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import StoredChanges
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Content
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
 from snapshots.history import Pair
 from snapshots.models import Spec
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.factories import SOURCE, a_spec, day
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.templates import copied
 
 STATES = [
@@ -66,9 +66,7 @@ def published(
     """Publish some states, and return the catalog."""
     catalog = Catalog(str(folder))
     for tag, taken, specs in lines:
-        content = Content.of(specs)
-        snapshot = Snapshot(tag=tag, content=content, source=SOURCE, taken_at=day(taken))
-        catalog.publish([snapshot])
+        catalog.publish([a_snapshot(specs, tag, day(taken))])
     return catalog
 
 

@@ -21,6 +21,7 @@ from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
+from tests.snapshots.templates import reopened
 
 
 @pytest.fixture
@@ -90,8 +91,7 @@ def test_base_that_does_not_precede_head(catalog: Catalog) -> None:
 def forget_changes(catalog: Catalog) -> Catalog:
     """Convert the catalog to an older form, without the tables of the history."""
     forget(catalog, *TABLES)
-    older = Catalog(catalog.location)
-    older.refresh()
+    older = reopened(catalog)
     assert not older.changes.counts
     return older
 

@@ -17,6 +17,7 @@ from snapshots.models import Spec
 from tests.expensive import cases
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.removal_catalogs import flip, publish
+from tests.snapshots.templates import reopened
 
 FLIPS = cases(40)
 
@@ -34,13 +35,6 @@ def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
         catalog.reader().dependencies(revision.digest)
         result.append((revision, [frame.spec(row) for row in range(len(frame))]))
     return result
-
-
-def reopened(catalog: Catalog) -> Catalog:
-    """Return the same catalog as another process would open it."""
-    other = Catalog(catalog.location)
-    other.refresh()
-    return other
 
 
 def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
