@@ -49,7 +49,7 @@ def test_catalog_in_a_bucket(bucket: Emulator) -> None:
         publish(publisher, number, number)
         assert sorted(follower.refresh() for _ in range(2)) == [False, True]
         assert reader.history.revisions == publisher.history.revisions
-        assert reader.changes.changes.counts == publisher.counts != {}
+        assert reader.changes.counts == publisher.changes.counts != {}
     state = reader.state
     remove_tables(publisher, *HISTORY_TABLES)
     for _ in range(ROUND):
