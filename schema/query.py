@@ -10,9 +10,9 @@ from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import ONE_COMMIT, CommitType
 from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
-from schema.context import MAX_CONTENTS, Context, Info
+from schema.context import Context, Info
 from schema.fields import gql, relay, units
-from schema.fields.cost import COST, ArgumentCost, Cost, ListLength, NumberArgument, resolver
+from schema.fields.cost import COST, ArgumentCost, Cost, ListLength, resolver
 from schema.histories import (
     ALL_PACKAGES,
     CatalogPackageType,
@@ -21,18 +21,12 @@ from schema.histories import (
     catalog_package,
 )
 from schema.node import Node, find_node
-from schema.revisions.lookup import (
-    CONCRETE_SPECS,
-    ConcreteSpecsArgument,
-    LookupType,
-    concrete_specs,
-)
+from schema.revisions.lookup import best_covering_field
 from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
 from schema.revisions.spec import SpecType
 from schema.revisions.suggestions import suggest_field
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes.lookup import RequestedSpecs
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.models import RevisionInfo
@@ -48,9 +42,6 @@ OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this ser
 
 NARROWING = ArgumentCost(weight=5_000, once=20_000)
 """Recomputing the lists of changes for the specs in scope."""
-
-COVERING_ALL = 120_000
-"""Searching a hundred contents for hashes, including a share of reading them."""
 
 HOLDING = 80_000
 """Searching the stored changes for the packages of hashes, and then for the hashes."""
@@ -307,35 +298,7 @@ class Query:
         """- oid: The hash of a commit, or a prefix of it."""
         return CommitType.of_id(info.context, oid)
 
-    @resolver(
-        Cost(
-            weight=COVERING_ALL,
-            items=NumberArgument("first", default=10),
-            page=ListLength("specs"),
-            arguments={"specs": CONCRETE_SPECS},
-        ),
-        gql.Omittable(),
-        description="The result of `Revision.lookup` for the newest revision of each tag, or for "
-        "all revisions of a series. The revisions that contain the most specs come first; ties "
-        f"are ordered by the number of roots, then newest first. The newest {MAX_CONTENTS} "
-        "different contents are searched. For an unknown series, the list is empty.",
-    )
-    def best_covering(
-        self,
-        info: Info,
-        specs: ConcreteSpecsArgument,
-        series: OfSeries = None,
-        first: Annotated[
-            int, strawberry.argument(f"Maximum number of revisions, up to {relay.PAGE_MAX}.")
-        ] = 10,
-    ) -> list[LookupType]:
-        relay.check_size("first", first)
-        requested = RequestedSpecs(concrete_specs(specs))
-        covered = info.context.best_covering(requested, series)[:first]
-        return [
-            LookupType(info=counts.revision, specs=requested, covered=counts) for counts in covered
-        ]
-
+    best_covering = best_covering_field
     suggest = suggest_field
 
 

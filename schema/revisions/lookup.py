@@ -10,7 +10,7 @@ import numpy as np
 import strawberry
 
 from schema.comparisons.changes import FieldChangeType
-from schema.context import Info, LoadedRevision
+from schema.context import MAX_CONTENTS, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, ListLength, NumberArgument, resolver, texts
 from schema.node import revision_object
@@ -348,6 +348,39 @@ def _size(first: int | None) -> int | None:
 def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType:
     """Which of some concrete specs, for example those of a spack.lock, it contains."""
     return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
+
+
+COVERING_ALL = 120_000
+"""Searching a hundred contents for hashes, including a share of reading them."""
+
+
+@resolver(
+    Cost(
+        weight=COVERING_ALL,
+        items=NumberArgument("first", default=10),
+        page=ListLength("specs"),
+        arguments={"specs": CONCRETE_SPECS},
+    ),
+    gql.Omittable(),
+    description="The result of `Revision.lookup` for the newest revision of each tag, or for all "
+    "revisions of a series. The revisions that contain the most specs come first; ties are ordered "
+    f"by the number of roots, then newest first. The newest {MAX_CONTENTS} different contents are "
+    "searched. For an unknown series, the list is empty.",
+)
+def best_covering_field(
+    self: Any,  # noqa: ARG001 - the root
+    info: Info,
+    specs: ConcreteSpecsArgument,
+    series: str | None = None,
+    first: Annotated[
+        int, strawberry.argument(f"Maximum number of revisions, up to {relay.PAGE_MAX}.")
+    ] = 10,
+) -> list[LookupType]:
+    """- series: Only revisions of this series."""
+    relay.check_size("first", first)
+    requested = RequestedSpecs(concrete_specs(specs))
+    covered = info.context.best_covering(requested, series)[:first]
+    return [LookupType(info=one.revision, specs=requested, covered=one) for one in covered]
 
 
 # -- holes
