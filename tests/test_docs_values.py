@@ -24,10 +24,9 @@ from snapshots.catalog import history_queries
 from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
 from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
 from snapshots.changes import lookup
-from snapshots.changes.candidates import MAX_CLASSES
 from snapshots.changes.cause_graph import MAX_STEPS
 from snapshots.changes.cause_names import MAX_TOGETHER
-from snapshots.changes.counterparts import TIERS
+from snapshots.changes.counterparts import MAX_CLASSES, TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label
 from snapshots.changes.package_changes import PackageChangeKind

@@ -12,7 +12,7 @@ unpaired exist on one side only.
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import attrgetter
 from typing import TypeVar
 
@@ -20,18 +20,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.sides import (
-    Side,
-    are_equal,
-    frame_row,
-    is_stated,
-    node_codes,
-    node_texts,
-    node_values,
-)
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.sides import Side, are_equal
+from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.graphs import Edges, Nodes, Numbers
+from snapshots.frames.hashes import texts_of
 from snapshots.spack.versions import version_key
 
 Key = TypeVar("Key", bound=Hashable)
@@ -68,11 +61,11 @@ def edges_of_each(side: Side, nodes: Nodes) -> list[list[EdgeEnd]]:
     edges = graph.down.edges_of(nodes)
     targets = graph.targets[edges].astype(np.int64)
     columns = (
-        node_values(side, "package", targets),
+        side.column("package").values_at(targets),
         graph.types[edges].tolist(),
         map(graph.virtuals.values.__getitem__, graph.virtuals.codes[edges].tolist()),
-        node_texts(side, targets),
-        node_values(side, "version", targets),
+        texts_of(side.hash_words(targets)),
+        side.column("version").values_at(targets),
         targets.tolist(),
     )
     ends = list(map(EdgeEnd, *columns))
@@ -85,7 +78,7 @@ def edge_texts(side: Side, node: int) -> list[str]:
     graph = side.graph
     texts = []
     for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1])):
-        frame, row = frame_row(side, int(graph.targets[edge]))
+        frame, row = side.at(int(graph.targets[edge]))
         parts = (
             frame.package.at(row),
             _names(int(graph.types[edge])),
@@ -102,14 +95,6 @@ def _names(types: int) -> str:
 
 def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
     """Pair the edges of two nodes."""
-    old_by_name, new_by_name = ({edge.name: edge for edge in edges} for edges in (base, head))
-    if len(old_by_name) == len(base) and len(new_by_name) == len(head):
-        # This is the case for nearly all nodes; no choices are necessary.
-        return PairedEdges(
-            [(edge, new_by_name[edge.name]) for edge in base if edge.name in new_by_name],
-            [edge for edge in base if edge.name not in new_by_name],
-            [edge for edge in head if edge.name not in old_by_name],
-        )
     both: list[tuple[EdgeEnd, EdgeEnd]] = []
     only_base: list[EdgeEnd] = []
     only_head: list[EdgeEnd] = []
@@ -171,79 +156,6 @@ def _grouped(
 Keys = npt.NDArray[np.int64]
 
 
-class CommonEdges(msgspec.Struct, frozen=True):
-    """Dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.
-
-    ``places`` are the indices of the pairs in the arguments; ``base_nodes`` and ``head_nodes`` are
-    the targets of the two edges. ``twice`` are the indices of pairs with a dependency whose name
-    occurs twice on either side.
-    """
-
-    places: Edges
-    base_nodes: Nodes
-    head_nodes: Nodes
-    twice: Edges
-
-
-class _NamedEdges(msgspec.Struct, frozen=True):
-    """The edges of the nodes of one side, with a key of the node's index and the target name."""
-
-    keys: Keys
-    edges: Edges
-
-
-class EdgeJoin:
-    """Joins the edges of pairs of nodes of two sides."""
-
-    def __init__(self, base: Side, head: Side) -> None:
-        self._sides = base, head
-        packages = [(side.frame.packages, side.graph.outside.packages) for side in self._sides]
-        names = sorted(set(chain(*chain(*packages))))
-        places = {name: place for place, name in enumerate(names)}
-        self._size = len(names) + 1
-        self._names: list[Numbers] = []
-        for side, lists in zip(self._sides, packages, strict=True):
-            codes = np.fromiter(map(places.__getitem__, chain(*lists)), np.int32)
-            self._names.append(codes[node_codes(side, "package")])
-
-    def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
-        """Return the common dependencies of the two nodes of each pair."""
-        before, after = self._named(0, base_nodes), self._named(1, head_nodes)
-        repeated = np.concatenate([_repeated(before.keys), _repeated(after.keys)])
-        twice = np.unique(repeated // self._size)
-        keys, ours, theirs = np.intersect1d(
-            before.keys, after.keys, assume_unique=not len(twice), return_indices=True
-        )
-        places = keys // self._size
-        base, head = (side.graph.targets.astype(np.int64) for side in self._sides)
-        common = np.stack([places, base[before.edges[ours]], head[after.edges[theirs]]])
-        if len(twice):
-            paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
-            common = np.hstack([common[:, ~np.isin(places, twice)], paired])
-        return CommonEdges(common[0], common[1], common[2], twice)
-
-    def _paired(self, places: Edges, base: Nodes, head: Nodes) -> Edges:
-        """Return the index and targets of the common edges of pairs of nodes, one row each."""
-        edges = map(edges_of_each, self._sides, (base, head))
-        ends = [
-            (place, old.node, new.node)
-            for place, of_pair in zip(places.tolist(), map(pair_edges, *edges), strict=True)
-            for old, new in of_pair.both
-        ]
-        rows: Edges = np.array(ends, np.int64).reshape(-1, 3).T
-        return rows
-
-    def _named(self, number: int, nodes: Nodes) -> _NamedEdges:
-        """Return the edges of nodes of a side, sorted by the node's index and the target name."""
-        graph = self._sides[number].graph
-        edges = graph.down.edges_of(nodes)
-        counts = graph.down.starts[nodes + 1] - graph.down.starts[nodes]
-        places = np.repeat(np.arange(len(nodes)), counts)
-        keys = places * self._size + self._names[number][graph.targets[edges]]
-        order = np.argsort(keys, kind="stable")
-        return _NamedEdges(keys[order], edges[order])
-
-
 def _repeated(keys: Keys) -> Keys:
     """Return the sorted keys that occur more than once."""
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
@@ -260,7 +172,7 @@ MAX_STEPS = 1_000
 """Maximum length of a chain of dependencies from a pair; real ones end after about 100."""
 
 
-class PairGraph(msgspec.Struct, frozen=True):
+class PairGraph(Arrays, msgspec.Struct, frozen=True):
     """The pairs that are reached, and the edges between them.
 
     The first ``num_starts`` pairs are those at which the walk starts. Pair n consists of
@@ -284,11 +196,6 @@ class PairGraph(msgspec.Struct, frozen=True):
         """Number of pairs."""
         return len(self.base_nodes)
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the arrays, in bytes."""
-        return sum(getattr(self, name).nbytes for name in self.__struct_fields__[1:])
-
 
 def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:
     """Return the pairs that are reached from pairs of rows, which must be distinct."""
@@ -296,12 +203,21 @@ def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:
 
 
 class _Walk:
-    """A walk level by level; ``_numbers`` contains the number of each pair by its key."""
+    """A walk level by level; ``_numbers`` contains the number of each pair by its key.
+
+    ``_names`` contains the number of each node's package, common to both sides.
+    """
 
     def __init__(self, base: Side, head: Side) -> None:
-        self._base, self._head = base, head
-        self._join = EdgeJoin(base, head)
-        self._stated = is_stated(base), is_stated(head)
+        self._sides = base, head
+        numbers: dict[str, int] = {}
+        self._names: list[Numbers] = []
+        for side in self._sides:
+            column = side.column("package")
+            codes = [numbers.setdefault(name, len(numbers)) for name in column.values]
+            self._names.append(np.array(codes, np.int32)[column.codes])
+        self._num_names = len(numbers) + 1
+        self._stated = base.is_stated, head.is_stated
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
         self._numbers: dict[int, int] = {}
         self._edges: list[tuple[Edges, Edges]] = []
@@ -321,10 +237,10 @@ class _Walk:
         return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))
 
     def _keys(self, base_nodes: Nodes, head_nodes: Nodes) -> Nodes:
-        return base_nodes * self._head.graph.num_nodes + head_nodes
+        return base_nodes * self._sides[1].graph.num_nodes + head_nodes
 
     def _ends(self, keys: Nodes) -> tuple[Nodes, Nodes]:
-        return np.divmod(keys, self._head.graph.num_nodes)
+        return np.divmod(keys, self._sides[1].graph.num_nodes)
 
     def _step(self, level: Nodes) -> Nodes:
         """Return the keys of the pairs that a level leads to and that are new."""
@@ -332,17 +248,58 @@ class _Walk:
         base_nodes, head_nodes = self._ends(level)
         stated = self._stated[0][base_nodes] & self._stated[1][head_nodes]
         numbers, base_nodes, head_nodes = numbers[stated], base_nodes[stated], head_nodes[stated]
-        common = self._join.common(base_nodes, head_nodes)
-        self._twice.append(numbers[common.twice])
-        ends = common.base_nodes, common.head_nodes
-        differ = ~are_equal(self._base, ends[0], self._head, ends[1])
-        keys, places = np.unique(self._keys(*ends)[differ], return_inverse=True)
+        (places, base_ends, head_ends), twice = self._common_edges(base_nodes, head_nodes)
+        self._twice.append(numbers[twice])
+        differ = ~are_equal(self._sides[0], base_ends, self._sides[1], head_ends)
+        keys, of_edge = np.unique(self._keys(base_ends, head_ends)[differ], return_inverse=True)
         new = [key for key in keys.tolist() if key not in self._numbers]
         first = len(self._numbers)
         self._numbers.update(zip(new, range(first, first + len(new)), strict=True))
         reached = np.fromiter(map(self._numbers.__getitem__, keys.tolist()), np.int64, len(keys))
-        self._edges.append((numbers[common.places[differ]], reached[places]))
+        self._edges.append((numbers[places[differ]], reached[of_edge]))
         return np.array(new, np.int64)
+
+    def _common_edges(self, base_nodes: Nodes, head_nodes: Nodes) -> tuple[Edges, Edges]:
+        """Return the dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.
+
+        The first result has three rows: the index of the pair in the arguments, and the targets of
+        the edges in base and in head. The second are the indices of pairs with a dependency whose
+        name occurs twice on either side.
+        """
+        (keys, base_ends), (head_keys, head_ends) = map(
+            self._named_edges, self._sides, self._names, (base_nodes, head_nodes)
+        )
+        twice = np.unique(
+            np.concatenate([_repeated(keys), _repeated(head_keys)]) // self._num_names
+        )
+        common, ours, theirs = np.intersect1d(
+            keys, head_keys, assume_unique=not len(twice), return_indices=True
+        )
+        edges = np.stack([common // self._num_names, base_ends[ours], head_ends[theirs]])
+        if len(twice):
+            paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
+            edges = np.hstack([edges[:, ~np.isin(edges[0], twice)], paired])
+        return edges, twice
+
+    def _named_edges(self, side: Side, names: Numbers, nodes: Nodes) -> tuple[Keys, Nodes]:
+        """Return a sorted key of each edge, from the node's index and the name, and its target."""
+        down, targets = side.graph.down, side.graph.targets
+        counts = down.starts[nodes + 1] - down.starts[nodes]
+        ends = targets[down.edges_of(nodes)].astype(np.int64)
+        keys = np.repeat(np.arange(len(nodes)), counts) * self._num_names + names[ends]
+        order = np.argsort(keys, kind="stable")
+        return keys[order], ends[order]
+
+    def _paired(self, places: Edges, base: Nodes, head: Nodes) -> Edges:
+        """Return the index and targets of the common edges of pairs of nodes, one row each."""
+        edges = map(edges_of_each, self._sides, (base, head))
+        ends = [
+            (place, old.node, new.node)
+            for place, of_pair in zip(places.tolist(), map(pair_edges, *edges), strict=True)
+            for old, new in of_pair.both
+        ]
+        rows: Edges = np.array(ends, np.int64).reshape(-1, 3).T
+        return rows
 
     def _graph(self, num_starts: int, keys: Nodes, num_cut: int) -> PairGraph:
         base_nodes, head_nodes = self._ends(keys)

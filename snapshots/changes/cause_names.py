@@ -25,19 +25,18 @@ from snapshots.changes.cause_graph import (
     edges_of_each,
     pair_edges,
 )
-from snapshots.changes.own_facts import Facts, bits_of, names_of, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import (
     Apart,
+    Facts,
     Side,
     are_unmatched,
-    frame_row,
-    known_values,
-    node_codes,
-    node_fingerprints,
-    node_values,
+    bits_of,
+    differ_in,
+    names_of,
+    shapes,
 )
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Arrays, Mask
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
@@ -160,7 +159,7 @@ _COLUMNS = {fact.cause: (name,) for name, fact in OWN_FACTS.items() if fact.caus
 """The columns from which before and after are composed."""
 
 
-class OwnCauses(msgspec.Struct, frozen=True):
+class OwnCauses(Arrays, msgspec.Struct, frozen=True):
     """The names of all causes, and which pair has which: ``pairs[n]`` has ``numbers[n]``."""
 
     names: Sequence[CauseName]
@@ -173,7 +172,7 @@ class CauseNaming:
 
     def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
         self._graph = graph
-        self._packages = node_codes(base, "package")[graph.base_nodes]
+        self._packages = base.column("package").codes[graph.base_nodes]
         self._sides = (base, graph.base_nodes), (head, graph.head_nodes)
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
@@ -191,7 +190,9 @@ class CauseNaming:
         for kind in unexplained:
             of_kind = is_unknown
             if kind is not CauseKind.UNKNOWN:
-                of_kind = is_unknown & self._differ_in(_COLUMNS[kind])
+                pairs_of_nodes = *self._sides[0], *self._sides[1]
+                differ = [differ_in(name, *pairs_of_nodes) for name in _COLUMNS[kind]]
+                of_kind = is_unknown & np.logical_or.reduce(differ)
             if kind is CauseKind.ARCHITECTURE:
                 of_kind &= are_unmatched(apart, self._graph.base_nodes, self._graph.head_nodes)
             unexplained[kind] = of_kind
@@ -207,26 +208,10 @@ class CauseNaming:
         self._add_dependencies(np.flatnonzero(first == bits_of(["dependencies"])))
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
 
-    def _differ_in(self, columns: Sequence[str]) -> Mask:
-        """Return which pairs have different values in any of the columns, both of them known."""
-        differ = np.zeros(self._graph.num_pairs, np.bool_)
-        for name in columns:
-            codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
-            before, after = (
-                node_fingerprints(side, name)[of_nodes]
-                for (side, _), of_nodes in zip(self._sides, codes, strict=True)
-            )
-            are_known = [
-                known_values(side, name)[of_nodes]
-                for (side, _), of_nodes in zip(self._sides, codes, strict=True)
-            ]
-            differ |= (before != after) & are_known[0] & are_known[1]
-        return differ
-
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
         columns = [self._packages[pairs]]
         for side, nodes in self._sides:
-            columns += [node_codes(side, name)[nodes[pairs]] for name in _COLUMNS[kind]]
+            columns += [side.column(name).codes[nodes[pairs]] for name in _COLUMNS[kind]]
         first, group = _grouped(columns)
         names = [self._named(kind, pair) for pair in pairs[first].tolist()]
         self._add(names, pairs, group)
@@ -243,7 +228,7 @@ class CauseNaming:
         chosen = pairs[first]
         edges = (edges_of_each(side, nodes[chosen]) for side, nodes in self._sides)
         side, nodes = self._sides[0]
-        packages = node_values(side, "package", nodes[chosen])
+        packages = side.column("package").values_at(nodes[chosen])
         lists = list(map(dependency_causes, packages, *edges))
         for place in range(max(map(len, lists), default=0)):
             has_one = np.array([len(names) > place for names in lists])
@@ -264,7 +249,7 @@ class CauseNaming:
 
     def _rows(self, pair: int) -> list[tuple[Frame, int]]:
         """Return for both nodes of a pair the frame and row that contain their facts."""
-        return [frame_row(side, int(nodes[pair])) for side, nodes in self._sides]
+        return [side.at(int(nodes[pair])) for side, nodes in self._sides]
 
 
 def _before_and_after(
@@ -342,7 +327,7 @@ def fact_value(side: Side, node: int, name: str) -> Any:
     """Return an own fact of a node; for dependencies, name, types and virtual packages of each."""
     if name == "dependencies":
         return edge_texts(side, node)
-    frame, row = frame_row(side, node)
+    frame, row = side.at(node)
     return frame.columns[name].at(row)
 
 

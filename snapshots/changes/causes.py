@@ -27,11 +27,10 @@ from snapshots.changes.cause_names import (
     why_unknown,
 )
 from snapshots.changes.involvement import WORD, Involvement, ranks
-from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.reasons import Reasoning
-from snapshots.changes.sides import Side, frame_row, hash_keys
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.sides import Facts, Side, differing_facts
+from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.graphs import Adjacency, BottomUpGraph, Nodes
 from snapshots.models import CauseKind
 
@@ -70,7 +69,7 @@ class CauseStep(msgspec.Struct, frozen=True):
     head_node: int | None
 
 
-class Paths:
+class Paths(Arrays):
     """Finds shortest chains from pairs to the most frequent of the causes below them.
 
     ``best`` is the number of that cause for each pair; ``ends`` are the pairs that have it
@@ -160,21 +159,16 @@ class Paths:
     def step(self, pair: int) -> CauseStep:
         """Return the step for a pair."""
         base_node, head_node = self._nodes(pair)
-        frame, row = frame_row(self._sides[0], base_node)
+        frame, row = self._sides[0].at(base_node)
         return CauseStep(frame.package.at(row), base_node, head_node)
 
     def _order(self, pair: int) -> tuple[str, str, str]:
-        rows = [
-            frame_row(side, node) for side, node in zip(self._sides, self._nodes(pair), strict=True)
-        ]
+        rows = map(Side.at, self._sides, self._nodes(pair))
         before, after = (frame.hashes.at(row) for frame, row in rows)
         return self.step(pair).name, before, after
 
     def _nodes(self, pair: int) -> tuple[int, int]:
         return int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
-
-
-_NAME_BYTES = 600
 
 
 class CauseCount(msgspec.Struct, frozen=True):
@@ -192,7 +186,7 @@ class CauseLists(msgspec.Struct, frozen=True):
     numbers: npt.NDArray[np.int32]
 
 
-class Causes:
+class Causes(Arrays):
     """The causes of pairs of counterparts, most frequent first.
 
     They are sorted by ``num_specs`` and ``num_involved``, both descending, then by package, kind,
@@ -246,16 +240,6 @@ class Causes:
     def __len__(self) -> int:
         return len(self._names)
 
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the causes, without the two sides, in bytes."""
-        own = self._own.pairs, self._own.numbers
-        totals = self._num_involved, self._sets
-        arrays = *own, *totals, self._facts, self._best, self._main, self._specs
-        own_bytes = sum(array.nbytes for array in arrays) + _NAME_BYTES * len(self)
-        # The paths hold another copy of the graph of pairs, in both directions.
-        return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
-
     # -- causes
 
     def find(self, key: str) -> int | None:
@@ -281,10 +265,7 @@ class Causes:
         """For each cause, the pair with the smallest hashes."""
         pairs = self._own.pairs
         nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
-        keys = [
-            hash_keys(side, of_side)
-            for side, of_side in zip((self._base, self._head), nodes, strict=True)
-        ]
+        keys = (*map(Side.hash_keys, (self._base, self._head), nodes),)
         last_first = np.lexsort(keys[::-1])[::-1]
         examples = np.empty(len(self), np.int64)
         examples[self._own.numbers[last_first]] = pairs[last_first]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, words_of
 from snapshots.texts import counted
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / _HOUR:,.1f} hours"
 
 
-class FrameCosts(msgspec.Struct, frozen=True):
+class FrameCosts(Arrays, msgspec.Struct, frozen=True):
     """The cost of building each row of a frame; NaN if it is not known.
 
     ``cost`` is None if costs are only in seconds.
@@ -93,12 +93,6 @@ class FrameCosts(msgspec.Struct, frozen=True):
     cost: Numbers | None
     unit: str | None
     is_estimated: Mask
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the arrays, in bytes."""
-        cost = 0 if self.cost is None else self.cost.nbytes
-        return self.seconds.nbytes + cost + self.is_estimated.nbytes
 
     def total(self, rows: npt.NDArray[np.integer[Any]]) -> BuildCost:
         """Return the sum over some rows."""

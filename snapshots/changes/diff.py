@@ -20,7 +20,7 @@ from snapshots.changes.pairings import (
     pair,
 )
 from snapshots.changes.stack_changes import StackChanges, common_stacks
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
@@ -95,11 +95,6 @@ class SpecChanges(ChangeTable[SpecChange]):
             None if before == _NO_ROW else before,
             None if after == _NO_ROW else after,
         )
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the columns, in bytes."""
-        return self.kinds.nbytes + self.before.nbytes + self.after.nbytes
 
     def take(self, places: slice | Mask | Rows) -> "SpecChanges":
         """Return the table of the changes at some indices."""
@@ -189,7 +184,7 @@ def _no_rows(size: int) -> Rows:
     return np.full(size, _NO_ROW, np.int32)
 
 
-class Comparison:
+class Comparison(Arrays):
     """The difference from base to head, in columns that are computed immediately.
 
     ``specs``, ``packages`` and ``stacks`` are the tables of changes.
@@ -211,17 +206,6 @@ class Comparison:
         summary, packages, stacks and unchanged specs all refer to the included specs only.
         """
         return Comparison(self.base, self.head, self.pairing.narrowed_to(base_mask, head_mask))
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the comparison, including its two frames, in bytes."""
-        return self.own_bytes + self.base.num_bytes + self.head.num_bytes
-
-    @property
-    def own_bytes(self) -> int:
-        """Approximate memory used by the comparison, without its frames, in bytes."""
-        tables = (self.pairing, self.specs, self.packages, self.stacks, self.packages.names)
-        return sum(table.num_bytes for table in tables)
 
     @property
     def num_unchanged(self) -> int:

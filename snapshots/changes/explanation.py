@@ -9,17 +9,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep
-from snapshots.changes.counterparts import Counterparts
+from snapshots.changes.counterparts import Counterparts, Tie
 from snapshots.changes.diff import Comparison, SpecChanges
-from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.pairings import Pairing, RowPairs, code_of
 from snapshots.changes.reasons import Codes, Reasoning, SpecChangeReason, find_reasons
-from snapshots.changes.sides import Side, row_hashes
+from snapshots.changes.sides import Side, differing_facts, row_hashes
 from snapshots.changes.vocabulary import tie_text
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 
 __all__ = ["Explanation", "Side", "explain", "explain_pairs"]
@@ -27,7 +25,7 @@ __all__ = ["Explanation", "Side", "explain", "explain_pairs"]
 _NO_ROW = -1
 
 
-class Explanation:
+class Explanation(Arrays):
     """Why the hashes of a comparison that is not narrowed were added and removed.
 
     ``counterparts`` are the replaced specs, ``causes`` the causes of the replacements;
@@ -45,13 +43,6 @@ class Explanation:
         self.reasoning = reasoning or find_reasons(comparison.pairing, base, head)
         self.counterparts = self.reasoning.counterparts
         self.causes = Causes(base, head, self.reasoning)
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used, including the comparison, frames and graphs, in bytes."""
-        tables = (self.comparison, self.base.graph, self.head.graph)
-        parts = (*tables, self.reasoning, self.causes)
-        return sum(part.num_bytes for part in parts)
 
     @property
     def why_unknown(self) -> str | None:

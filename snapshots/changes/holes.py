@@ -17,8 +17,6 @@ from snapshots.frames.graphs import BottomUpGraph, Edges, Nodes
 INSTALLED = DependencyType.LINK | DependencyType.RUN
 """The types of dependencies that are installed with a binary package."""
 
-_BYTES_OF_A_HOLE = 150
-
 
 class Hole(msgspec.Struct, frozen=True):
     """A missing spec; ``version`` is None if the source does not state it."""
@@ -69,11 +67,6 @@ class Holes(Records[Hole]):
         return Hole(
             self._hashes[place], self._names[place], self._versions[place], int(self._counts[place])
         )
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the holes, in bytes; the graph is not retained."""
-        return self._rows.nbytes + _BYTES_OF_A_HOLE * len(self)
 
     def find(self, digest: str) -> int | None:
         """Return the index of the hole with a hash; None if there is none."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from snapshots.frames.columns import Arrays
 from snapshots.frames.graphs import BottomUpGraph
 
 Numbers = npt.NDArray[np.int64]
@@ -33,7 +34,7 @@ _BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 _SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
 
 
-class Involvement:
+class Involvement(Arrays):
     """The items that are involved in each of the first ``num_specs`` nodes of a graph.
 
     There are ``size`` items; the item ``items[n]`` is located at the node ``nodes[n]``. ``order``
@@ -51,11 +52,6 @@ class Involvement:
         if 8 * num_specs * -(-self._size // WORD) <= MAX_CACHED_BYTES:
             blocks = [bits for _, bits in self._blocks()]
             self._cached = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the cached bits, in bytes."""
-        return 0 if self._cached is None else self._cached.nbytes
 
     def renumber(self, numbers: Numbers) -> None:
         """Renumber the items: the new item n is the former item ``numbers[n]``."""

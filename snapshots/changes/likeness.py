@@ -14,13 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.sides import (
-    Fingerprints,
-    Side,
-    compilers,
-    node_hashes,
-    stating_compilers,
-)
+from snapshots.changes.sides import Fingerprints, Side
 from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs, mixed
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import BottomUpGraph
@@ -212,9 +206,9 @@ class _Walk:
         self._order = BottomUpGraph(sources, targets, len(nodes))
         self._targets: list[int] = targets.tolist()
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(node_hashes(side, name)[nodes] for name in columns))
-        self._stating = np.flatnonzero(stating_compilers(side)[nodes])
-        self.compilers = mixed(*(hashes[nodes[self._stating]] for hashes in compilers(side)))
+        self.items = mixed(*(side.column(name).row_hashes(nodes) for name in columns))
+        self._stating = np.flatnonzero(side.stating_compilers[nodes])
+        self.compilers = mixed(*(hashes[nodes[self._stating]] for hashes in side.compilers))
 
     def number(self, distinct: Fingerprints) -> None:
         """Set the number of each item: its index in the sorted array of all distinct items."""

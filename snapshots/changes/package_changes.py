@@ -10,8 +10,8 @@ import numpy.typing as npt
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
 from snapshots.changes.sides import row_hashes
 from snapshots.frames.columns import (
+    Arrays,
     Codes,
-    Column,
     Mask,
     Rows,
     begins_of_runs,
@@ -27,7 +27,7 @@ from snapshots.spack.versions import VersionKey, version_key
 _UNKNOWN = -1
 
 
-class PackageTotals:
+class PackageTotals(Arrays):
     """Totals by package over some ascending rows of a frame.
 
     ``codes`` are the packages' codes in the frame, in any order; -1 is a package that the frame
@@ -39,8 +39,7 @@ class PackageTotals:
         starts = frame.starts
         if not isinstance(rows, slice):
             starts = np.searchsorted(of_row, np.arange(len(frame.packages) + 1)).astype(np.int32)
-        self._codes = codes
-        self._version: Column[str] = frame.version
+        self._frame = frame
         # Rows are sorted by package and version, so equal versions of a package form a run.
         versions = frame.version.codes[rows]
         runs = np.flatnonzero(begins_of_runs(versions) | begins_of_runs(of_row))
@@ -49,12 +48,6 @@ class PackageTotals:
         self._begins, self._ends = _at(bounds[:-1], codes), _at(bounds[1:], codes)
         self.num_specs = _at(np.diff(starts), codes)
         self._sizes = _at(_sizes(frame, rows, starts), codes)
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the totals, in bytes."""
-        arrays = (self._versions, self._begins, self._ends, self.num_specs, self._sizes)
-        return sum(array.nbytes for array in arrays)
 
     def size(self, place: int) -> int | None:
         """Return the sum of the known sizes of a package, in bytes; None if no size is known."""
@@ -69,11 +62,11 @@ class PackageTotals:
     def versions(self, place: int) -> tuple[str, ...]:
         """Return the versions of a package, newest first."""
         codes = self._versions[self._begins[place] : self._ends[place]]
-        return tuple(self._version.values[code] for code in codes.tolist())
+        return tuple(self._frame.version.values[code] for code in codes.tolist())
 
     def newest(self, place: int) -> str:
         """Return the newest version of a package, which must have one."""
-        return self._version.values[int(self._versions[self._begins[place]])]
+        return self._frame.version.values[int(self._versions[self._begins[place]])]
 
     def num_versions(self, places: Codes) -> npt.NDArray[np.integer]:
         """Return the number of versions of each of the packages."""
@@ -84,7 +77,7 @@ class PackageTotals:
         counts = self.num_versions(places)
         offsets = np.cumsum(counts) - counts
         numbers = np.repeat(self._begins[places] - offsets, counts) + np.arange(counts.sum())
-        prints: npt.NDArray[np.int64] = self._version.fingerprints[self._versions[numbers]]
+        prints: npt.NDArray[np.int64] = self._frame.version.fingerprints[self._versions[numbers]]
         return prints
 
 
@@ -225,12 +218,6 @@ class PackageChanges(ChangeTable[PackageChange]):
             size_before=sizes[0],
             size_after=sizes[1],
         )
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the table, without the names, in bytes."""
-        own = self.places.nbytes + self.kinds.nbytes + self._specs.nbytes
-        return own + sum(totals.num_bytes for totals in self._totals)
 
     @property
     def num_compared(self) -> int:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows, rows_where
+from snapshots.frames.columns import Arrays, Codes, Mask, NumberColumn, Rows, differing, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.models import COMPARED_FACTS
 from snapshots.spack.names import ROOT_STACK, natural_order
@@ -29,7 +29,7 @@ def code_of(member: Enum) -> int:
     return list(type(member)).index(member)
 
 
-class Records(Sequence[Record]):
+class Records(Arrays, Sequence[Record]):
     """Records that are created from columns on access."""
 
     def _record(self, place: int) -> Record:
@@ -80,7 +80,7 @@ class ChangeTable(Records[Record]):
         return self[::-1] if descending else self
 
 
-class CommonNames:
+class CommonNames(Arrays):
     """The distinct names of two frames, in natural order.
 
     ``from_base`` and ``from_head`` contain the index in this order of each name of a frame, or -1
@@ -100,12 +100,6 @@ class CommonNames:
 
     def __len__(self) -> int:
         return len(self.names)
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used, in bytes; most of the texts are shared with the frames."""
-        maps = (self.from_base, self.in_base, self.from_head, self.in_head)
-        return sum(array.nbytes for array in maps) + 160 * len(self.names)
 
     def place_of(self, name: str) -> int:
         """Return the index of a name; -1 if neither frame has it."""
@@ -130,7 +124,7 @@ class CommonNames:
         return places, inverse
 
 
-class RowPairs(msgspec.Struct, frozen=True):
+class RowPairs(Arrays, msgspec.Struct, frozen=True):
     """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` have one hash."""
 
     base: Frame
@@ -151,11 +145,6 @@ class RowPairs(msgspec.Struct, frozen=True):
     def where(self, mask: Mask) -> "RowPairs":
         """Return the pairs that a mask marks."""
         return RowPairs(self.base, self.base_rows[mask], self.head, self.head_rows[mask])
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the rows, without the frames, in bytes."""
-        return self.base_rows.nbytes + self.head_rows.nbytes
 
 
 class FieldChange(msgspec.Struct, frozen=True):
@@ -210,9 +199,11 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
     if name == "stacks":
         if not pairs.state_stacks:
             return np.zeros(pairs.size, np.bool_)
-        values = base.stacks_without_root, head.stacks_without_root
-        return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])
-    if COMPARED_FACTS[name].may_be_unknown and not (before.is_known and after.is_known):
+        old, new = before.codes[base_rows], after.codes[head_rows]
+        of_stacks: Mask = base.stacks_without_root[old] != head.stacks_without_root[new]
+        return of_stacks
+    may_be_unknown = COMPARED_FACTS[name].may_be_unknown
+    if may_be_unknown and not (before.is_known and after.is_known):
         return np.zeros(pairs.size, np.bool_)
     if isinstance(before, NumberColumn):
         old, new = before.numbers[base_rows], after.numbers[head_rows]
@@ -220,22 +211,7 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
         return of_numbers
     if len(before.values) == 1 and before.values == after.values:
         return np.zeros(pairs.size, np.bool_)
-    old_codes, new_codes = before.codes[base_rows], after.codes[head_rows]
-    mask = _unequal(old_codes, before.fingerprints, new_codes, after.fingerprints)
-    if COMPARED_FACTS[name].may_be_unknown:
-        mask &= before.known()[old_codes] & after.known()[new_codes]
-    return mask
-
-
-def _unequal(
-    before: Codes,
-    before_values: npt.NDArray[np.int64],
-    after: Codes,
-    after_values: npt.NDArray[np.int64],
-) -> Mask:
-    """Return where the values of the codes are not equal."""
-    mask: Mask = before_values[before] != after_values[after]
-    return mask
+    return differing(before, base_rows, after, head_rows, may_be_unknown=may_be_unknown)
 
 
 def as_json(name: str, value: Any) -> Any:
@@ -245,7 +221,7 @@ def as_json(name: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-class Pairing(msgspec.Struct, frozen=True, kw_only=True):
+class Pairing(Arrays, msgspec.Struct, frozen=True, kw_only=True):
     """The hashes that were added, removed, persist or changed, as ascending rows of two frames.
 
     ``base_rows`` and ``head_rows`` are the compared rows: all rows, unless the pairing is narrowed.
@@ -260,13 +236,6 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     added: Rows
     persisting: RowPairs
     changed: RowPairs
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the rows, without the frames, in bytes."""
-        arrays = (self.base_rows, self.head_rows, self.removed, self.added)
-        rows = sum(array.nbytes for array in arrays if not isinstance(array, slice))
-        return rows + self.persisting.num_bytes + self.changed.num_bytes
 
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
         """Return the pairing of the rows that the masks over both frames mark.

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
-from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import Pairing, code_of, states_stacks
-from snapshots.changes.sides import Apart, Side, find_unmatched, row_hashes
-from snapshots.frames.columns import Mask, Rows, begins_of_runs
+from snapshots.changes.sides import Apart, Facts, Side, differing_facts, find_unmatched, row_hashes
+from snapshots.frames.columns import Arrays, Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
@@ -85,7 +84,7 @@ _GONE_REASONS = (
 """The corresponding reasons of removed specs, by what head lacks."""
 
 
-class Reasoning(msgspec.Struct, frozen=True):
+class Reasoning(Arrays, msgspec.Struct, frozen=True):
     """The counterparts between two contents, and the reasons of added and removed specs.
 
     ``differing`` are the differing own facts of each pair of counterparts. ``of_base`` are the
@@ -99,12 +98,6 @@ class Reasoning(msgspec.Struct, frozen=True):
     of_base: Codes
     of_head: Codes
     apart: Apart | None = None
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory used by the counterparts and codes, in bytes."""
-        own = self.of_base.nbytes + self.of_head.nbytes
-        return self.counterparts.num_bytes + own + sum(mask.nbytes for mask in self.apart or ())
 
     def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
         """Return the reason of each change, as the code of a SpecChangeReason.

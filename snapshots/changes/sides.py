@@ -12,138 +12,98 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Codes, Mask, Rows, mixed
+from snapshots.frames.columns import Arrays, Column, Mask, Rows, differing, mixed
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
-from snapshots.frames.hashes import NUM_WORDS, Hashes, texts_of
-from snapshots.models import ARCHITECTURE
+from snapshots.frames.hashes import NUM_WORDS, Hashes
+from snapshots.models import ARCHITECTURE, OWN_COLUMNS, OWN_FACTS, SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK
 
+Fingerprints = npt.NDArray[np.uint64]
 
-class Side(msgspec.Struct, frozen=True):
+
+class Side(Arrays, msgspec.Struct, frozen=True):
     """A content's rows and dependency graph; ``graph.is_known`` is False if it states no edges."""
 
     frame: Frame
     graph: DependencyGraph
 
+    def at(self, node: int) -> tuple[Frame, int]:
+        """Return the frame that contains the facts of a node, and its row there."""
+        outside = node - self.graph.num_rows
+        return (self.frame, node) if outside < 0 else (self.graph.outside, outside)
 
-Fingerprints = npt.NDArray[np.uint64]
+    def column(self, name: str) -> Column[Any]:
+        """Return a fact of all nodes; a value that nodes inside and outside have has two codes."""
+        inside: Column[Any] = getattr(self.frame, name)
+        outside: Column[Any] = getattr(self.graph.outside, name)
+        higher = outside.codes.astype(np.int32) + len(inside.values)
+        codes = np.concatenate((inside.codes, higher))
+        column = Column(codes, [*inside.values, *outside.values])
+        column.fingerprints = np.concatenate((inside.fingerprints, outside.fingerprints))
+        return column
 
+    @property
+    def is_stated(self) -> Mask:
+        """A mask of the nodes that the source states: all rows, and some outside the cache."""
+        rows = np.ones(self.graph.num_rows, np.bool_)
+        return np.concatenate((rows, self.graph.stated))
 
-def frame_row(side: Side, node: int) -> tuple[Frame, int]:
-    """Return the frame that contains the facts of a node, and its row there."""
-    outside = node - side.graph.num_rows
-    return (side.frame, node) if outside < 0 else (side.graph.outside, outside)
+    def hash_keys(self, nodes: Nodes) -> Fingerprints:
+        """Return the beginning of each node's hash as a number; they sort like the hashes."""
+        keys = np.empty(len(nodes), np.uint64)
+        for mask, hashes, rows in self._hashes(nodes):
+            keys[mask] = hashes.keys_at(rows)
+        return keys
 
+    def hash_words(self, nodes: Nodes) -> Fingerprints:
+        """Return the hash of each node as four numbers."""
+        words = np.empty((len(nodes), NUM_WORDS), np.uint64)
+        for mask, hashes, rows in self._hashes(nodes):
+            words[mask] = hashes.words_at(rows)
+        return words
 
-def node_codes(side: Side, name: str) -> Codes:
-    """Return the code of each node in a column; nodes outside the cache have the higher codes."""
-    inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
-    higher = outside.codes.astype(np.int32) + len(inside.values)
-    return np.concatenate((inside.codes, higher))
+    def _hashes(self, nodes: Nodes) -> Iterator[tuple[Mask, Hashes, Nodes]]:
+        """Yield a mask of the nodes that are rows, or outside; their hashes; and their rows."""
+        is_row = nodes < self.graph.num_rows
+        yield is_row, self.frame.hashes, nodes[is_row]
+        yield ~is_row, self.graph.outside.hashes, nodes[~is_row] - self.graph.num_rows
 
+    @property
+    def compilers(self) -> tuple[Fingerprints, Fingerprints]:
+        """The hashes of the name and of the version of each node's compiler."""
+        column = self.column("compiler")
+        parts = np.array(list(map(_name_and_version, column.values)), np.int64).reshape(-1, 2)
+        names, versions = parts[column.codes].astype(np.uint64).T
+        return names, versions
 
-def node_fingerprints(side: Side, name: str) -> Fingerprints:
-    """Return a 64-bit hash for each of these codes, equal for equal values.
+    @property
+    def stating_compilers(self) -> Mask:
+        """A mask of the nodes with a compiler that is not one of their dependencies.
 
-    It is valid within this process. Two values share one by chance in one of about 10^19 pairs.
-    """
-    columns = getattr(side.frame, name), getattr(side.graph.outside, name)
-    values: Fingerprints = np.concatenate([column.fingerprints for column in columns]).astype(
-        np.uint64
-    )
-    return values
-
-
-def node_values(side: Side, name: str, nodes: Nodes) -> list[Any]:
-    """Return the value of each of some nodes in a column."""
-    values = [*getattr(side.frame, name).values, *getattr(side.graph.outside, name).values]
-    return list(map(values.__getitem__, node_codes(side, name)[nodes].tolist()))
-
-
-def node_texts(side: Side, nodes: Nodes) -> list[str]:
-    """Return the hash of each of some nodes as text."""
-    return texts_of(_words(side, nodes))
-
-
-def known_values(side: Side, name: str) -> Mask:
-    """Return for each of these codes whether the value is known."""
-    columns = getattr(side.frame, name), getattr(side.graph.outside, name)
-    mask: Mask = np.concatenate([column.known() for column in columns])
-    return mask
-
-
-def is_stated(side: Side) -> Mask:
-    """Return a mask of the nodes that the source states: all rows, and some outside the cache."""
-    rows = np.ones(side.graph.num_rows, np.bool_)
-    mask: Mask = np.concatenate((rows, side.graph.stated))
-    return mask
-
-
-def hash_keys(side: Side, nodes: Nodes) -> Fingerprints:
-    """Return the beginning of each node's hash as a number; they sort like the hashes."""
-    keys = np.empty(len(nodes), np.uint64)
-    for mask, hashes, rows in _hashes(side, nodes):
-        keys[mask] = hashes.keys_at(rows)
-    return keys
+        This is the case on cache pages and in indexes up to version 7. A node that depends on a
+        provider of a language is built by this provider.
+        """
+        column = self.column("compiler")
+        mask = column.known()[column.codes]
+        mask[self.graph.sources[self.graph.edges_to_compilers]] = False
+        return mask
 
 
 def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
     """Return for each pair of nodes whether they have the same hash."""
-    equal: Mask = hash_keys(base, base_nodes) == hash_keys(head, head_nodes)
+    equal: Mask = base.hash_keys(base_nodes) == head.hash_keys(head_nodes)
     # The complete hashes need to be compared only if their beginnings are equal.
     pairs = np.flatnonzero(equal)
-    before, after = _words(base, base_nodes[pairs]), _words(head, head_nodes[pairs])
+    before, after = base.hash_words(base_nodes[pairs]), head.hash_words(head_nodes[pairs])
     equal[pairs] = (before == after).all(axis=1)
     return equal
-
-
-def _words(side: Side, nodes: Nodes) -> Fingerprints:
-    """Return the hash of each node as four numbers."""
-    words = np.empty((len(nodes), NUM_WORDS), np.uint64)
-    for mask, hashes, rows in _hashes(side, nodes):
-        words[mask] = hashes.words_at(rows)
-    return words
-
-
-def _hashes(side: Side, nodes: Nodes) -> Iterator[tuple[Mask, Hashes, Nodes]]:
-    """Yield a mask of the nodes that are rows, or outside; their hashes; and their rows in them."""
-    is_row = nodes < side.graph.num_rows
-    yield is_row, side.frame.hashes, nodes[is_row]
-    yield ~is_row, side.graph.outside.hashes, nodes[~is_row] - side.graph.num_rows
 
 
 def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:
     """Return one hash of several facts of each row; the facts are in columns of codes."""
     return mixed(*(getattr(frame, name).row_hashes(rows) for name in names))
-
-
-def node_hashes(side: Side, name: str) -> Fingerprints:
-    """Return the hash of a fact of each node; the fact is in a column of codes."""
-    return node_fingerprints(side, name)[node_codes(side, name)]
-
-
-def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
-    """Return the hashes of the name and of the version of each node's compiler."""
-    columns = side.frame.compiler, side.graph.outside.compiler
-    parts = [
-        np.array(column.mapped(_name_and_version), np.int64).reshape(-1, 2)[column.codes]
-        for column in columns
-    ]
-    names, versions = np.concatenate(parts).astype(np.uint64).T
-    return names, versions
-
-
-def stating_compilers(side: Side) -> Mask:
-    """Return a mask of the nodes with a compiler that is not one of their dependencies.
-
-    This is the case on cache pages and in indexes up to version 7. A node that depends on a
-    provider of a language is built by this provider.
-    """
-    mask = known_values(side, "compiler")[node_codes(side, "compiler")]
-    mask[side.graph.sources[side.graph.edges_to_compilers]] = False
-    return mask
 
 
 Apart = tuple[Mask, Mask]
@@ -161,7 +121,7 @@ def find_unmatched(base: Side, head: Side) -> Apart | None:
     if not ours.isdisjoint(theirs):
         return None
     base_keys, head_keys = (
-        mixed(*(node_hashes(side, name) for name in ARCHITECTURE)) for side in sides
+        mixed(*(side.column(name).row_hashes() for name in ARCHITECTURE)) for side in sides
     )
     of_base = ~np.isin(base_keys, np.unique(head_keys[: head.graph.num_rows]))
     of_head = ~np.isin(head_keys, np.unique(base_keys[: base.graph.num_rows]))
@@ -179,3 +139,102 @@ def are_unmatched(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> 
 def _name_and_version(compiler: str | None) -> tuple[int, int]:
     name, _, version = (compiler or "").partition("@")
     return hash(name), hash(version)
+
+
+# -- own facts
+#
+# The hash of a spec covers the hashes of all its dependencies, so it says little about the spec
+# itself. Its own facts do: the version, the recipe (hash and repository of the package), the
+# variants, the architecture, and the shape of the dependencies: their names, types and virtual
+# packages, but not their hashes.
+#
+# A fact that the source of one side does not state counts as equal: a fact that is None, the shape
+# if dependencies are not stated, and all facts of a node outside the cache that the index does not
+# contain. The compiler is an own fact only if it is not a dependency, as in indexes up to version 7
+# and on pages: if no build dependency of either node provides a language. In that case, a spec
+# without any compiler differs from one with a compiler.
+
+
+Facts = npt.NDArray[np.uint16]
+"""The own facts that differ in each of some pairs: a sum of bits."""
+
+_BITS = {name: 1 << number for number, name in enumerate(OWN_FACTS)}
+
+
+def bits_of(names: Iterable[str]) -> int:
+    """Return the sum of the bits of some own facts; the first own fact has the lowest bit."""
+    return sum(_BITS[name] for name in names)
+
+
+def names_of(facts: int) -> list[str]:
+    """Return the names of the own facts in a sum of bits, in the order of their ranks."""
+    return [name for name, bit in _BITS.items() if facts & bit]
+
+
+def differing_facts(
+    base: Side,
+    head: Side,
+    base_rows: Nodes | Rows,
+    head_rows: Nodes | Rows,
+    *,
+    apart: Apart | None = None,
+) -> Facts:
+    """Return which own facts of each pair of nodes differ; rows of a frame are also nodes.
+
+    For nodes that are ``apart``, the architecture is omitted, as it differs in all such specs.
+    """
+    base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
+    facts = np.zeros(len(base_nodes), np.uint16)
+    are_stated = base.is_stated[base_nodes] & head.is_stated[head_nodes]
+    for name in OWN_COLUMNS:
+        facts[differ_in(name, base, base_nodes, head, head_nodes) & are_stated] |= _BITS[name]
+    is_dependency = has_compiler(base, base_nodes) | has_compiler(head, head_nodes)
+    facts[is_dependency] &= ~np.uint16(_BITS["compiler"])
+    are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
+    differ = shapes(base, base_nodes) != shapes(head, head_nodes)
+    facts[differ & are_known] |= _BITS["dependencies"]
+    facts[are_unmatched(apart, base_nodes, head_nodes)] &= ~np.uint16(bits_of(ARCHITECTURE))
+    return facts
+
+
+def differ_in(name: str, base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+    """Return for which pairs of nodes a fact differs; an unknown value does not."""
+    may_be_unknown = SPEC_FACTS[name].may_be_unknown
+    columns = base.column(name), base_nodes, head.column(name), head_nodes
+    return differing(*columns, may_be_unknown=may_be_unknown)
+
+
+def has_compiler(side: Side, nodes: Nodes) -> Mask:
+    """Return which of the nodes have a compiler among their dependencies."""
+    mask = np.zeros(side.graph.num_nodes, np.bool_)
+    mask[side.graph.sources[side.graph.edges_to_compilers]] = True
+    of_nodes: Mask = mask[nodes]
+    return of_nodes
+
+
+def shapes(side: Side, nodes: Nodes) -> Fingerprints:
+    """Return a 64-bit hash of the shape of each node's dependencies, valid within this process.
+
+    It covers how often each dependency occurs, but not their order.
+    """
+    graph = side.graph
+    starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]
+    # The sum of hashes of edges does not depend on their order.
+    edges = graph.down.edges_of(nodes)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_edge_fingerprints(side, edges))))
+    counts = np.cumsum(stops - starts)
+    shape: Fingerprints = sums[counts] - sums[counts - (stops - starts)]
+    return shape
+
+
+def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
+    graph = side.graph
+    names = side.column("package").row_hashes(graph.targets[edges])
+    return _mixed(_mixed(names + graph.types[edges]) + graph.virtuals.row_hashes(edges))
+
+
+def _mixed(numbers: Fingerprints) -> Fingerprints:
+    """Return well-mixed numbers: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

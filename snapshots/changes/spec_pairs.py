@@ -18,11 +18,11 @@ from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, p
 from snapshots.changes.cause_names import fact_value, own_changes
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.explanation import Explanation, explain_pairs
-from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.pairings import FieldChange
-from snapshots.changes.sides import Side, are_equal, hash_keys, node_texts, node_values
+from snapshots.changes.sides import Side, are_equal, differing_facts
 from snapshots.frames.dependencies import EachLevel
 from snapshots.frames.graphs import Nodes
+from snapshots.frames.hashes import texts_of
 from snapshots.models import OWN_FACTS
 from snapshots.spack.notation import variant_parts
 
@@ -169,7 +169,7 @@ class SpecPair:
             side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
         ]
-        keys = list(map(hash_keys, self.sides, nodes))
+        keys = list(map(Side.hash_keys, self.sides, nodes))
         # The hashes of a side's nodes are distinct, but their beginnings may be equal.
         _, ours, theirs = np.intersect1d(keys[0], keys[1], return_indices=True)
         equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])
@@ -315,8 +315,9 @@ def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[st
 
 def _ends(side: Side, nodes: Nodes) -> list[EdgeEnd]:
     """Return nodes as the ends of edges without types and virtual packages."""
-    names, versions = (node_values(side, name, nodes) for name in ("package", "version"))
-    numbered = zip(names, node_texts(side, nodes), versions, nodes.tolist(), strict=True)
+    names, versions = (side.column(name).values_at(nodes) for name in ("package", "version"))
+    texts = texts_of(side.hash_words(nodes))
+    numbered = zip(names, texts, versions, nodes.tolist(), strict=True)
     return [EdgeEnd(name, 0, (), text, version, node) for name, text, version, node in numbered]
 
 

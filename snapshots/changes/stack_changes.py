@@ -122,12 +122,6 @@ class StackChanges(ChangeTable[StackChange]):
         (numbers,) = np.nonzero(self._places == self._stacks.place_of(name))
         return int(numbers[0]) if len(numbers) else None
 
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the table, without the names, in bytes."""
-        lists = vars(self).get("_packages_of_one_side", ())
-        return sum(array.nbytes for array in (self._places, self.kinds, self._numbers, *lists))
-
 
 def _num_specs(frame: Frame, rows: Rows | slice, places: Codes) -> Numbers:
     """Return the number of rows in each stack.

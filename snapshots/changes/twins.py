@@ -70,12 +70,6 @@ class Twins(Records[TwinGroup]):
         return TwinGroup(place, self._rows[start : start + int(self._sizes[place])])
 
     @property
-    def num_bytes(self) -> int:
-        """Approximate memory used, including the frame and its graph, in bytes."""
-        arrays = (self._starts, self._sizes, self._rows, self._group_of)
-        return self.explanation.num_bytes + sum(array.nbytes for array in arrays)
-
-    @property
     def others(self) -> Rows:
         """The rows of all twins except the first of each group, ascending."""
         return self.explanation.counterparts.head_rows

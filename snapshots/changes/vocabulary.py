@@ -8,8 +8,8 @@ from string import Formatter
 
 import msgspec
 
-from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import CauseName
+from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import FieldChange

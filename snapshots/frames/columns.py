@@ -4,10 +4,11 @@ A revision's 58,000 specs have few distinct compilers, targets, stack lists and 
 a condition is evaluated once for each distinct value, and numpy maps the results to the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -77,7 +78,7 @@ class Column(Generic[Value]):
         """
         return np.fromiter(map(hash, self.values), np.int64, len(self.values))
 
-    def row_hashes(self, rows: Rows | slice = slice(None)) -> npt.NDArray[np.uint64]:
+    def row_hashes(self, rows: npt.NDArray[Any] | slice = slice(None)) -> npt.NDArray[np.uint64]:
         """Return the fingerprint of the value of each row."""
         return self.fingerprints[self.codes[rows]].astype(np.uint64)
 
@@ -97,6 +98,10 @@ class Column(Generic[Value]):
     def at(self, row: int) -> Value:
         """Return the value of a row."""
         return self.values[int(self.codes[row])]
+
+    def values_at(self, rows: npt.NDArray[Any]) -> list[Value]:
+        """Return the value of each row."""
+        return list(map(self.values.__getitem__, self.codes[rows].tolist()))
 
     def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
         """Apply a function to the value of each row; see ``mapped``."""
@@ -252,6 +257,61 @@ class NumberColumn:
         numbers = self.numbers[rows]
         is_known = numbers >= 0
         return int(numbers[is_known].sum()) if is_known.any() else None
+
+
+def differing(
+    before: Column[Any],
+    before_rows: npt.NDArray[Any],
+    after: Column[Any],
+    after_rows: npt.NDArray[Any],
+    *,
+    may_be_unknown: bool,
+) -> Mask:
+    """Return for which pairs of rows the values differ; None is unknown if it may be that.
+
+    A value that is unknown on either side does not differ.
+    """
+    old, new = before.codes[before_rows], after.codes[after_rows]
+    mask: Mask = before.fingerprints[old] != after.fingerprints[new]
+    return mask & before.known()[old] & after.known()[new] if may_be_unknown else mask
+
+
+class Arrays:
+    """Base class of objects that consist of arrays and of other such objects."""
+
+    __slots__ = ()
+
+    @property
+    def num_bytes(self) -> int:
+        """Approximate memory used by all parts, each counted once, in bytes."""
+        return _num_bytes(self, set())
+
+
+_ITEM_BYTES, _RECORD_BYTES = 80, 500
+"""Average memory used by an object, and by a record with texts, in a list or a dictionary."""
+
+
+def _num_bytes(value: Any, seen: set[int]) -> int:
+    """Return the memory used by a value, without the parts that were seen before."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    parts: Iterable[Any] = ()
+    match value:
+        case Arrays():
+            names = getattr(value, "__struct_fields__", ())
+            parts = [getattr(value, name) for name in (*names, *getattr(value, "__dict__", ()))]
+        case tuple() | [np.ndarray(), *_]:
+            parts = value
+        case [msgspec.Struct(), *_]:
+            return _RECORD_BYTES * len(value)
+        case list() | dict():
+            return _ITEM_BYTES * len(value)
+        case np.ndarray():
+            return value.nbytes
+        case _:
+            return int(getattr(value, "num_bytes", 0))
+    return sum(_num_bytes(part, seen) for part in parts)
 
 
 def rows_where(mask: Mask) -> Rows:

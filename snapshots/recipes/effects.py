@@ -14,7 +14,6 @@ import numpy as np
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.rules.measures import CommitRebuild, commits_unknown
-from snapshots.changes.sides import Side, node_codes
 from snapshots.models import CauseKind
 from snapshots.recipes.commits import Between, Commit, Links, Recipes
 from snapshots.texts import short_digest
@@ -201,9 +200,9 @@ class Attribution:
         if not packages:
             return dependents
         for side in (self._explanation.base, self._explanation.head):
-            names = _package_names(side)
+            column = side.column("package")
+            names, codes = column.values, column.codes
             is_one = np.array([name in packages for name in names], np.bool_)
-            codes = node_codes(side, "package")
             targets = codes[side.graph.targets]
             edges = np.flatnonzero(is_one[targets])
             pairs = codes[side.graph.sources[edges]].astype(np.int64) * len(names) + targets[edges]
@@ -255,7 +254,3 @@ def _effect(pairs: Sequence[tuple[CauseCommit, CauseCount]]) -> CommitEffect:
         sum(count.num_specs for count in counts),
         sum(count.num_involved for count in counts),
     )
-
-
-def _package_names(side: Side) -> list[str]:
-    return [*side.frame.package.values, *side.graph.outside.package.values]

@@ -10,7 +10,7 @@ import numpy as np
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.sides import Side
 from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -180,5 +180,5 @@ class Explained:
 
 def _hash(frame: Frame, graph: DependencyGraph, node: int | None) -> str:
     assert node is not None
-    frame, row = frame_row(Side(frame, graph), node)
+    frame, row = Side(frame, graph).at(node)
     return frame.hashes.at(row)

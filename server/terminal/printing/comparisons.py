@@ -24,7 +24,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
@@ -497,5 +497,5 @@ def path_facts(why: Explanation, path: Iterable[CauseStep]) -> list[dict[str, An
 def _hash_at(side: Side, node: int | None) -> str | None:
     if node is None:
         return None
-    frame, row = frame_row(side, node)
+    frame, row = side.at(node)
     return frame.hashes.at(row)

@@ -11,7 +11,7 @@ from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
 from snapshots.errors import AmbiguousHash, InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
@@ -469,7 +469,7 @@ def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
     reached = graph.reached_from(row)
     dependencies = []
     for node, edge in zip(reached.nodes.tolist(), reached.edges.tolist(), strict=True):
-        frame, place = frame_row(side, node)
+        frame, place = side.at(node)
         dependencies.append(
             DirectDependency(
                 name=frame.package.at(place),

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from snapshots.changes import candidates
-from snapshots.changes.candidates import Tie
-from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.counterparts import Counterparts, Tie, find_counterparts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.pairings import pair
@@ -169,8 +167,8 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
 @pytest.mark.parametrize("number", [2, 3])
 def test_ranking_in_pieces(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """If candidates are ranked in pieces, each spec still gets a counterpart."""
-    monkeypatch.setattr(candidates, "MAX_CLASSES", number)
-    monkeypatch.setattr(candidates, "_MAX_PAIRS", 3)
+    monkeypatch.setattr("snapshots.changes.counterparts.MAX_CLASSES", number)
+    monkeypatch.setattr("snapshots.changes.counterparts._MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
         for side, count in (("base", 11), ("head", 7))
@@ -184,8 +182,8 @@ def test_ranking_in_pieces(monkeypatch: pytest.MonkeyPatch, number: int) -> None
 @pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])
 def test_candidates_by_stack(monkeypatch: pytest.MonkeyPatch, max_pairs: int) -> None:
     """Candidates with a common stack are found among any number of others."""
-    monkeypatch.setattr(candidates, "MAX_CLASSES", 50)
-    monkeypatch.setattr(candidates, "_MAX_PAIRS", max_pairs)
+    monkeypatch.setattr("snapshots.changes.counterparts.MAX_CLASSES", 50)
+    monkeypatch.setattr("snapshots.changes.counterparts._MAX_PAIRS", max_pairs)
     base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
     head = [
         hdf5(f"head{n}", target=f"head{n}", stacks=("other", "root", f"s{19 - n:02}"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.pairings import FieldChange
-from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.sides import Side
 from snapshots.changes.spec_pairs import SpecPair, dependency_changes, variant_changes
 from snapshots.changes.vocabulary import difference_phrase
 from snapshots.models import Dependency, Spec
@@ -70,7 +70,7 @@ class ComparedPair:
     def hash_of(self, side: int, node: int | None) -> str:
         """Return the hash of a node."""
         assert node is not None
-        frame, row = frame_row(self.sides[side], node)
+        frame, row = self.sides[side].at(node)
         return frame.hashes.at(row)
 
     def pairs(self, path: Any) -> list[tuple[str, str]]:

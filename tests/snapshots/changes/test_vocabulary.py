@@ -2,8 +2,8 @@
 
 import pytest
 
-from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import CauseName
+from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import (
