@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.pairings import ChangeTable, CommonNames
-from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
+from snapshots.frames.columns import Arrays, Codes, Column, Mask, Rows, rows_where
 from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK, natural_order
@@ -58,7 +58,7 @@ _OTHER_NAMES = {CoverageDimension.STACK: "stacks", CoverageDimension.COMPILER_NA
 """The columns whose names differ from those of their dimensions."""
 
 
-class Cells(msgspec.Struct, frozen=True):
+class Cells(Arrays, msgspec.Struct, frozen=True):
     """Cells that only one of two frames has, as columns.
 
     ``packages`` are indices into the common names. ``values`` contains the sorted values of each
@@ -74,7 +74,7 @@ class Cells(msgspec.Struct, frozen=True):
 
 
 class _Axis(msgspec.Struct, frozen=True):
-    """The values of both frames for a dimension, and the code of each frame's own values; -1: none.
+    """The sorted values of both frames, and the code of each frame's own values; -1: none.
 
     The own values of a frame are the items of the lists for stacks, and otherwise the distinct
     values of the column.
@@ -114,7 +114,13 @@ def differing_cells(
     _, first, num_specs = np.unique(keys[chosen], return_index=True, return_counts=True)
     chosen = chosen[first]
     packages, *codes = (column[chosen] for column in columns)
-    return _in_order(chosen >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
+    return Cells(
+        chosen >= len(of_base),
+        packages,
+        [axis.values for axis in axes],
+        np.array(codes, np.int32).reshape(len(axes), len(chosen)),
+        num_specs.astype(np.int32),
+    )
 
 
 def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
@@ -167,7 +173,7 @@ def having(
 
 def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     before, after = (values_of(dimension, frame) for frame in frames)
-    values = [value for value in dict.fromkeys((*before, *after)) if value is not None]
+    values = _sorted(dimension, {*before, *after} - {None})
     places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
     base, head = (
         np.fromiter(map(places.get, texts, repeat(_NONE)), np.int32, len(texts))
@@ -225,26 +231,7 @@ def _marked(keys: Keys, bound: int) -> Mask:
     return marked
 
 
-def _in_order(
-    are_in_head: Mask,
-    packages: Codes,
-    axes: Sequence[_Axis],
-    codes: Sequence[Codes],
-    num_specs: Codes,
-) -> Cells:
-    """Return the cells sorted by package and values, with only the values that occur."""
-    values, ranks = [], np.empty((len(axes), len(packages)), np.int32)
-    for number, (axis, own) in enumerate(zip(axes, codes, strict=True)):
-        codes_in_use, places = np.unique(own, return_inverse=True)
-        texts = [axis.values[code] for code in codes_in_use.tolist()]
-        values.append(_sorted(axis.dimension, texts))
-        rank_of = {text: rank for rank, text in enumerate(values[-1])}
-        ranks[number] = np.array([rank_of[text] for text in texts], np.int32)[places]
-    order = np.lexsort((*ranks[::-1], packages))
-    return Cells(are_in_head[order], packages[order], values, ranks[:, order], num_specs[order])
-
-
-def _sorted(dimension: CoverageDimension, values: Sequence[str]) -> list[str]:
+def _sorted(dimension: CoverageDimension, values: Collection[Any]) -> list[str]:
     match dimension:
         case CoverageDimension.VERSION:
             return sorted(values, key=lambda version: (version_key(version), version))
@@ -386,9 +373,7 @@ class CoverageChanges(ChangeTable[CoverageChange]):
     @property
     def num_bytes(self) -> int:
         """Approximate memory used by the columns, in bytes; the names belong to the comparison."""
-        cells = self.cells
-        arrays = (cells.are_in_head, cells.packages, cells.codes, cells.num_specs)
-        return sum(array.nbytes for array in arrays) + 8 * sum(map(len, cells.values))
+        return self.cells.num_bytes
 
     def take(self, places: slice | Mask | Rows) -> "CoverageChanges":
         """Return the table of the cells at some indices."""

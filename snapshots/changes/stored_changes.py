@@ -18,23 +18,26 @@ import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
 from snapshots.changes.causes import Causes
+from snapshots.changes.coverage import folded
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import Pairing, code_of
 from snapshots.changes.reasons import (
     NEW_REASONS,
     REASONS,
+    Codes,
     Reasoning,
     SpecChangeReason,
     find_reasons,
 )
 from snapshots.changes.sides import Side
-from snapshots.changes.stored_cells import NO_CELLS, stored_cells
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import NUM_WORDS, WIDTH
 from snapshots.history import Pair
 from snapshots.models import CauseKind
-from snapshots.tables import CHANGES, COMPARISONS
+from snapshots.spack.names import ROOT_STACK
+from snapshots.tables import CELL, CHANGES, COMPARISONS
 
 Numbers = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
@@ -257,6 +260,99 @@ def causes_of_package(
         )
     return found
 
+
+# -- the change in coverage: the growth of each cell
+#
+# A cell is a package with a version and a target, in one stack or in all, so the counts of coarser
+# cells follow by addition. Rebuilds do not change cells: in most pairs, few cells change.
+
+_FACTS = ("package", "version", "target")
+_NO_REASON = len(REASONS)
+_REASONS_OR_NONE = pa.array([*(reason.value for reason in REASONS), None])
+
+
+NO_CELLS: pa.StructArray = pa.array([], CELL)
+
+
+def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
+    """Return by how many specs each cell grew or shrank, per reason; CELL defines the fields.
+
+    The result is sorted by value. Each spec is in the cell without a stack, and in one for each of
+    its stacks other than root. A cell that gained and lost equally many specs is omitted. The
+    reason is null for specs that persist and whose target or stacks only one of the two sources
+    provides.
+    """
+    both = pairing.base, pairing.head
+    texts = [[getattr(frame, name).values for frame in both] for name in _FACTS]
+    texts.append([frame.stacks.items for frame in both])
+    # The order of the values does not depend on the order of the rows of the frames.
+    values = [[None, *sorted({*before, *after} - {None})] for before, after in texts]
+    codes = [{value: code for code, value in enumerate(of_fact)} for of_fact in values]
+    parts = []
+    for frame, rows, reasons, sign in _changed_rows(pairing, reasoning):
+        cells, owners = _cells(frame, rows, codes)
+        of_frame = np.zeros(len(frame), np.int64)
+        of_frame[rows] = reasons
+        parts.append(np.vstack([cells, of_frame[owners], np.full(len(owners), sign)]))
+    columns = np.hstack(parts)
+    keys, _ = folded([*columns[:4]], list(map(len, values)))
+    _, of_cell = np.unique(keys, return_inverse=True)
+    grew = np.flatnonzero((np.bincount(of_cell, columns[5]) != 0)[of_cell])
+    _, first, same = np.unique(
+        of_cell[grew] * len(_REASONS_OR_NONE) + columns[4][grew],
+        return_index=True,
+        return_inverse=True,
+    )
+    num_specs = np.bincount(same, columns[5][grew], len(first)).astype(np.int64)
+    chosen = grew[first]
+    facts = [
+        pa.array(of_fact, pa.string()).take(pa.array(column[chosen]))
+        for of_fact, column in zip(values, columns, strict=False)
+    ]
+    why = _REASONS_OR_NONE.take(pa.array(columns[4][chosen]))
+    return pa.StructArray.from_arrays([*facts, why, pa.array(num_specs)], fields=list(CELL))
+
+
+def _changed_rows(
+    pairing: Pairing, reasoning: Reasoning
+) -> Iterator[tuple[Frame, Rows, Codes, int]]:
+    """Yield rows that may have left cells, with reasons and -1, and rows that joined, with 1."""
+    base, head, pairs = pairing.base, pairing.head, pairing.persisting
+    differ = np.zeros(pairs.size, np.bool_)
+    for name in (*_FACTS, "stacks"):
+        before, after = getattr(base, name), getattr(head, name)
+        of_base = before.fingerprints[before.codes[pairs.base_rows]]
+        differ |= of_base != after.fingerprints[after.codes[pairs.head_rows]]
+    is_changed = np.isin(pairs.base_rows[differ], pairing.changed.base_rows)
+    facts = np.where(is_changed, code_of(SpecChangeReason.FACTS), _NO_REASON).astype(np.int8)
+    for frame, rows, persisting, reasons, sign in (
+        (base, pairing.removed, pairs.base_rows, reasoning.of_base, -1),
+        (head, pairing.added, pairs.head_rows, reasoning.of_head, 1),
+    ):
+        changed = np.concatenate([rows, persisting[differ]])
+        yield frame, changed, np.concatenate([reasons[rows], facts]), sign
+
+
+def _cells(
+    frame: Frame, rows: Rows, codes: Sequence[Mapping[str | None, int]]
+) -> tuple[npt.NDArray[np.int64], Rows]:
+    """Return the codes of the cells of some rows, one line per fact, and the row of each cell."""
+    places, stacks = frame.stacks.items_of(frame.stacks.codes[rows])
+    is_other = np.array([item != ROOT_STACK for item in frame.stacks.items], np.bool_)[stacks]
+    owners = np.concatenate([rows, rows[places[is_other]]])
+    lines = [
+        _coded(codes[number], column.values)[column.codes[owners]]
+        for number, column in enumerate(getattr(frame, name) for name in _FACTS)
+    ]
+    of_stacks = _coded(codes[-1], frame.stacks.items)[stacks[is_other]]
+    return np.vstack([*lines, np.concatenate([np.zeros(len(rows), np.int64), of_stacks])]), owners
+
+
+def _coded(codes: Mapping[str | None, int], values: Sequence[str | None]) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
+
+
+# -- the difference
 
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
