@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Mask, places_of_runs
+from snapshots.frames.columns import Arrays, Mask, places_of_runs
 
 Nodes = npt.NDArray[np.int64]
 Edges = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
 
-class Adjacency:
+class Adjacency(Arrays):
     """One direction of a graph: the edges of each node, and the node at the end of each edge.
 
     ``begins`` has the node where each edge begins, in ascending order. ``edges`` has the numbers of
@@ -38,14 +38,13 @@ class Adjacency:
 # -- bottom-up order
 
 
-class BottomUpGraph:
+class BottomUpGraph(Arrays):
     """A graph in bottom-up order: the target of an edge precedes its source.
 
     ``sources``, in ascending order, and ``targets`` are the nodes of each edge. ``levels`` has the
     nodes from which no cycle is reachable; a level follows all levels that its nodes lead to.
     ``components`` has the other nodes, as strongly connected components: the nodes of a cycle, or a
-    single node that leads to cycles. Cycles are rare, so the levels are removed first, and Tarjan's
-    algorithm orders the rest.
+    single node that leads to cycles. Cycles are rare, so the levels are removed first.
     """
 
     def __init__(self, sources: Numbers, targets: Numbers, num_nodes: int) -> None:
@@ -134,37 +133,39 @@ def bottom_up_levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iter
 
 
 def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the strongly connected components of a small graph bottom-up, without recursion."""
-    numbers: dict[int, int] = {}
-    lowest: dict[int, int] = {}
-    open_nodes: list[int] = []
-    is_open: set[int] = set()
-    for start in below:
-        if start in numbers:
-            continue
-        walk = [(start, iter(below[start]))]
-        numbers[start] = lowest[start] = len(numbers)
-        open_nodes.append(start)
-        is_open.add(start)
-        while walk:
-            node, targets = walk[-1]
-            for target in targets:
-                if target not in numbers:
-                    numbers[target] = lowest[target] = len(numbers)
-                    open_nodes.append(target)
-                    is_open.add(target)
-                    walk.append((target, iter(below[target])))
-                    break
-                if target in is_open:
-                    lowest[node] = min(lowest[node], numbers[target])
-            else:
-                walk.pop()
-                if walk:
-                    above = walk[-1][0]
-                    lowest[above] = min(lowest[above], lowest[node])
-                if lowest[node] == numbers[node]:
-                    component = [open_nodes.pop()]
-                    while component[-1] != node:
-                        component.append(open_nodes.pop())
-                    is_open.difference_update(component)
-                    yield component
+    """Yield the strongly connected components of a small graph bottom-up, without recursion.
+
+    Kosaraju's algorithm: a walk from the node that the upward walk finishes last reaches exactly
+    the nodes of its component that no earlier component has.
+    """
+    above: dict[int, list[int]] = {node: [] for node in below}
+    for node, targets in below.items():
+        for target in targets:
+            above[target].append(node)
+    finished: list[int] = []
+    seen: set[int] = set()
+    for node in below:
+        finished += _finished_from(node, above, seen)
+    seen.clear()
+    for node in reversed(finished):
+        if component := _finished_from(node, below, seen):
+            yield component
+
+
+def _finished_from(
+    start: int, targets_of: Mapping[int, Sequence[int]], seen: set[int]
+) -> list[int]:
+    """Return the unseen nodes that a depth-first walk reaches, in the order in which it ends."""
+    finished: list[int] = []
+    walk = [] if start in seen else [(start, iter(targets_of[start]))]
+    seen.add(start)
+    while walk:
+        node, targets = walk[-1]
+        target = next((target for target in targets if target not in seen), None)
+        if target is None:
+            finished.append(node)
+            walk.pop()
+        else:
+            seen.add(target)
+            walk.append((target, iter(targets_of[target])))
+    return finished
