@@ -16,7 +16,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from tests.model.changes import Cause, Kind, Pair, Tie
 from tests.model.states import State
-from tests.snapshots.changes.cause_records import CauseRecord, records
+from tests.snapshots.changes.causes import CauseRecord, records
 
 
 def frame_and_graph(state: State) -> tuple[Frame, DependencyGraph]:

@@ -6,8 +6,7 @@ import pytest
 
 from snapshots.changes.cause_names import CauseName
 from snapshots.models import CauseKind, Dependency
-from tests.snapshots.changes.cause_records import records
-from tests.snapshots.changes.causes import causes_of
+from tests.snapshots.changes.causes import causes_of, records
 from tests.snapshots.changes.graphs import edge, node, side_of
 
 

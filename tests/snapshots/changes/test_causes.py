@@ -9,12 +9,12 @@ from snapshots.changes import cause_graph
 from snapshots.changes.cause_names import CUT, MAX_TOGETHER
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind
-from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.causes import (
     all_rows,
     causes_of,
     named,
     names_on,
+    records,
     titles_and_numbers,
 )
 from tests.snapshots.changes.graphs import node, side_of

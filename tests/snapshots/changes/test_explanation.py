@@ -19,7 +19,7 @@ from tests.model.explained import Explained
 from tests.model.real import STACKS, dates
 from tests.model.real import records as real_records
 from tests.model.states import State
-from tests.snapshots.changes.cause_records import records
+from tests.snapshots.changes.causes import records
 from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of

@@ -24,7 +24,7 @@ from tests.model.changes import Cause, Causes, Kind, own_differences, pair_edges
 from tests.model.explained import frame_and_graph
 from tests.model.real import dates, records
 from tests.model.states import State
-from tests.snapshots.changes.cause_records import records as cause_records
+from tests.snapshots.changes.causes import records as cause_records
 from tests.snapshots.factories import a_spec
 
 LINK = ("link",)

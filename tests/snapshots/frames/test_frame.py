@@ -316,11 +316,3 @@ def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
     rest = [tuple(item for item in value if item != "gcc") for value in values]
     for row, value in enumerate(rest):
         assert (without == without[row]).tolist() == [other == value for other in rest]
-
-
-@pytest.mark.parametrize("values", [[], [()], [(), ("a",)]])
-def test_size_of_a_column(values: list[tuple[str, ...]]) -> None:
-    """A column takes memory for its distinct values, and eight bytes per row for few of them."""
-    column = lists_column(values)
-    assert lists_column([*values, ("another", "list")]).num_bytes > column.num_bytes
-    assert lists_column(values * 9).num_bytes == column.num_bytes + 8 * len(values)
