@@ -94,7 +94,11 @@ class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         facts: dict[str, int],
     ) -> Self:
         """Return the entry of a change."""
-        own = {"versions_replaced": replaced, "reasons": reasons, "changed_facts": facts}
+        own: dict[str, Any] = {
+            "versions_replaced": replaced,
+            "reasons": reasons,
+            "changed_facts": facts,
+        }
         shared = {name: getattr(change, name) for name in cls.__struct_fields__ if name not in own}
         return cls(**shared, **own)
 
