@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,15 +21,10 @@ async def no_events() -> AsyncIterator[RevisionInfo]:
 
 def condition_of(world: World, query: str, /, **variables: Any) -> Callable[[RevisionInfo], bool]:
     """Return the condition of a subscription on its events."""
-    conditions: list[Callable[[RevisionInfo], bool]] = []
-
-    def follow(is_included: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
-        conditions.append(is_included)
-        return no_events()
-
+    follow = Mock(return_value=no_events())
     context = Context(world.catalog, world.library, follow=follow)
     assert API().subscribe(query, variables, context=context) is None
-    (condition,) = conditions
+    condition: Callable[[RevisionInfo], bool] = follow.call_args.args[0]
     return condition
 
 
