@@ -79,9 +79,9 @@ URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
 
 Check = Callable[[str], str]
 
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_WORD = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]{{0,{WORD_LENGTH_MAX - 1}}}")
 _MOMENT = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")
-_CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
+_CHECKSUM = re.compile(rf"(?=.{{1,{WORD_LENGTH_MAX}}}\Z)[A-Za-z0-9+/_-]+={{0,6}}")
 _URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
 _NOT_IN_URLS = re.compile(r'["<>\\^`{|} ]')
 
@@ -93,12 +93,57 @@ def checked_hash(text: str) -> str:
     return text
 
 
-@lru_cache(maxsize=1 << 16)
-def checked_name(text: str) -> str:
-    """Check the name of a package or a stack."""
-    if not is_name(text):
-        raise ValueError(f"{quoted(text)} is not a name")
-    return text
+def _checker(is_valid: Callable[[str], object], reason: str) -> Check:
+    """Return a cached check of texts; ``{}`` in the reason is the quoted text."""
+
+    @lru_cache(maxsize=1 << 16)
+    def checked(text: str) -> str:
+        if not is_valid(text):
+            raise ValueError(reason.format(quoted(text)))
+        return text
+
+    return checked
+
+
+def _is_compiler(text: str) -> bool:
+    name, at, version = text.partition("@")
+    return is_name(name) and (not at or is_version(version))
+
+
+def _is_virtual(text: str) -> bool:
+    name, at, versions = text.partition("@")
+    if not is_name(name) or len(versions) > WORD_LENGTH_MAX or not versions.isascii():
+        return False
+    try:
+        return not at or bool(parse_versions(versions))
+    except (ValueError, ConstraintSyntaxError):
+        return False
+
+
+def _is_build_spec(text: str) -> bool:
+    name, _, digest = text.partition("/")
+    return is_name(name) and is_hash(digest)
+
+
+checked_name = _checker(is_name, "{} is not a name")
+"""Check the name of a package or a stack."""
+
+checked_compiler = _checker(_is_compiler, "{} is not a compiler such as gcc@13.2.0")
+"""Check a compiler: a name, or ``name@version``."""
+
+checked_word = _checker(
+    _WORD.fullmatch, f"{{}} is not a single word of {WORD_LENGTH_MAX} letters or fewer"
+)
+"""Check a single word: a platform, an operating system, a target, a namespace."""
+
+checked_checksum = _checker(_CHECKSUM.fullmatch, "{} is not a checksum")
+"""Check a hash in any encoding that Spack uses."""
+
+checked_virtual = _checker(_is_virtual, "{} is not a virtual package such as mpi or mpi@3.1")
+"""Check a virtual package: a name, or ``name@versions``."""
+
+checked_build_spec = _checker(_is_build_spec, "{} is not a package with its hash, NAME/HASH")
+"""Check a package with a hash: ``name/hash``."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -106,33 +151,6 @@ def checked_version(text: str) -> str:
     """Check a version."""
     if not is_version(text):
         raise ValueError(f"{quoted(text)} is not a version" if text else "is empty")
-    return text
-
-
-@lru_cache(maxsize=1 << 16)
-def checked_compiler(text: str) -> str:
-    """Check a compiler: a name, or ``name@version``."""
-    name, at, version = text.partition("@")
-    if not is_name(name) or (at and not is_version(version)):
-        raise ValueError(f"{quoted(text)} is not a compiler such as gcc@13.2.0")
-    return text
-
-
-@lru_cache(maxsize=1 << 16)
-def checked_word(text: str) -> str:
-    """Check a single word: a platform, an operating system, a target, a namespace."""
-    if len(text) > WORD_LENGTH_MAX or _WORD.fullmatch(text) is None:
-        raise ValueError(
-            f"{quoted(text)} is not a single word of {WORD_LENGTH_MAX} letters or fewer"
-        )
-    return text
-
-
-@lru_cache(maxsize=1 << 16)
-def checked_checksum(text: str) -> str:
-    """Check a hash in any encoding that Spack uses."""
-    if len(text) > WORD_LENGTH_MAX or _CHECKSUM.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is not a checksum")
     return text
 
 
@@ -146,31 +164,6 @@ def checked_variant(text: str) -> str:
         raise ValueError(f"the variant {quoted(text)} {reason}")
     if not is_plain(text):
         raise ValueError(f"the variant {quoted(text)} holds characters that are not seen")
-    return text
-
-
-@lru_cache(maxsize=1 << 16)
-def checked_virtual(text: str) -> str:
-    """Check a virtual package: a name, or ``name@versions``."""
-    name, at, versions = text.partition("@")
-    try:
-        if not is_name(name) or len(versions) > WORD_LENGTH_MAX or not versions.isascii():
-            raise ValueError
-        if at:
-            parse_versions(versions)
-    except (ValueError, ConstraintSyntaxError):
-        raise ValueError(
-            f"{quoted(text)} is not a virtual package such as mpi or mpi@3.1"
-        ) from None
-    return text
-
-
-@lru_cache(maxsize=1 << 16)
-def checked_build_spec(text: str) -> str:
-    """Check a package with a hash: ``name/hash``."""
-    name, _, digest = text.partition("/")
-    if not is_name(name) or not is_hash(digest):
-        raise ValueError(f"{quoted(text)} is not a package with its hash, NAME/HASH")
     return text
 
 
