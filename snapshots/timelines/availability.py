@@ -59,12 +59,6 @@ class _Change(msgspec.Struct, frozen=True):
     reason: str | None
     num_specs: int
 
-    @property
-    def gone(self) -> Counter[SpecChangeReason]:
-        """The number of specs removed for a reason, by this reason."""
-        is_gone = self.num_specs < 0 and self.reason is not None
-        return Counter({SpecChangeReason(self.reason): -self.num_specs} if is_gone else {})
-
     def is_of(self, cell: Cell) -> bool:
         """Return whether the change belongs to a coarser cell.
 
@@ -137,7 +131,8 @@ class PackageCells:
             for change in self._changes.get(step.pair, ()):
                 if change.is_of(cell):
                     num_specs += change.num_specs
-                    reasons += change.gone
+                    if change.num_specs < 0 and change.reason is not None:
+                        reasons[SpecChangeReason(change.reason)] -= change.num_specs
             if CoverageDimension.STACK in cell and step.head.known_stacks is None:
                 continue  # the source has no stacks, so there is no known change
             if num_specs and first is None:

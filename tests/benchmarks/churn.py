@@ -3,8 +3,7 @@
 The packages are in layers, each of which depends on some packages of the layers below. A cell is a
 stack on an architecture; it has some of the packages, with all dependencies. Editing a package
 rebuilds its dependents, cell by cell, so that the hashes in edges exist. In addition, specs,
-packages and entire stacks are removed for some time. The same seed results in the same states, byte
-by byte.
+packages and entire stacks are removed for some time. The states are always the same, byte by byte.
 """
 
 from base64 import b32encode
@@ -19,6 +18,7 @@ from snapshots.demo.draws import Draw
 from snapshots.models import Dependency, Source, Spec
 
 FIRST_DAY = datetime(2023, 1, 1, tzinfo=UTC)
+CHURN = 0.05
 
 _LAYERS = (0.05, 0.25, 0.3, 0.4)
 _ARCHITECTURES = (
@@ -61,12 +61,11 @@ class _Place(NamedTuple):
 class LivingCache:
     """The cache, at first in its first state; ``live`` advances it to the next one.
 
-    It always has about ``specs`` specs; ``churn`` is the share that has another hash in each state.
+    It always has about ``specs`` specs, of which ``CHURN`` have another hash in each state.
     """
 
-    def __init__(self, specs: int, *, churn: float = 0.05, seed: int = 1) -> None:
-        self._draw = Draw(seed)
-        self._churn = churn
+    def __init__(self, specs: int) -> None:
+        self._draw = Draw(1)
         self._age = 0
         num_packages = max(20, specs // 50)
         self._below = _dependencies(num_packages, self._draw)
@@ -92,7 +91,7 @@ class LivingCache:
             del self._absent[place]
         self._touched.update(place.package for place in back)
         self._leave_out()
-        budget = int(self._total * self._churn)
+        budget = int(self._total * CHURN)
         while budget > 0:
             budget -= self._edit(self._draw.pick(range(len(self._below))), budget)
 

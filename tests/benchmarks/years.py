@@ -80,15 +80,15 @@ def tagged_pages(cache: Path, *, tags: int, specs: int) -> Path:
     return made_once(cache, f"tagged-pages-{tags}-{specs}", digest, make)
 
 
-def next_states(cache: Path, *, after: int, specs: int, number: int = 2) -> Path:
-    """Return a file with the states after a number of revisions, for ``read_states``."""
-    file = cache / f"states-{number}-after-{after}-{specs}-{_digest()}.msgpack"
+def next_states(cache: Path, *, after: int, specs: int) -> Path:
+    """Return a file with the two states after a number of revisions, for ``read_states``."""
+    file = cache / f"states-after-{after}-{specs}-{_digest()}.msgpack"
     if not file.exists():
         living = LivingCache(specs)
         for _ in range(after):
             living.live()
         states = []
-        for _ in range(number):
+        for _ in range(2):
             snapshot = living.snapshot()
             taken_at = snapshot.taken_at or FIRST_DAY
             states.append(_State(taken_at, snapshot.source, [*snapshot.content.specs()]))
