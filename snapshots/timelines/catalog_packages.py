@@ -116,7 +116,7 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
     """
     steps = Steps.of(history, history.series_names)
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
-    by_kind = counted(events.kinds, len(KINDS), events, steps)
+    by_kind = counted(events, events.kinds, len(KINDS))
     versions = versions_added_and_removed(events)
     changed = {}
     for place in np.flatnonzero(by_kind.any(axis=0)).tolist():

@@ -75,7 +75,7 @@ def package_timeline(
     """
     steps = Steps.of(history, [series])
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
-    by_kind = counted(events.kinds, len(KINDS), events, steps)
+    by_kind = counted(events, events.kinds, len(KINDS))
     num_after = np.cumsum(by_kind[ADDED] - by_kind[REMOVED])
     seen = np.flatnonzero(num_after > 0)
     if not len(seen):
@@ -89,17 +89,17 @@ def package_timeline(
     )
 
 
-def counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
+def counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Counts:
     """Return the number of events with each code (rows) at each step (columns)."""
-    keys = codes.astype(np.int64) * len(steps) + events.places
-    counts = np.bincount(keys, minlength=num_codes * len(steps))
-    return counts.reshape(num_codes, len(steps))
+    num_steps = len(events.steps)
+    keys = codes.astype(np.int64) * num_steps + events.places
+    return np.bincount(keys, minlength=num_codes * num_steps).reshape(num_codes, num_steps)
 
 
 def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
     """Return one entry for each step that has events, oldest first."""
     versions = _version_changes(events)
-    by_reason = counted(events.reasons, len(REASONS), events, events.steps)
+    by_reason = counted(events, events.reasons, len(REASONS))
     places = np.flatnonzero(by_kind.any(axis=0))
     was_there = np.concatenate(([False], num_after[:-1] > 0))
     kinds = package_kinds(
