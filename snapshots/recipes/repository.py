@@ -307,13 +307,20 @@ class RecipesRepository:
         command = ["diff-tree", "--stdin", "--root", "--always", "-r", "-z", "--raw"]
         command += ["--no-renames", "--no-ext-diff", "--encoding=UTF-8", _FORMAT, "--", *FOLDERS]
         touched: list[_Touched] = []
-        fields = self._fields(command, data)
-        for field in fields:
-            entry = field.lstrip(b"\n")
-            if entry.startswith(b":"):
-                touched[-1].add(next(fields, b"").decode(errors="backslashreplace"), entry)
-            elif entry:
-                touched.append(_Touched(entry))
+        num_bytes = 0
+        with Stream(self._repository, *command, data=data, seconds=LONGEST) as stream:
+            fields = fields_of(stream)
+            for field in fields:
+                entry, path = field.lstrip(b"\n"), b""
+                if entry.startswith(b":"):
+                    path = next(fields, b"")
+                    touched[-1].add(path.decode(errors="backslashreplace"), entry)
+                elif entry:
+                    touched.append(_Touched(entry))
+                num_bytes += len(field) + len(path)
+                if num_bytes > MAX_BYTES:
+                    reason = f"its commits touch more paths than {MAX_BYTES >> 20:,} MiB hold"
+                    raise SourceError(self.location, reason)
         return [of_commit.commit(self._shallow) for of_commit in touched]
 
     @cached_property
@@ -322,17 +329,6 @@ class RecipesRepository:
         with suppress(OSError):
             return frozenset((self._repository.folder / "shallow").read_text().split())
         return frozenset()
-
-    def _fields(self, command: Sequence[str], data: bytes) -> Iterator[bytes]:
-        """Yield the NUL-separated fields of git's output, within the limits of time and bytes."""
-        num_bytes = 0
-        with Stream(self._repository, *command, data=data, seconds=LONGEST) as stream:
-            for field in fields_of(stream):
-                num_bytes += len(field)
-                if num_bytes > MAX_BYTES:
-                    reason = f"its commits touch more paths than {MAX_BYTES >> 20:,} MiB hold"
-                    raise SourceError(self.location, reason)
-                yield field
 
     def _run(self, *command: str, data: bytes = b"") -> bytes:
         return run(self._repository, *command, data=data)

@@ -159,29 +159,21 @@ class Registry:
             checksum=layouts.Checksum(*blob.checksum, location),
         )
 
-    def tags(self) -> list[str]:
-        """Return the tags of specs' images. Raises SourceError if there are none.
-
-        It is also raised if a page links to another host, or if the pages do not end.
-        """
-        specs = sorted(tag for tag in self._all_tags() if _SPEC_TAG.fullmatch(tag))
-        if not specs:
-            reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
-            raise SourceError(self._repository.location, reason)
-        return specs
-
     def published(self) -> layouts.ListedSpecs:
-        """Read the image of every spec. Raises SourceError.
+        """Read the image of every spec. Raises SourceError, also if there is none.
 
         Results are stored in the cache folder, so that a later run fetches only new images: an
         image is named after the hash of its spec.
         """
-        tags = self.tags()
+        location = self._repository.location
+        tags = sorted(tag for tag in self._all_tags() if _SPEC_TAG.fullmatch(tag))
+        if not tags:
+            reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
+            raise SourceError(location, reason)
         places = []
         for tag in tags:
             url = self._manifest_url(tag)
             places.append(layouts.SpecPlace(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
-        location = self._repository.location
         specs, packages, _ = layouts.read_published(
             location, places, self._spec_image, self._transport
         )
@@ -209,6 +201,10 @@ class Registry:
         return layouts.PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
     def _all_tags(self) -> set[str]:
+        """Return all tags.
+
+        Raises SourceError if a page links to another host, or if the pages do not end.
+        """
         tags: set[str] = set()
         next_page: str | None = f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}"
         num_pages = num_empty = 0
