@@ -141,11 +141,7 @@ def test_check_uses_the_active_environment(
     ],
 )
 def test_failures_are_one_line(
-    words: tuple[str, ...],
-    reason: str,
-    run: Run,
-    url: str,
-    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...], reason: str, run: Run, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On standard error, with exit code 2."""
     monkeypatch.delenv("CACHELOG_SERVER", raising=False)

@@ -349,9 +349,7 @@ def test_other_errors_are_beside_no_field(client: httpx.Client) -> None:
         assert page.texts(".problem")
 
 
-_FACTS = """{
-  revision(ref: "develop") { digest stacks { name } }
-}"""
+_FACTS = '{ revision(ref: "develop") { digest stacks { name } } }'
 
 
 @pytest.mark.parametrize("tab", routes.TABS)

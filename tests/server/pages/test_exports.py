@@ -20,15 +20,7 @@ from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner
-from server.pages.exports import (
-    Export,
-    cell,
-    csv_body,
-    csv_head,
-    file_name,
-    json_lines,
-    table_of,
-)
+from server.pages.exports import Export, cell, csv_body, csv_head, file_name, json_lines, table_of
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.cache_pages import history_of
