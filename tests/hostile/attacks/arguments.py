@@ -29,12 +29,6 @@ def _filter(name: str, count: int, value: str) -> Attack:
     return Attack(f"filter {name} x {count:,}", "a filter of very many values", sending(make))
 
 
-def _package_filters(_target: Target) -> Iterator[Request]:
-    for name in ("names", "stacks", "compilers", "targets"):
-        values = [f"{fresh()}-{number}" for number in range(9_000)]
-        yield query(_BY_PACKAGE_FILTER, {"filter": {name: values}})
-
-
 def _shared_filter(_target: Target) -> Request:
     values = [f"v{number}" for number in range(10_000)]
     lists = aliased(150, "specs(filter:$filter){totalCount}")
@@ -67,15 +61,6 @@ def _matching_dependencies(target: Target) -> Request:
     names = target.packages[:16]
     below = " ".join(f"^{name}@1:" for name in names)
     return _matching([f"{name} {below}"[:2_000] for name in target.packages[:60]])
-
-
-def _matching_many_ranges(_target: Target) -> Request:
-    ranges = ",".join(f"{i}.{i}:{i}.{i + 9}" for i in range(150))
-    return _matching([f"@{ranges},{i}" for i in range(60)])
-
-
-def _matching_unknown(_target: Target) -> Request:
-    return _matching([f"{'no-such-package-' * 60}{i}" for i in range(100)])
 
 
 def _matching_garbage(_target: Target) -> Request:
@@ -126,32 +111,17 @@ def _unknown_ids(_target: Target) -> Iterator[Request]:
     yield _ids(["\u202e" * 9] * 5_000)
 
 
-def _equal_ids(target: Target) -> Iterator[Request]:
-    yield _ids([target.ids[0]] * (200_000 // (len(target.ids[0]) + 3)))
-    text = f"query($ids: [ID!]!) {{ {aliased(140, 'nodes(ids:$ids){...N}')} }}"
-    text += " fragment N on Spec { short variants }"
-    yield query(text, {"ids": target.ids})
-
-
 ATTACKS = (
     _filter("packages", 60_000, "%s"),
-    _filter("versions", 12_000, "%s"),
-    _filter("compilers", 10_000, "gcc@%s"),
-    _filter("targets", 12_000, "%s"),
-    _filter("stacks", 400, "%s"),
     _filter("variants", 10_000, "+%s"),
-    Attack("package filters", "9,000 values in each of four", sending(_package_filters)),
     Attack("one filter x 150", "20,000 values, used in each of 150 lists", sending(_shared_filter)),
     Attack("long texts", "220 kB in each kind of argument", sending(_long_texts)),
     Attack("110 matching", "as many masks over every spec", sending(_different_matching)),
     Attack("matching ^ x 960", "walks through the graph", sending(_matching_dependencies)),
-    Attack("matching ranges", "9,000 ranges of versions", sending(_matching_many_ranges)),
-    Attack("matching unknown names", "names that are like none", sending(_matching_unknown)),
     Attack("matching garbage", "signs that mean nothing", sending(_matching_garbage)),
     Attack("revisions in turn", "each of them 50 times by turns", sending(_revisions_in_turn)),
     Attack("many pairs", "up to 120 pairs of revisions to compare", sending(_many_pairs)),
     _walks("dependencies"),
     _walks("dependents"),
     Attack("unknown ids", "18,500 ids that are null each", sending(_unknown_ids)),
-    Attack("equal ids", "the same objects again and again", sending(_equal_ids)),
 )

@@ -1,12 +1,11 @@
 """Invalid bodies and headers, and floods of requests that fill caches."""
 
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from typing import Any
 
 import orjson
 
-from tests.hostile.attack import Attack, Request, Target, aliased, fresh, query, sending
+from tests.hostile.attack import Attack, Request, Target, fresh, query, sending
 
 _TINY = "{ tags { name } }"
 
@@ -56,11 +55,6 @@ def _deep_json(_target: Target) -> Iterator[Request]:
         b'{"query":"query($f:SpecFilter){revision{specs(filter:$f){totalCount}}}",'
         b'"variables":{"f":%s}}' % objects
     )
-
-
-def _batches(_target: Target) -> Iterator[Request]:
-    yield Request(orjson.dumps([{"query": _TINY}] * 10))
-    yield Request(orjson.dumps([{"query": _TINY}] * 8_000))
 
 
 def _persisted_oddities(_target: Target) -> Iterator[Request]:
@@ -113,46 +107,6 @@ def _large_documents(_target: Target) -> Iterator[Request]:
     return _floods(300, lambda name: query(f"#{ballast}\nquery {name} {_TINY}"))
 
 
-def _tokenful_documents(_target: Target) -> Iterator[Request]:
-    """Send accepted documents that need the most memory."""
-    fields = aliased(450, "name")
-    return _floods(2_000, lambda name: query(f"query {name} {{ tags {{ {fields} }} }}"))
-
-
-def _operation_names(_target: Target) -> Iterator[Request]:
-    return _floods(3_000, lambda name: query(f"query {name} {_TINY}", operationName=name))
-
-
-def _new_sizes(_target: Target) -> Iterator[Request]:
-    """Have the cost of a long document computed for many sizes of its pages."""
-    lists = " ".join(f"a{number}:specs(first:$n){{totalCount}}" for number in range(150))
-    text = f"query {fresh()}($n: Int) {{ revision {{ {lists} }} }}"
-    return (query(text, {"n": number}) for number in range(600))
-
-
-def _persisted_documents(_target: Target) -> Iterator[Request]:
-    ballast = "#" + "x" * 60_000
-
-    def make(name: str) -> Request:
-        text = f"{ballast}\nquery {name} {_TINY}"
-        key = {"version": 1, "sha256Hash": sha256(text.encode()).hexdigest()}
-        return query(text, extensions={"persistedQuery": key})
-
-    return _floods(200, make)
-
-
-def _accept_headers(_target: Target) -> Iterator[Request]:
-    return _floods(
-        1_500,
-        lambda name: query(_TINY)._replace(
-            headers={
-                "Content-Type": "application/json",
-                "Accept": f"application/json, text/{name}{'x' * 9_000}",
-            }
-        ),
-    )
-
-
 def _columns(target: Target) -> Iterator[Request]:
     kinds = ("versions", "compilers", "targets", "platforms", "operatingSystems", "stacks")
     fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
@@ -171,7 +125,6 @@ ATTACKS = (
     Attack("numbers", "numbers of 5,000 digits, NaN, 1e400", sending(_numbers)),
     Attack("surrogates", "half characters and NUL, in each place", sending(_surrogates)),
     Attack("deep JSON", "100,000 brackets", sending(_deep_json)),
-    Attack("batches", "8,000 requests in one", sending(_batches)),
     Attack("persisted oddities", "hashes of every wrong type", sending(_persisted_oddities)),
     Attack("methods, paths, headers", "each odd one", sending(_other_methods)),
     Attack(
@@ -200,10 +153,5 @@ ATTACKS = (
     ),
     Attack("flood: undeclared variables", "600 x 18,000", sending(_undeclared, at_once=2), True),
     Attack("flood: documents", "300 of 240 kB", sending(_large_documents, at_once=2), True),
-    Attack("flood: parsed documents", "2,000 full of fields", sending(_tokenful_documents), True),
-    Attack("flood: operation names", "3,000 of them", sending(_operation_names), True),
-    Attack("flood: new sizes", "600 for one long document", sending(_new_sizes), True),
-    Attack("flood: persisted documents", "200 of 60 kB", sending(_persisted_documents), True),
-    Attack("flood: Accept", "1,500 headers of 9 kB", sending(_accept_headers), True),
     Attack("flood: columns", "400 filters and orders", sending(_columns), True),
 )

@@ -7,11 +7,6 @@ from tests.hostile.attack import Attack, Request, Target, aliased, query, sendin
 _INTROSPECTION = "fields{name args{name type{name}} type{name fields{name type{name}}}}"
 
 
-def _equal_selections(_target: Target) -> Iterator[Request]:
-    yield query("{" + "revision{specs{nodes{hash}}}" * 390 + "}")
-    yield query("{" + "a:revision{numSpecs}" * 2_000 + "}")
-
-
 def _overlapping(_target: Target) -> Iterator[Request]:
     """Give the same name to different, deeply nested fields."""
     one = "revision{packages{nodes{specs{nodes{%s}}}}}"
@@ -19,31 +14,10 @@ def _overlapping(_target: Target) -> Iterator[Request]:
     yield query("{" + " ".join(f'x:tag(name:"{i}"){{name}}' for i in range(2_000)) + "}")
 
 
-def _overlapping_fragments(_target: Target) -> Request:
-    count = 400
-    spreads = " ".join(f"...F{i}" for i in range(count))
-    parts = " ".join(
-        f"fragment F{i} on Query {{ x: revision {{ a{i}: numSpecs x: id ...G{i} }} }} "
-        f"fragment G{i} on Revision {{ x: id tag }}"
-        for i in range(count)
-    )
-    return query(f"{{ {spreads} }} {parts}")
-
-
 def _doubling(_target: Target) -> Request:
     depth = 26
     parts = " ".join(f"fragment F{i} on Query {{ ...F{i + 1} ...F{i + 1} }}" for i in range(depth))
     return query(f"{{ ...F0 }} {parts} fragment F{depth} on Query {{ tags {{ name }} }}")
-
-
-def _doubling_fields(_target: Target) -> Request:
-    """Also double the fields, so that merging fragments does not help."""
-    depth = 22
-    parts = " ".join(
-        f"fragment F{i} on Revision {{ a:previous{{...F{i + 1}}} b:previous{{...F{i + 1}}} }}"
-        for i in range(depth)
-    )
-    return query(f"{{ revision {{ ...F0 }} }} {parts} fragment F{depth} on Revision {{ id }}")
 
 
 def _cycles(_target: Target) -> Iterator[Request]:
@@ -54,12 +28,6 @@ def _cycles(_target: Target) -> Iterator[Request]:
         for i in range(count)
     )
     yield query("{ ...F0 } " + ring)
-
-
-def _chain(_target: Target) -> Request:
-    count = 6_000
-    parts = " ".join(f"fragment F{i} on Query {{ ...F{i + 1} }}" for i in range(count))
-    return query(f"{{ ...F0 }} {parts} fragment F{count} on Query {{ __typename }}")
 
 
 def _deep(_target: Target) -> Iterator[Request]:
@@ -88,12 +56,6 @@ def _directives(_target: Target) -> Iterator[Request]:
     yield query("{" + " ".join(f"a{i}:__typename @include(if:true)" for i in range(6_000)) + "}")
 
 
-def _variables_declared(_target: Target) -> Iterator[Request]:
-    declared = ",".join(f"$v{i}:Int" for i in range(15_000))
-    yield query(f"query({declared}) {{ tags {{ name }} }}")
-    yield query("query(" + "$v:Int " * 20_000 + ") { tags { name } }")
-
-
 def _unknown_fields(_target: Target) -> Iterator[Request]:
     yield query("{" + " ".join(f"revisionz{i}" for i in range(6_000)) + "}")
     yield query("{ revision { " + "numSpecz" * 20_000 + " } }")
@@ -118,11 +80,6 @@ def _echo(_target: Target) -> Iterator[Request]:
     )
 
 
-def _nearest_names(_target: Target) -> Request:
-    lists = " ".join(f'a{i}:revision(ref:"develop-{i}-{"0" * 300}"){{id}}' for i in range(500))
-    return query(f"{{ {lists} }}")
-
-
 def _invalid_variables(_target: Target) -> Iterator[Request]:
     text = "query($f: SpecFilter!) { revision { specs(filter: $f) { totalCount } } }"
     yield query(text, {"f": {f"unknown{i}": i for i in range(8_000)}})
@@ -144,20 +101,14 @@ def _introspection(_target: Target) -> Iterator[Request]:
 
 
 ATTACKS = (
-    Attack("equal selections", "390 and 2,000 of them to merge", sending(_equal_selections)),
     Attack("overlapping fields", "one name for what differs", sending(_overlapping)),
-    Attack("overlapping fragments", "800 fragments to compare", sending(_overlapping_fragments)),
     Attack("doubling fragments", "2^26 selections from 1 kB", sending(_doubling)),
-    Attack("doubling fields", "2^22 objects from 1 kB", sending(_doubling_fields)),
     Attack("circles of fragments", "3,000 fragments in a ring", sending(_cycles)),
-    Attack("chain of fragments", "6,000 fragments deep", sending(_chain)),
     Attack("deep documents", "100,000 brackets of each kind", sending(_deep)),
     Attack("many tokens", "the whole body is tokens", sending(_many_tokens)),
     Attack("directives", "40,000 directives, known and not", sending(_directives)),
-    Attack("declared variables", "15,000 of them, unused", sending(_variables_declared)),
     Attack("unknown fields", "6,000 errors with suggestions", sending(_unknown_fields)),
     Attack("echo", "200 kB in each of 150 errors", sending(_echo)),
-    Attack("nearest names", "500 refs that are almost one", sending(_nearest_names)),
     Attack("invalid variables", "70,000 values of a wrong type", sending(_invalid_variables)),
     Attack("introspection", "the schema within the schema", sending(_introspection)),
 )

@@ -17,21 +17,6 @@ from tests.hostile.attack import (
 _ALL_DIMENSIONS = "STACK TARGET OPERATING_SYSTEM PLATFORM COMPILER COMPILER_NAME VERSION"
 
 
-def _all_pairs(target: Target) -> Iterator[Request]:
-    """Request the returned specs of all pairs of revisions, in both directions."""
-    count = len(target.digests)
-    for base in range(count):
-        for head in range(count):
-            yield about_pair(target, "specs(first:1000){nodes{reason path{name}}}", base, head)
-
-
-def _cursors_of_causes(target: Target) -> Iterator[Request]:
-    """Send cursors that do not exist, long ones and ones with unusual characters."""
-    for cursor in ("", "|||", "version|" * 400, "%" * 4_000, "[" * 4_000, '["a"', "\\u0000"):
-        yield about_pair(target, f'causes(after:"{cursor}"){{nodes{{id}}}}')
-        yield about_pair(target, f'coverage(by:[STACK],before:"{cursor}",last:5){{nodes{{kind}}}}')
-
-
 _OF_TWO_SPECS = (
     "facts{path} variants{path} dependencies(first:200){name path{name before{short}}} "
     "paths(first:200){cause{id facts{path}}steps{name after{short}}} document "
@@ -84,9 +69,7 @@ ATTACKS = (
             "coverage by one, many times": f"coverage(by:[{'STACK ' * 900}],first:1){{totalCount}}",
         },
     ),
-    Attack("reasons of all pairs", "each two revisions, both ways", sending(_all_pairs)),
     Attack("two specs", "each two of many, all that differs", sending(_two_specs)),
     Attack("twins of scopes", "another scope each time, by several", sending(_scopes, at_once=8)),
     Attack("impacts", "of as many packages as a page has", sending(_impacts, at_once=4)),
-    Attack("cursors of causes", "that name nothing", sending(_cursors_of_causes)),
 )

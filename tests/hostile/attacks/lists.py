@@ -15,16 +15,6 @@ from tests.hostile.attack import (
     sending,
 )
 
-_FACETS = (
-    "packages",
-    "versions",
-    "compilers",
-    "operatingSystems",
-    "platforms",
-    "targets",
-    "stacks",
-)
-
 
 def _with_fragment(request: Request, kind: str, selected: str) -> Request:
     """Add the fragment L to the document of a request."""
@@ -43,22 +33,6 @@ def _facets_and_leaves(target: Target) -> Request:
     """Multiply by fragments, which needs few tokens."""
     facets = about_revision(target, f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
     return _with_fragment(facets, "FacetCount", aliased(100, "value"))
-
-
-def _all_facets_of_many_lists(target: Target) -> Request:
-    facets = " ".join(f"{name}{{value numSpecs}}" for name in _FACETS)
-    lists = (
-        f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
-        for number, digest in enumerate(target.hashes[:95])
-    )
-    return _with_fragment(
-        about_revision(target, " ".join(lists)), "SpecConnection", f"facets{{{facets}}}"
-    )
-
-
-def _revisions_by_revisions(_target: Target) -> Request:
-    walk = "previous{next{" * 12 + "stacks{packages(first:1000){nodes{versions}}}" + "}}" * 12
-    return query(f"{{ revisions {{ nodes {{ {walk} }} }} }}")
 
 
 def _negative_sizes(_target: Target) -> Iterator[Request]:
@@ -85,11 +59,6 @@ def _deceiving_sizes(target: Target) -> Iterator[Request]:
     yield about_revision(target, both)
 
 
-def _included_by_variable(_target: Target) -> Request:
-    wide = aliased(50, "packages(first:1000)@include(if:$yes){nodes{versions stacks}}")
-    return query(f"query($yes: Boolean!) {{ revision {{ {wide} }} }}", {"yes": True})
-
-
 def _answers_that_do_not_compress(target: Target) -> Iterator[Request]:
     for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
         made = about_revision(
@@ -100,7 +69,6 @@ def _answers_that_do_not_compress(target: Target) -> Iterator[Request]:
 
 ATTACKS = (
     Attack("facets x aliases", "200 facets of 100 aliases each", sending(_facets_and_leaves)),
-    Attack("facets of 95 lists", "each facet of 95 filters", sending(_all_facets_of_many_lists)),
     *selecting(
         about_revision,
         "a list under many aliases, on every object of a long list",
@@ -122,11 +90,7 @@ ATTACKS = (
         },
     ),
     Attack("package of each spec", "50,000 packages of 100 lists", sending(_package_of_each_spec)),
-    Attack(
-        "revisions x revisions", "24 steps between neighbours", sending(_revisions_by_revisions)
-    ),
     Attack("negative sizes", "sizes that subtract from an estimate", sending(_negative_sizes)),
     Attack("deceiving sizes", "variables of other types than stated", sending(_deceiving_sizes)),
-    Attack("included by variable", "@include hides large lists", sending(_included_by_variable)),
     Attack("each coding", "large answers, compressed", sending(_answers_that_do_not_compress)),
 )

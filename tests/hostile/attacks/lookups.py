@@ -83,16 +83,6 @@ def _odd_specs(target: Target) -> Iterator[Request]:
         yield _lookup([spec_value] * _MOST)
 
 
-def _covering(target: Target) -> Iterator[Request]:
-    for series in ("", ', series: "develop"', ', series: "nope"') * 4:
-        text = (
-            f"query {fresh()}($s: [ConcreteSpecInput!]!) {{ bestCovering(specs: $s{series}) "
-            "{ numFound numRootsFound revision { tag } } }"
-        )
-        yield query(text, {"s": _specs(target, _MOST)})
-        yield query(text, {"s": []})
-
-
 # -- plans
 
 _PLAN = (
@@ -214,9 +204,7 @@ def _odd_rules(target: Target) -> Iterator[Request]:
 
 ATTACKS = (
     Attack("lookups", "two thousand specs, and what is nearest", sending(_lookups)),
-    Attack("lookups at once", "the same by several", sending(_lookups, at_once=8)),
     Attack("odd specs", "facts that are none, or very many", sending(_odd_specs)),
-    Attack("lookups everywhere", "all tags and all of a series", sending(_covering, at_once=4)),
     Attack("plans", "chains, circles, as many stacks as specs", sending(_plans, at_once=4)),
     Attack("rules: globs", "stars that no name fits", sending(_globs)),
     Attack("rules: many", "as many as are allowed, each of other specs", sending(_many_rules)),

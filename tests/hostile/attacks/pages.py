@@ -7,7 +7,6 @@ from functools import partial
 from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
-from server.pages.routes import TABS
 from snapshots.refs import series
 from tests.hostile.attack import (
     HOST,
@@ -63,13 +62,6 @@ def _missing(target: Target) -> Iterator[Request]:
         yield _page(f"/{fresh()}")
         yield get(f"/feeds/{fresh()}.atom")
         yield get(f"/feeds/{name}/{package}-{fresh()}.atom")
-
-
-def _comparisons(target: Target) -> Iterator[Request]:
-    pairs = [(base, head) for base in target.digests for head in target.digests]
-    for tab in TABS:
-        for base, head in pairs[:20]:
-            yield _page(f"/compare/{base}...{head}{tab}")
 
 
 def _searches(target: Target) -> Iterator[Request]:
@@ -165,10 +157,6 @@ def _forms(_target: Target) -> Iterator[Request]:
     yield Request(b"x" * 20_000_000, "POST", "/check", _FORM)
 
 
-def _export(target: Target) -> bytes:
-    return raw(target, f"GET /search?q=*&as=csv&x={fresh()}")
-
-
 def _filtered(target: Target) -> bytes:
     """Request a long page: each of its links has all filters of its address."""
     filters = "&".join(f"stacks={'x' * 40}{number}" for number in range(140))
@@ -179,12 +167,10 @@ ATTACKS = (
     Attack("existing pages", "rendering many pages", sending(_existing, at_once=16)),
     Attack("existing feeds", "rendering many feeds", sending(_existing_feeds, at_once=16)),
     Attack("missing pages", "searching for the nearest names", sending(_missing, at_once=8)),
-    Attack("pages of comparisons", "comparing all with all", sending(_comparisons, at_once=8)),
     Attack("pages of searches", "queries that are hard", sending(_searches, at_once=8)),
     Attack("odd addresses of pages", "confusing the reading of paths", sending(_odd_addresses)),
     Attack("new addresses of pages", "filling memory", sending(_new_addresses, at_once=8)),
     Attack("whole tables", "streams beside each other", _streamed),
-    Attack("whole tables, not read", "60 slow readers", held(60, _export, b"")),
     Attack("long pages, not read", "60 slow readers", held(60, _filtered, b"")),
     Attack("forms of pages", "lock files that are none", sending(_forms, at_once=4)),
 )

@@ -75,34 +75,9 @@ def _walks_in_walks(target: Target, size: int) -> Request:
     return about_revision(target, f"specs(first:1){{nodes{{{walk}{below}}}}}")
 
 
-def _filter_values(target: Target, size: int) -> Request:
-    names = [f"{target.packages[0]}{number}" for number in range(size)]
-    text = "query($f: SpecFilter) { revision { specs(filter: $f) { totalCount facets "
-    text += "{ versions { value } } nodes { hash } } } }"
-    return query(text, {"f": {"packages": [fresh(), *names], "versions": names}})
-
-
-def _matched(target: Target, size: int) -> Request:
-    name = target.packages[0]
-    lists = (
-        f'm{i}:specs(matching:"@{i}.{fresh()[1:]}: ^{name}"){{totalCount}}' for i in range(size)
-    )
-    return about_revision(target, " ".join(lists))
-
-
-def _unknown_refs(target: Target, size: int) -> Request:
-    refs = (f'r{i}:revision(ref:"developp-{fresh()}"){{id}}' for i in range(size))
-    return about_catalog(target, " ".join(refs))
-
-
 def _ids(ids: Callable[[Target, int], list[str]]) -> Make:
     text = "query($i: [ID!]!) { nodes(ids: $i) { id ...on Spec { short variants stacks } } }"
     return lambda target, size: query(text, {"i": ids(target, size)})
-
-
-def _overlapping(target: Target, size: int) -> Request:
-    fields = " ".join(f"specs{{nodes{{x{i % 9}:hash ...on Spec{{hash}}}}}}" for i in range(size))
-    return about_revision(target, fields)
 
 
 def _fragments(_target: Target, size: int) -> Request:
@@ -127,13 +102,9 @@ def _makers() -> Iterator[tuple[str, Make]]:
 
 _OTHERS: Mapping[str, Make] = {
     "walks in walks": _walks_in_walks,
-    "matching": _matched,
-    "filter values": _filter_values,
-    "unknown refs": _unknown_refs,
     "unknown ids": _ids(lambda _target, n: [fresh() for _ in range(n)]),
     "known ids": _ids(lambda target, n: [target.ids[i % len(target.ids)] for i in range(n)]),
     "names": _repeated(about_catalog, "__typename"),
-    "overlaps": _overlapping,
     "chained fragments": _fragments,
 }
 
