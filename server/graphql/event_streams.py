@@ -8,9 +8,11 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 import msgspec
 import orjson
+from cachetools import LRUCache
 from starlette.types import Receive, Scope, Send
 
 from schema.errors import BAD_USER_INPUT, INTERNAL, bounded, incident
@@ -61,15 +63,30 @@ def error_body(message: str, code: str) -> bytes:
     return orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})
 
 
+EVENT_BYTES = 16 << 20
+"""Size of the cache of events, in bytes, for clients that receive them later."""
+
 _CONCURRENCY = 1
 """Number of events that are executed concurrently, so that they never occupy a complete lane."""
 
 _ATTEMPTS = 3
 """Number of attempts to execute an event while the server is busy, before it becomes an error."""
 
+_OVERHEAD = 1_000
+
+_Key = tuple[Any, ...]
+
+
+class EventText(msgspec.Struct, frozen=True):
+    """The text of an event, which any number of clients may share."""
+
+    text: bytes
+    num_bytes: int
+    """Memory in the cache, in bytes, including the document of the subscription."""
+
 
 class SharedEvents:
-    """Executes each distinct subscription once for all that wait for the event of a revision.
+    """Executes each distinct subscription once per revision, and caches the events.
 
     All methods must be called in the event loop.
     """
@@ -78,32 +95,40 @@ class SharedEvents:
         self._catalog = catalog
         self._execution = execution
         self._free = asyncio.Semaphore(_CONCURRENCY)
-        self._flights: SingleFlight[bytes] = SingleFlight()
+        self._flights: SingleFlight[EventText] = SingleFlight()
+        self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
 
-    async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> bytes:
-        """Return the event of a revision for a subscription."""
+    async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
+        """Return the event of a revision for a subscription; execute it if it is not cached."""
         key = parsed.permanent_key, revision.key, self._catalog.state
-        return await self._flights.value(key, lambda: self._make(parsed, revision))
+        if (event := self._made.get(key)) is not None:
+            return event
+        return await self._flights.value(key, lambda: self._make(parsed, revision, key))
 
-    async def _make(self, parsed: ParsedRequest, revision: RevisionInfo) -> bytes:
+    async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = msgspec.structs.replace(parsed.request, event=revision)
         async with self._free:
             try:
-                body = await self._execute(request, parsed.weight)
+                body, is_good = await self._execute(request, parsed.weight)
             except Exception as error:  # noqa: BLE001 - the next event may succeed
-                body = error_body(incident(error)["message"], INTERNAL)
-        return next_event(body, node_id("Revision", revision.digest, revision.key))
+                body, is_good = error_body(incident(error)["message"], INTERNAL), False
+        text = next_event(body, node_id("Revision", revision.digest, revision.key))
+        event = EventText(text, len(text) + parsed.permanent_key.num_bytes + _OVERHEAD)
+        if is_good and event.num_bytes <= self._made.maxsize:
+            self._made[key] = event
+        return event
 
-    async def _execute(self, request: GraphQLRequest, weight: Weight) -> bytes:
+    async def _execute(self, request: GraphQLRequest, weight: Weight) -> tuple[bytes, bool]:
+        """Return the result, and whether it has no errors."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 executed = await self._execution.execute(request, weight)
             except BadRequest as error:
                 if attempt == _ATTEMPTS:
-                    return error_body(error.message, error.code)
+                    return error_body(error.message, error.code), False
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                return executed.body
+                return executed.body, executed.is_good
         raise AssertionError("the last attempt returns")
 
 
@@ -217,8 +242,8 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         try:
             while True:
                 event = await self._next_event(parsed, subscriber, asgi.charge, write)
-                with self.outgoing.begin_bytes(len(event), asgi.scope):
-                    await write(event)
+                with self.outgoing.begin_bytes(len(event.text), asgi.scope):
+                    await write(event.text)
         except StopAsyncIteration:
             if subscriber.fell_behind:
                 await write(next_event(error_body(_TOO_SLOW, "SUBSCRIBER_TOO_SLOW")))
@@ -228,14 +253,14 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
 
     async def _next_event(
         self, parsed: ParsedRequest, subscriber: Subscriber, charge: Charge | None, write: Write
-    ) -> bytes:
+    ) -> EventText:
         """Wait for the next event, and send comments in the meantime.
 
         Raises StopAsyncIteration if the subscription ends first, and BadRequest if the client has
         used up its cost.
         """
 
-        async def make() -> bytes:
+        async def make() -> EventText:
             revision = await anext(subscriber)
             if charge is not None:
                 charge(parsed.units)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 from urllib.parse import urlencode
 
 import orjson
@@ -16,6 +16,9 @@ from starlette.types import Message, Scope
 from schema.api import API, OperationResult
 from schema.node import node_id
 from server.app import GRAPHQL_PATH, Application, create_app
+from server.graphql.event_streams import EVENT_BYTES, SharedEvents
+from server.graphql.execution import Executed
+from server.graphql.requests import GraphQLRequest, ParsedRequest
 from server.publications import MAX_WAITING
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -23,6 +26,7 @@ from snapshots.contents import Snapshot
 from snapshots.demo import history
 from snapshots.models import RevisionInfo
 from tests.server.exchanges import scope
+from tests.snapshots.factories import a_revision
 
 pytestmark = pytest.mark.anyio
 
@@ -442,6 +446,23 @@ async def test_failing_event_is_an_error(
     assert "inner detail" in caplog.text
 
 
+async def test_error_is_not_cached(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event is executed again for a client that resumes after an earlier one."""
+    query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
+    result = OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
+    revision, two = world.publish(*DEMO[1:3])
+    await world.announced(two)
+    name = shown(revision).name or ""
+    with monkeypatch.context() as patched:
+        patched.setattr(API, "execute", Mock(return_value=result))
+        stream = await world.follow(query, last_event_id=name)
+        await stream.until(lambda stream: stream.events)
+        assert stream.events[0].data["errors"] == [{"message": "no"}]
+    stream = await world.follow(query, last_event_id=name)
+    await stream.until(lambda stream: stream.events)
+    assert stream.events == [shown(two)]
+
+
 @with_settings(cost_per_minute=1)
 async def test_subscriptions_are_charged_like_queries(world: World) -> None:
     """A subscription requires an allowance to begin, and ends if its next event exceeds it."""
@@ -464,3 +485,23 @@ async def test_documents_may_be_persisted(published: Path, tmp_path: Path) -> No
         first, end = await world.request("subscription { revisionPublished { tag } }").ended()
         assert first.data["errors"][0]["extensions"]["code"] == "PERSISTED_QUERY_NOT_IN_LIST"
         assert end == END
+
+
+async def test_cached_events_are_bounded_with_their_documents() -> None:
+    """Many long documents for one revision do not fill memory."""
+    revision, longest = a_revision("develop", 0), 64_000
+    result = Executed(body=b"{}", tag=b"", started=True, is_good=True, is_permanent=True)
+    execution = Mock(execute=AsyncMock(return_value=result))
+    events = SharedEvents(Mock(state=1), execution)
+    texts = [f"subscription {{ a{n}: revisionPublished {{ id }} }}" for n in range(400)]
+    requests = [
+        ParsedRequest.of(GraphQLRequest(text.ljust(longest), None, None), EVENTS, 0)
+        for text in texts
+    ]
+    for request in requests:
+        await events.of(request, revision)
+    cached = [key for key, *_ in events._made]
+    assert 100 < len(cached) <= EVENT_BYTES // longest
+    assert cached == [request.permanent_key for request in requests[-len(cached) :]]
+    again = [await events.of(requests[-1], revision) for _ in range(2)]
+    assert again[0] is again[1]
