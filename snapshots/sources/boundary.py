@@ -92,8 +92,8 @@ class Boundary:
 
     ``trusted`` are the hosts at which the import begins. If such a host has special addresses when
     it is first resolved, all addresses of their kinds are allowed. ``configured`` are URLs from
-    settings; together with the system's proxies, their hosts may have any address, but do not allow
-    others to have it. ``reached`` is the state of another boundary of the same import.
+    settings; together with the system's proxies, their hosts may also have special addresses, but
+    do not allow any others. ``reached`` is the state of another boundary of the same import.
     """
 
     def __init__(
@@ -106,7 +106,12 @@ class Boundary:
     ) -> None:
         self._trusted = {_normal(host) for host in trusted}
         self._resolve = resolve
-        self._configured = {*map(_normal, hosts_of(*configured, *getproxies().values()))}
+        named = hosts_of(*configured, *getproxies().values())
+        self._configured: dict[str, frozenset[str | None] | None] = {
+            _normal(host): None for host in named
+        }
+        """The kinds of addresses that each host had when it was first resolved."""
+
         learned = reached or BoundaryState()
         self._resolved, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
@@ -123,10 +128,8 @@ class Boundary:
         Raises AddressRefused if one must not be reached, and the errors of the resolver.
         """
         addresses = self._resolve(host, port)
-        name = _normal(host)
-        if name in self._configured:
-            return addresses
         kinds = {address: kind_of(address) for address in addresses}
+        name = _normal(host)
         with self._lock:
             if name in self._trusted and name not in self._resolved:
                 # Only once: later, the name may resolve to other addresses, which the user did not
@@ -134,6 +137,10 @@ class Boundary:
                 self._resolved.add(name)
                 self._kinds.update(kinds.values())
             allowed = set(self._kinds)
+            if name in self._configured:
+                of_name = self._configured[name] or frozenset(kinds.values())
+                self._configured[name] = of_name
+                allowed |= of_name
         for address, kind in kinds.items():
             if kind not in allowed:
                 reason = f"leads to {host} ({address}), a {kind} address"

@@ -264,6 +264,9 @@ def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:
 MAX_CHANGES = 1_000_000
 """Maximum number of differing paths between two states; small trees can represent any number."""
 
+MAX_CHANGES_IN_ALL = 100_000_000
+"""Maximum number of differing paths between all states."""
+
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
 _FOLDER = b"040000"
@@ -368,6 +371,7 @@ def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Chan
     # A line with the two trees precedes the changes of a pair. It ends in a newline, unlike all
     # other entries, and therefore begins the field of the following change.
     changes: list[Change] | None = None
+    in_all = 0
     for field in fields:
         *pairs, entry = field.split(b"\n")
         for _ in pairs:
@@ -379,8 +383,12 @@ def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Chan
             path = next(fields).decode(errors="backslashreplace")
             is_file = after.startswith(_REGULAR_FILE)
             is_folder = _FOLDER in (before, after)
+            in_all += 1
             if len(changes) == MAX_CHANGES:
                 raise SourceError(location, f"a commit changes more than {MAX_CHANGES:,} paths")
+            if in_all > MAX_CHANGES_IN_ALL:
+                reason = f"its commits change more than {MAX_CHANGES_IN_ALL:,} paths"
+                raise SourceError(location, reason)
             changes.append(Change(path, blob.decode() if is_file else None, is_folder))
     if changes is not None:
         yield changes

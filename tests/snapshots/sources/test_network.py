@@ -261,7 +261,7 @@ def test_boundary_of_another_process() -> None:
 
 
 def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint and a proxy may have private addresses, others may not."""
+    """An endpoint and a proxy may be reached at their first addresses, others may not."""
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     hosts = {"store": "10.0.0.1", "proxy": "10.0.0.2", "inside": "10.0.0.3", "cache": PUBLIC}
     configured = Boundary(
@@ -269,7 +269,7 @@ def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for host in ("store", "proxy", "cache"):
         assert configured.addresses(host, 80) == [hosts[host]]
-    for host, address in (("inside", "10.0.0.3"), ("cache", "10.0.0.3")):
+    for host, address in (("inside", "10.0.0.3"), ("store", "127.0.0.1"), ("cache", "10.0.0.3")):
         hosts[host] = address
         with pytest.raises(AddressRefused):
             configured.addresses(host, 80)

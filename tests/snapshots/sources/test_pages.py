@@ -178,6 +178,7 @@ def test_bad_specs(key: str, value: Any, reason: str) -> None:
         ({"title": ...}, ", title: is missing"),
         ({"title": "../x"}, ", line 2, title: '../x' cannot name a package"),
         ({"spec_details": {}}, ", line 4, spec_details: expected `array`, got `object`"),
+        ({"meta": []}, ", line 5, meta: expected `object | null`, got `array`"),
         ({"categories": ["package", 1]}, ", categories[1]: expected `str`, got `int`"),
         ({"categories": ["package", "../x"]}, ", line 3, categories: '../x' is not a tag: "),
     ],
@@ -226,6 +227,47 @@ def test_no_tag(categories: list[str] | None) -> None:
 def test_synthetic(value: Any, *, synthetic: bool) -> None:
     """Pages of synthetic data are marked."""
     assert parse(page(detail(), synthetic=value)).synthetic is synthetic
+
+
+META = {
+    "versions": ["1.0"],
+    "compilers": ["gcc@=11.4.0"],
+    "oss": ["ubuntu22.04"],
+    "platforms": ["linux"],
+    "targets": ["x86_64_v3"],
+    "stacks": ["root", "e4s"],
+    "num_specs": 1,
+    "num_specs_by_stack": {"root": 1, "e4s": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("meta", "warnings"),
+    [
+        ({}, []),
+        ({"num_specs": 2}, ["meta.num_specs says 2, the specs say 1"]),
+        (
+            {"num_specs_by_stack": {"root": 3, "hep": 1}},
+            [
+                "meta.num_specs_by_stack.e4s says 0, the specs say 1",
+                "meta.num_specs_by_stack.hep says 1, the specs say 0",
+                "meta.num_specs_by_stack.root says 3, the specs say 1",
+            ],
+        ),
+        ({"compilers": ["none", "gcc@11.4.0"]}, []),
+        ({"stacks": ["e4s", "root", "x", "y"]}, ["meta.stacks says 4 with x, y, the specs say 2"]),
+        ({"targets": "x86_64_v3", "num_specs_by_stack": None}, []),
+        (
+            {"platforms": [1, None]},
+            ["meta.platforms says 2 with 1, None, the specs say 1 with linux"],
+        ),
+    ],
+)
+def test_contradicting_summary(meta: dict[str, Any], warnings: list[str]) -> None:
+    """A summary that contradicts the specs is a warning with both values."""
+    report = Report()
+    parse(page(detail(), meta=META | meta), report)
+    assert report.warnings == [f"specs.md: {warning}" for warning in warnings]
 
 
 @pytest.mark.parametrize(

@@ -247,9 +247,12 @@ def test_bomb_of_trees(repository: Repository, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_many_changed_paths(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The changed paths of a commit are limited."""
+    """Changed paths are limited per commit and in total."""
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b"), HDF5: page("hdf5", "b")})
+    monkeypatch.setattr(commands, "MAX_CHANGES_IN_ALL", 2)
+    with pytest.raises(SourceError, match="its commits change more than 2 paths"):
+        repository.read()
     monkeypatch.setattr(commands, "MAX_CHANGES", 1)
     with pytest.raises(SourceError, match="a commit changes more than 1 paths"):
         repository.read()
