@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock, create_autospec
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -12,13 +12,6 @@ from schema.limits import Limits
 from snapshots.catalog.library import Library
 from tests.schema.default_api import api
 from tests.schema.worlds import World, opened, plain
-
-
-def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> Mock:
-    """Return a mock that counts the calls of a method of the library."""
-    counting = create_autospec(getattr(Library, name), side_effect=getattr(Library, name))
-    monkeypatch.setattr(Library, name, counting)
-    return counting  # type: ignore[no-any-return]
 
 
 def without_cache(world: World, **limits: int) -> Context:
@@ -32,24 +25,25 @@ def answered(world: World, text: str, **limits: int) -> Any:
     return plain(api.execute(text, context=without_cache(world, **limits)))
 
 
-def test_comparison_is_computed_once_for_all_fields(
-    world: World, monkeypatch: pytest.MonkeyPatch
+LISTS = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [
+        ("_make_comparison", f'{{ compare(base: "develop~1", head: "develop") {{ {LISTS} }} }}'),
+        (
+            "_load_dependencies",
+            "{ revision { specs(first: 20) { nodes { dependencies { totalCount } } } } }",
+        ),
+    ],
+)
+def test_data_is_loaded_once_for_all_fields(
+    world: World, monkeypatch: pytest.MonkeyPatch, method: str, text: str
 ) -> None:
     """Also if it is too large to be cached for other requests."""
-    computing = counted(monkeypatch, "_make_comparison")
-    base, head = (revision.digest for revision in world.catalog.history.revisions[:2])
-    fields = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
-    response = answered(world, f'{{ compare(base: "{base}", head: "{head}") {{ {fields} }} }}')
-    assert "errors" not in response
-    assert computing.call_count == 1
-
-
-def test_dependencies_are_loaded_once_for_all_specs(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a request."""
-    loading = counted(monkeypatch, "_load_dependencies")
-    text = "{ revision { specs(first: 20) { nodes { dependencies { totalCount } } } } }"
+    loading = create_autospec(getattr(Library, method), side_effect=getattr(Library, method))
+    monkeypatch.setattr(Library, method, loading)
     assert "errors" not in answered(world, text)
     assert loading.call_count == 1
 

@@ -17,10 +17,7 @@ from tests.schema.worlds import World, opened, plain
 REVISION = "query($ref: String) { revision(ref: $ref) { digest } }"
 FAULTS = {
     "unknown tag": ("devlop", "REVISION_NOT_FOUND", "nearest: develop"),
-    "unknown digest": ("0" * 64, "REVISION_NOT_FOUND", "no digest has this prefix"),
-    "too far back": ("develop~2", "REVISION_NOT_FOUND", "nearest: develop~1"),
     "not a date": ("develop@yesterday", "BAD_USER_INPUT", "'yesterday' is not a date"),
-    "empty": ("", "BAD_USER_INPUT", "'' is not one of TAG"),
 }
 
 

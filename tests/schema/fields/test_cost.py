@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from graphql import (
     ObjectValueNode,
+    get_introspection_query,
     get_named_type,
     get_nullable_type,
     is_leaf_type,
@@ -24,10 +25,20 @@ from schema.fields.relay import is_paged
 from schema.fields.units import COMPARING, EXPLAINING, LOADING
 from schema.limits import Limits
 from tests.schema.default_api import api
-from tests.schema.selections import COMPARE, FACETS, PAGE, REVISION, SPEC, times
+from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World, plain
 
 SCHEMA = schema._schema
+REVISION = "{ revision { %s } }"
+FACETS = "specs(first: 0) { facets { %s } }"
+SPEC = 'spec(hash: "a") { %s }'
+PAGE = "specs(first: 1000) { nodes { %s } }"
+COMPARE = '{ compare(base: "a", head: "b") { %s } }'
+
+
+def times(count: int, part: str) -> str:
+    """Return a selection repeated under different aliases."""
+    return " ".join(f"a{number}: {part}" for number in range(count))
 
 
 def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimate:
@@ -339,3 +350,56 @@ def test_document_is_weighed_once_its_cost_is_cached() -> None:
     assert not cached_api.is_weighed(SIZED, None, {"n": 2})
     cached_api.documents.get("{ nope }")
     assert cached_api.is_weighed("{ nope }", None, None)
+
+
+FULL = (
+    "hash name version compiler operatingSystem platform target variants stacks size tarball "
+    "id namespace packageHash patches versions short package { id name numSpecs versions }"
+)
+ALLOWED = {
+    "introspection of GraphiQL": get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    ),
+    "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
+    **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
+    "release notes as Markdown and JSON": COMPARE % "releaseNotes json: releaseNotes(format: JSON)",
+    "1,000 packages beside all facets": REVISION
+    % (
+        "packages(first: 1000) { nodes { name versions stacks numSpecs } } specs { facets { "
+        "packages { ...C } versions { ...C } compilers { ...C } operatingSystems { ...C } "
+        "platforms { ...C } targets { ...C } stacks { ...C } } }"
+    )
+    + " fragment C on FacetCount { value numSpecs }",
+    "1,000 changed specs": COMPARE
+    % "specs(first: 1000) { nodes { hash kind before { short } fields { path before after } } }",
+}
+VALUES = {
+    "ref": "develop",
+    "name": "a",
+    "hash": "a",
+    "far": True,
+    "base": "develop~1",
+    "head": "develop",
+    "ids": ["a"] * 100,
+    "by": ["STACK"],
+    "of": "develop",
+    "series": "develop",
+    "hashes": ["a" * 32] * 100,
+    "oid": "a" * 40,
+    "planned": [{"hash": "a" * 32, "name": "a", "version": "1"}] * 500,
+    "planned_stacks": ["a"] * 20,
+    "stack": "a",
+    "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
+    "first": 100,
+    "text": "a",
+    "rules": [{"name": "a", "forbid": "package-removed"}, {"name": "b", "require": "a ^b"}] * 5,
+}
+
+
+@pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
+def test_typical_documents_are_allowed(text: str) -> None:
+    """Every page, every example and GraphiQL."""
+    assert api.documents.get(text).errors == ()
+    cost = api.cost(text, None, VALUES)
+    assert 0 < cost.units <= Limits().max_cost
+    assert cost.num_bytes <= Limits().max_answer_bytes

@@ -183,35 +183,3 @@ def test_twins(twice: World) -> None:
         query = "query($id: ID!) { node(id: $id) { ... on Cause { title numSpecs } } }"
         node = twice.data(query, id=cause["id"])["node"]
         assert node == {name: cause[name] for name in ("title", "numSpecs")}
-
-
-SCOPE = """query($stack: String, $package: String) {
-  revision(ref: "twice") {
-    twins(stack: $stack, package: $package) { totalCount nodes { package } }
-  }
-}"""
-
-
-@pytest.mark.parametrize(
-    ("scope", "packages"),
-    [
-        ({"stack": "hep"}, []),
-        ({"stack": "e4s"}, ["png"]),
-        ({"package": "vtk"}, ["vtk"]),
-        ({"stack": "e4s", "package": "vtk"}, []),
-    ],
-)
-def test_twins_of_a_stack_or_package(
-    twice: World, scope: dict[str, str], packages: list[str]
-) -> None:
-    """Only their specs count."""
-    twins = twice.data(SCOPE, **scope)["revision"]["twins"]
-    assert [node["package"] for node in twins["nodes"]] == packages
-    assert twins["totalCount"] == len(packages)
-
-
-def test_twins_of_an_unknown_name(twice: World) -> None:
-    """The error lists the nearest names, as that of the command does."""
-    for argument, name, nearest in (("stack", "hop", "hep"), ("package", "vtj", "vtk")):
-        message = twice.error(SCOPE, **{argument: name})["message"]
-        assert f"{argument}: the revision does not have '{name}'; nearest: {nearest}" in message

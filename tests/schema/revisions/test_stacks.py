@@ -1,7 +1,5 @@
 """Stacks that a source lists, and null if it lists none."""
 
-from typing import Any
-
 import pytest
 
 from snapshots.spack.names import ROOT_STACK
@@ -82,23 +80,3 @@ def test_changed_stacks(world: World, base: str, head: str, added: int | None) -
     removed, changes = (None, None) if added is None else (0, objects(["e4s", "hep"]))
     summary = {"numStacksAdded": added, "numStacksRemoved": removed}
     assert compared == {"stackChanges": changes, "summary": summary}
-
-
-FILTERS: list[tuple[dict[str, Any], int]] = [
-    ({"packages": ["hdf5", "zlib"]}, 1),
-    ({"names": ["hdf5"]}, 1),
-    ({"packages": ["hdf5"], "names": ["zlib"]}, 0),
-    ({"packages": None, "names": ["zlib"]}, 0),
-    ({"packages": []}, 0),
-]
-
-
-@pytest.mark.parametrize(("conditions", "count"), FILTERS)
-def test_packages_are_filtered_by_either_name(
-    world: World, conditions: dict[str, Any], count: int
-) -> None:
-    """``packages`` and its former name; both together are combined with AND."""
-    question = """query($filter: PackageFilter) {
-      revision(ref: "stated") { packages(filter: $filter) { totalCount } } }"""
-    packages = world.data(question, filter=conditions)["revision"]["packages"]
-    assert packages["totalCount"] == count

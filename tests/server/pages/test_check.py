@@ -22,7 +22,7 @@ from tests.server.pages.page_reader import Shown, rendered, shown
 from tests.server.servers import application
 from tests.snapshots.costs import rows as cost_rows
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.sources.buildcache.indexes import edge, node
+from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
@@ -261,14 +261,6 @@ def test_parsing_has_a_cost(tmp_path: Path) -> None:
     assert statuses == [400, 429]
 
 
-def test_only_forms_are_accepted(client: httpx.Client) -> None:
-    """Other bodies and methods are refused, by a page."""
-    answer = client.post("/check", content=LOCK, headers={"content-type": "application/json"})
-    assert answer.status_code == 415
-    assert "form" in Shown(answer).text("main")
-    assert client.put("/check").status_code == 405
-
-
 def test_incomplete_history_is_stated(client: httpx.Client) -> None:
     """Missing and nearest specs are shown nevertheless."""
     never = {"hash": hash_of("never"), "name": "nothing-like-it"}
@@ -384,17 +376,6 @@ def test_little_to_build(
     assert message in page.text("main")
 
 
-CIRCLE = as_bytes(
-    lock_file(
-        [
-            locked("a", dependencies=[edge("hdf5", hash_of("b"), ["link"], [])]),
-            locked("b", dependencies=[edge("hdf5", hash_of("a"), ["link"], [])]),
-        ],
-        [],
-    )
-)
-
-
 @pytest.mark.parametrize(
     ("path", "title"), [("/check", "Check a lock file"), ("/check/plan", "Plan a lock file")]
 )
@@ -424,10 +405,3 @@ def test_invalid_input_is_in_the_form(
     assert message in page.text(".problem")
     assert (page.dom.cssselect("textarea")[0].text or "").strip() == content.decode()
     assert page.values("option[selected]") == [ref]
-
-
-def test_circular_dependencies_are_refused(plan_client: httpx.Client) -> None:
-    """A plan depends on their order."""
-    page = planned(plan_client, CIRCLE, "develop")
-    assert page.status == 400
-    assert "depends on itself" in page.text(".problem")

@@ -373,23 +373,6 @@ def test_tabs_of_stacks(client: httpx.Client, tab: str) -> None:
         assert httpx.URL(link).path.startswith(f"/compare/develop:{first}...develop:{second}")
 
 
-def test_unknown_stack_is_not_found(client: httpx.Client) -> None:
-    """The page names the nearest."""
-    name = data_of(client, _FACTS)["revision"]["stacks"][0]["name"]
-    page = shown(client, f"/compare/develop:{name}x...develop")
-    assert page.status == 404
-    assert f"has no stack '{name}x'" in page.text()
-    assert f":{name}" in page.text()
-
-
-@pytest.mark.parametrize("path", ["%2Fetc%2Fpasswd", ".%2Fspack.lock", "spack.lock"])
-def test_file_is_no_side(client: httpx.Client, path: str) -> None:
-    """Files of the server cannot be compared; uploads are at /check."""
-    page = shown(client, f"/compare/{path}...develop")
-    assert page.status == 404
-    assert "No revision" in page.text()
-
-
 BEFORE = (
     Build("zlib", "1.3.1"),
     Build("hdf5", "1.14", needs=(Need(0),)),

@@ -1,7 +1,6 @@
 """Responses with pages: methods, addresses, links, caching, limits and errors."""
 
 import asyncio
-import re
 import socket
 import threading
 from datetime import UTC, datetime
@@ -125,21 +124,6 @@ def test_pages_count_as_requests(small: str) -> None:
         assert (page.status, page.text("h1")) == (429, "Too many requests")
         assert int(page.response.headers["retry-after"]) > 0
         assert page.links()["Try again"] == str(page.response.url)
-
-
-def test_size_of_cached_pages_includes_codings(small: str) -> None:
-    """A page compressed for a client takes more bytes from then on."""
-
-    def cached_bytes(client: httpx.Client) -> int:
-        match = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
-        assert match
-        return int(float(match[1]))
-
-    with application(Settings(catalog=small)) as client:
-        client.get("/r/develop", headers={"accept-encoding": "identity"})
-        plain = cached_bytes(client)
-        compressed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
-        assert cached_bytes(client) == plain + int(compressed.headers["content-length"])
 
 
 def test_pages_have_a_cost(small: str) -> None:

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.server.browsers import wait_for
+from tests.server.browsers import paste, wait_for
 from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
 from tests.server.pages.catalogs import published
@@ -126,6 +126,19 @@ def test_binary_for_a_target_is_searched(visit: Visit) -> None:
     assert "develop has none since develop 2025-01-13" in visit.visible(".lead").text
     assert "1 stack gone" in visit.visible("[aria-label='When it was available'] tbody tr").text
     assert NEWER.hash[:7] in visit.visible("[aria-label='Nearest specs'] tbody tr").text
+
+
+def test_lock_file_is_checked_without_scripts(visit: Visit) -> None:
+    """A pasted lock file leads to the missing specs."""
+    visit.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    visit.browser.refresh()
+    assert not visit.browser.find_elements(By.CSS_SELECTOR, "[data-ago]")
+    visit.click("header nav a", "Lock file")
+    visit.click("textarea")
+    paste(visit.browser, LOCK)
+    visit.click("main form button[type=submit]")
+    assert visit.visible("h1", "of the text")
+    assert ARM.hash[:7] in visit.visible("[aria-label^='Missing specs'] tbody tr").text
 
 
 def test_lock_file_is_checked(visit: Visit, axe: str) -> None:

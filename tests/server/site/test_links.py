@@ -1,4 +1,4 @@
-"""URLs of pages in a site, and the files that they lead to."""
+"""URLs of pages in a site with the files that they lead to, and the documents of a site."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,8 @@ import pytest
 
 from server.pages.addresses import Address, path_of
 from server.site.links import MAX_PAGES, SiteLinks, SitePage, page_file, relative
+from server.site.queries import Role, built_in_documents, choose, documents_of
+from snapshots.errors import InvalidArgument
 from snapshots.history import History
 from tests.snapshots.factories import a_revision, digest_of
 
@@ -102,3 +104,93 @@ def test_links_are_escaped() -> None:
     assert links.link(address, "") == "series/a%2Bb/index.html"
     assert relative("r/x/index.html", "r/y/page-2.html") == "../y/page-2.html"
     assert relative("a.html", "b.html") == "b.html"
+
+
+WEEKS = History(
+    [
+        a_revision("develop-2025-01-05", 5, "a"),
+        a_revision("develop-2025-01-12", 12, "b"),
+        a_revision("develop-2025-01-19", 19, "b"),
+        a_revision("develop-2025-01-26", 26, "c"),
+        a_revision("v1.0", 27, "c"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("{ tags { name } }", {}),
+        ("query($a: String!) { revision(ref: $a) { tag } }", {"a": Role.REVISION}),
+        ("query($a: String) { revision(ref: $a) { tag } }", {"a": Role.REVISION}),
+        ("query($n: String!) { x: series(name: $n) { name } }", {"n": Role.SERIES}),
+        (
+            "query($h: String!, $b: String!) { ...F } "
+            "fragment F on Query { compare(base: $b, head: $h) { leftOut } }",
+            {"h": Role.HEAD, "b": Role.BASE},
+        ),
+        ("query($n: Int! = 3) { revisions(first: $n) { totalCount } }", {}),
+    ],
+)
+def test_roles_of_variables_follow_from_their_use(text: str, roles: dict[str, Role]) -> None:
+    """They depend on their use, also in fragments, not on names; others keep their defaults."""
+    (document,) = documents_of({"it": text})
+    assert document.roles == roles
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "reason"),
+    [
+        ("../x", "{ tags { name } }", "cannot be the name of a folder"),
+        (".x", "{ tags { name } }", "cannot be the name of a folder"),
+        ("it", "{ tags { name }", "Syntax Error"),
+        ("it", "{ tagz { name } }", "Cannot query field 'tagz'"),
+        ("it", "query A { tags { name } } query B { tags { name } }", "one operation"),
+        ("it", "subscription { revisionPublished { tag } }", "a query"),
+        ("it", "query($h: String!) { hash(hash: $h) { hash } }", "$h has no default"),
+        (
+            "it",
+            "query($a: String!) { compare(base: $a, head: $a) { leftOut } }",
+            "$a has two meanings",
+        ),
+        (
+            "it",
+            'query($a: String!) { compare(base: "develop", head: $a) { leftOut } }',
+            "both base and head",
+        ),
+    ],
+)
+def test_unanswerable_documents_are_errors(id_: str, text: str, reason: str) -> None:
+    """The error states the id of the document and the reason."""
+    with pytest.raises(InvalidArgument) as error_info:
+        documents_of({id_: text})
+    assert error_info.value.name == "--documents"
+    assert reason in error_info.value.reason
+
+
+def test_queries_are_unique() -> None:
+    """Also if several tags share contents and pairs; equal neighbours are no change."""
+    variables_by_name = {
+        own_document.name: [
+            dict(request.variables) for request in own_document.requests(choose(WEEKS))
+        ]
+        for own_document in built_in_documents()
+    }
+    a, b, c = map(digest_of, "abc")
+    assert sorted(row["digest"] for row in variables_by_name["Revision"]) == sorted([a, b, c])
+    pairs = {(row["base"], row["head"]) for row in variables_by_name["Comparison"]}
+    assert pairs == {(a, b), (b, c)}
+    assert len(variables_by_name["Comparison"]) == 2
+    assert variables_by_name["Notes"] == variables_by_name["Comparison"]
+    assert [row["name"] for row in variables_by_name["Series"]] == WEEKS.series_names
+    assert variables_by_name["AllSeries"] == [{}]
+
+
+def test_revisions_are_chosen() -> None:
+    """By series, time and number, newest first."""
+    dated = WEEKS.of_series("develop-DATE")
+    assert list(choose(WEEKS, ["develop-DATE"], last=2).revisions.values()) == [dated[:2]]
+    assert choose(WEEKS, since=dated[0].taken_at).revisions.keys() == set(WEEKS.series_names)
+    (first, *_) = choose(WEEKS, ["develop-DATE"], since=dated[1].taken_at).revisions.values()
+    assert first == dated[:2]
+    assert choose(WEEKS, ["nothing"]).revisions == {}
