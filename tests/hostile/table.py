@@ -4,10 +4,8 @@ from tests.hostile.attack import Attack
 from tests.hostile.attacks import (
     arguments,
     bodies,
-    cop,
     crowds,
     documents,
-    drawn,
     explained,
     histories,
     lists,
@@ -34,8 +32,6 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "transfers": transfers.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": repeated.LARGEST,
-    "graphql-cop's checks": cop.ATTACKS,
-    "drawn from the schema": drawn.ATTACKS,
 }
 
 ATTACKS: tuple[Attack, ...] = tuple(attack for group in GROUPS.values() for attack in group)

@@ -1,4 +1,4 @@
-"""The runner: percentiles of latencies, and bounds of attacks."""
+"""The runner: bounds of attacks."""
 
 from itertools import count
 from typing import Any
@@ -9,23 +9,7 @@ import pytest
 from tests.hostile import runner
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.runner import Bounds, run_one
-from tests.hostile.victim import Latencies, summarized
-
-
-@pytest.mark.parametrize(
-    ("latencies", "expected"),
-    [
-        ([], Latencies(0, 0.0, 0.0, 0.0, 0)),
-        ([0.5], Latencies(1, 0.5, 0.5, 0.5, 0)),
-        ([0.3, 0.1, 0.2], Latencies(3, 0.2, 0.3, 0.3, 0)),
-        ([*range(100)], Latencies(100, 50, 99, 99, 0)),
-        ([*range(1_000)], Latencies(1_000, 500, 990, 999, 0)),
-    ],
-)
-def test_latencies_are_summarized(latencies: list[float], expected: Latencies) -> None:
-    """By the median, the 99th percentile and the maximum."""
-    assert summarized(latencies, 0) == expected
-
+from tests.hostile.victim import Latencies
 
 _BOUNDS = Bounds(answer_seconds=2.0, victim_p99=0.1, memory=1_000)
 _TARGET = Target(0, (), (), (), (), ())
@@ -68,9 +52,6 @@ def test_exceeded_bounds_are_reported(
     answers = [Answer(**{"status": 200, "seconds": 0.1} | answer)]
     watched = mock.Mock()
     watched.since_mark.return_value = _LATENCIES._replace(**victim)
-    result = run_one(mock.Mock(**_SERVER | server), _TARGET, watched, _attack(answers), _BOUNDS)
+    attack = Attack("synthetic", "nothing", lambda _target: answers)
+    result = run_one(mock.Mock(**_SERVER | server), _TARGET, watched, attack, _BOUNDS)
     assert result.hurts == hurts
-
-
-def _attack(answers: list[Answer]) -> Attack:
-    return Attack("synthetic", "nothing", lambda _target: answers)

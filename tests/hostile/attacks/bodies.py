@@ -1,43 +1,12 @@
 """Invalid bodies and headers, and floods of requests that fill caches."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import orjson
 
 from tests.hostile.attack import Attack, Request, Target, fresh, query, sending
 
 _TINY = "{ tags { name } }"
-
-
-def _raw(*bodies: bytes) -> Callable[[Target], list[Request]]:
-    return lambda _target: [Request(body) for body in bodies]
-
-
-def _numbers(_target: Target) -> Iterator[Request]:
-    digits = "9" * 5_000
-    yield query(f"{{ revisions(first: {digits}) {{ totalCount }} }}")
-    yield query(f"{{ revisions(first: -{digits}) {{ totalCount }} }}")
-    yield query(f"{{ node(id: {digits}) {{ id }} }}")
-    yield query(f"{{ revision(ref: {digits}.{digits}e{digits}) {{ id }} }}")
-    yield query(f"query($n: Int = {digits}) {{ revisions(first: $n) {{ totalCount }} }}")
-    text = b'{"query":"query($n:Int){revisions(first:$n){totalCount}}","variables":{"n":%s}}'
-    for number in (digits, "-" + digits, "1e400", "1e999999999", "NaN", "Infinity", "-0.0"):
-        yield Request(text % number.encode())
-
-
-def _surrogates(_target: Target) -> Iterator[Request]:
-    for text in (rb"\ud800", rb"\udfff", rb"\ud83d\ud83d", rb"\u0000", rb"\uffff"):
-        yield Request(rb'{"query":"{ tag(name: \"%s\") { name } }"}' % text)
-        yield Request(rb'{"query":"{ tag(name: \"\%s\") { name } }"}' % text)
-        yield Request(
-            rb'{"query":"query($t:String!){tag(name:$t){name}}","variables":{"t":"%s"}}' % text
-        )
-        yield Request(rb'{"query":"{ tags { name } }","operationName":"%s"}' % text)
-        yield Request(
-            rb'{"query":"query($r:String!){revision(ref:$r){id}}","variables":{"r":"%s"}}' % text
-        )
-        yield Request(rb'{"query":"{revision{specs(matching:\"\%s\"){totalCount}}}"}' % text)
 
 
 def _deep_json(_target: Target) -> Iterator[Request]:
@@ -55,16 +24,6 @@ def _deep_json(_target: Target) -> Iterator[Request]:
         b'{"query":"query($f:SpecFilter){revision{specs(filter:$f){totalCount}}}",'
         b'"variables":{"f":%s}}' % objects
     )
-
-
-def _persisted_oddities(_target: Target) -> Iterator[Request]:
-    values: tuple[Any, ...] = ("0" * 64, "x" * 200_000, 7, None, [], {"a": 1}, "\ud7ff")
-    for value in values:
-        extensions = {"persistedQuery": {"version": 1, "sha256Hash": value}}
-        yield query(_TINY, extensions=extensions)
-        yield Request(orjson.dumps({"extensions": extensions}))
-    yield query(_TINY, extensions={"persistedQuery": 7})
-    yield query(_TINY, extensions={str(number): number for number in range(15_000)})
 
 
 def _other_methods(_target: Target) -> Iterator[Request]:
@@ -122,35 +81,8 @@ def _columns(target: Target) -> Iterator[Request]:
 
 
 ATTACKS = (
-    Attack("numbers", "numbers of 5,000 digits, NaN, 1e400", sending(_numbers)),
-    Attack("surrogates", "half characters and NUL, in each place", sending(_surrogates)),
     Attack("deep JSON", "100,000 brackets", sending(_deep_json)),
-    Attack("persisted oddities", "hashes of every wrong type", sending(_persisted_oddities)),
     Attack("methods, paths, headers", "each odd one", sending(_other_methods)),
-    Attack(
-        "bytes of other kinds",
-        "what is not JSON, or not UTF-8",
-        sending(
-            _raw(
-                b"",
-                b"\x00" * 1_000,
-                b"\xff\xfe{\x00",
-                b"{",
-                b"null",
-                b'"x"',
-                b"7",
-                b"{}" * 9,
-                b'{"query":7}',
-                b'{"query":"{tags{name}}","query":"{x}"}',
-                b'{"query":"\xff"}',
-                '{"query":"{tags{name}}"}'.encode("utf-16"),
-                b"\xef\xbb\xbf{}",
-                b"[" * 1_000_000,
-                b'{"query":"{tags{name}}","variables":[]}',
-                b" " * 1_000_000,
-            )
-        ),
-    ),
     Attack("flood: undeclared variables", "600 x 18,000", sending(_undeclared, at_once=2), True),
     Attack("flood: documents", "300 of 240 kB", sending(_large_documents, at_once=2), True),
     Attack("flood: columns", "400 filters and orders", sending(_columns), True),

@@ -14,12 +14,6 @@ def _overlapping(_target: Target) -> Iterator[Request]:
     yield query("{" + " ".join(f'x:tag(name:"{i}"){{name}}' for i in range(2_000)) + "}")
 
 
-def _doubling(_target: Target) -> Request:
-    depth = 26
-    parts = " ".join(f"fragment F{i} on Query {{ ...F{i + 1} ...F{i + 1} }}" for i in range(depth))
-    return query(f"{{ ...F0 }} {parts} fragment F{depth} on Query {{ tags {{ name }} }}")
-
-
 def _cycles(_target: Target) -> Iterator[Request]:
     count = 3_000
     yield query("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }")
@@ -102,7 +96,6 @@ def _introspection(_target: Target) -> Iterator[Request]:
 
 ATTACKS = (
     Attack("overlapping fields", "one name for what differs", sending(_overlapping)),
-    Attack("doubling fragments", "2^26 selections from 1 kB", sending(_doubling)),
     Attack("circles of fragments", "3,000 fragments in a ring", sending(_cycles)),
     Attack("deep documents", "100,000 brackets of each kind", sending(_deep)),
     Attack("many tokens", "the whole body is tokens", sending(_many_tokens)),

@@ -1,4 +1,4 @@
-"""Large responses to small documents: facets, lists within lists, misleading sizes."""
+"""Large responses to small documents: facets, and lists within lists."""
 
 from collections.abc import Iterator
 
@@ -35,30 +35,6 @@ def _facets_and_leaves(target: Target) -> Request:
     return _with_fragment(facets, "FacetCount", aliased(100, "value"))
 
 
-def _negative_sizes(_target: Target) -> Iterator[Request]:
-    heavy = "revision{packages(first:1000){nodes{specs(first:1000){nodes{variants}}}}}"
-    yield query(f"{{ x: nodes(ids: -2000000000) {{ id }} {heavy} }}")
-    yield query(f"query($n: [ID!]!) {{ x: nodes(ids: $n) {{ id }} {heavy} }}", {"n": -2e9})
-    yield query(f"query($n: [ID!]! = -9999) {{ x: nodes(ids: $n) {{ id }} {heavy} }}")
-    for size in ("-1", "-2147483648", "null", "-0"):
-        yield query(f"{{ x: revisions(first: {size}) {{ nodes {{ id }} }} {heavy} }}")
-        yield query(f"{{ x: revisions(last: {size}) {{ nodes {{ id }} }} {heavy} }}")
-
-
-def _deceiving_sizes(target: Target) -> Iterator[Request]:
-    """Make the size of a page look small in the text of the document."""
-    text = (
-        "query($n: Int = 1) { revision { packages(first: $n) { nodes { specs(first: $n) %s } } } }"
-    )
-    text %= "{ nodes { short variants } }"
-    for size in (1000, 1000.0, 1e3, "1000", [1000], True, 2**31, 2**63, 1e308, None):
-        yield query(text, {"n": size})
-    both = (
-        "packages(first: 1000, last: 1) { nodes { specs(first: 1000, last: 1) { nodes { id } } } }"
-    )
-    yield about_revision(target, both)
-
-
 def _answers_that_do_not_compress(target: Target) -> Iterator[Request]:
     for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
         made = about_revision(
@@ -90,7 +66,5 @@ ATTACKS = (
         },
     ),
     Attack("package of each spec", "50,000 packages of 100 lists", sending(_package_of_each_spec)),
-    Attack("negative sizes", "sizes that subtract from an estimate", sending(_negative_sizes)),
-    Attack("deceiving sizes", "variables of other types than stated", sending(_deceiving_sizes)),
     Attack("each coding", "large answers, compressed", sending(_answers_that_do_not_compress)),
 )
