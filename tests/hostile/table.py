@@ -25,7 +25,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "histories": histories.ATTACKS,
     "lookups and rules": lookups.ATTACKS,
     "documents hard to read": documents.ATTACKS,
-    "odd bodies and floods": bodies.ATTACKS,
+    "headers and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
     "pages and feeds": pages.ATTACKS,
     "subscriptions": subscriptions.ATTACKS,

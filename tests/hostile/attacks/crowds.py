@@ -2,7 +2,6 @@
 
 import socket
 import time
-from collections.abc import Callable
 
 from tests.hostile.attack import (
     HOST,
@@ -13,11 +12,11 @@ from tests.hostile.attack import (
     Target,
     about_pair,
     about_revision,
-    aliased,
     fresh,
     query,
     raw_post,
     send_all,
+    sending,
 )
 
 
@@ -45,12 +44,6 @@ def _walking(target: Target) -> Request:
     return about_revision(target, f"specs(first:30) {{ nodes {{ {walks} }} }}")
 
 
-def _crowd(
-    make: Callable[[Target], Request], count: int, at_once: int
-) -> Callable[[Target], list[Answer]]:
-    return lambda target: send_all(target, [make(target) for _ in range(count)], at_once=at_once)
-
-
 def _all_kinds(target: Target) -> list[Answer]:
     kinds = (_heavy, _matching, _comparing, _walking)
     return send_all(target, [make(target) for make in kinds * 16], at_once=32)
@@ -66,18 +59,12 @@ def _hung_up(target: Target) -> list[Answer]:
     return send_all(target, [_heavy(target)])
 
 
-def _large_aliases_at_once(target: Target) -> list[Answer]:
-    selected = "specs(first:1000){nodes{" + aliased(20, "variants") + "}}"
-    requests = [about_revision(target, selected) for _ in range(24)]
-    return send_all(target, requests, at_once=8)
-
-
 ATTACKS = (
-    Attack("crowd: large pages", "48 at a time", _crowd(_heavy, 96, 48)),
-    Attack("crowd: matching", "8 at a time", _crowd(_matching, 24, 8)),
-    Attack("crowd: release notes", "8 at a time", _crowd(_comparing, 24, 8)),
-    Attack("crowd: walks", "8 at a time", _crowd(_walking, 24, 8)),
+    Attack(
+        "crowd: large pages",
+        "48 at a time",
+        sending(lambda target: [_heavy(target) for _ in range(96)], at_once=48),
+    ),
     Attack("crowd: of all kinds", "32 at a time", _all_kinds),
-    Attack("crowd: wide rows", "8 at a time", _large_aliases_at_once),
     Attack("hung up", "30 requests, then another", _hung_up),
 )

@@ -169,44 +169,10 @@ def _many_rules(target: Target) -> Iterator[Request]:
             yield _check(target, rules, 10)
 
 
-def _odd_rules(target: Target) -> Iterator[Request]:
-    """Send invalid rules; the server must not open the files that they name."""
-    deep = "".join(f" ^{name}" for name in target.packages[:60])
-    invalid: list[dict[str, object]] = [
-        {},
-        {"name": ""},
-        {"name": "\x1b[2J\n::error::x"},
-        {"name": "a" * 4_000},
-        {"forbid": "\0"},
-        {"cover": "/etc/passwd"},
-        {"forbid": None, "cover": []},
-        {"forbid": None, "cover": _specs(target, 1_900)},
-        {"stack": "a" * 200},
-        {"stack": "../.."},
-        {"matching": "(" * 900},
-        {"matching": "@" + ",".join(f"{number}:" for number in range(200))},
-        {"matching": "zlib" + deep},
-        {"matching": "^" * 500},
-        {"forbid": None, "require": "zlib" + deep},
-        {"forbid": None, "limit": "specs-removed", "atMost": "9" * 4_000},
-        {"forbid": None, "limit": "specs-removed", "atMost": "0." + "0" * 3_000 + "1 %"},
-        {"forbid": None, "limit": "size-removed", "atMost": "999999999999999.999999 TiB"},
-        {"packages": []},
-        {"packages": [""]},
-        {"packages": ["a"] * _MOST},
-    ]
-    for rule in invalid:
-        yield _check(target, [_FORBID | rule])
-    yield _check(target, [])
-    yield _check(target, [_FORBID] * 51)
-    yield _check(target, [_FORBID], 10**9)
-
-
 ATTACKS = (
     Attack("lookups", "two thousand specs, and what is nearest", sending(_lookups)),
     Attack("odd specs", "facts that are none, or very many", sending(_odd_specs)),
     Attack("plans", "chains, circles, as many stacks as specs", sending(_plans, at_once=4)),
     Attack("rules: globs", "stars that no name fits", sending(_globs)),
     Attack("rules: many", "as many as are allowed, each of other specs", sending(_many_rules)),
-    Attack("rules: odd", "faults, files and numbers", sending(_odd_rules)),
 )
