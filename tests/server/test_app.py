@@ -49,23 +49,6 @@ def test_server_without_a_catalog_is_not_ready(tmp_path: Path) -> None:
         assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
 
 
-def test_readiness_follows_the_catalog(tmp_path: Path) -> None:
-    """503 with the reason while the catalog is unreadable; the API still responds."""
-    log = publish(tmp_path) / "revisions" / "_delta_log"
-    later = log / f"{len(list(log.glob('*.json'))):020}.json"
-    with application(Settings(catalog=str(tmp_path), refresh=0.05)) as client:
-        assert client.get("/health/ready").status_code == 200
-        later.write_text("{ no commit")
-        until(lambda: client.get("/health/ready").status_code == 503, "503", 10)
-        reason = client.get("/health/ready").json()
-        assert reason["status"] == "not ready"
-        assert reason["reason"]
-        assert client.get("/health/live").status_code == 200
-        assert tags(client) == ["develop"]
-        later.unlink()
-        until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
-
-
 def test_new_revisions_are_served(tmp_path: Path) -> None:
     """Within two seconds, although responses are cached."""
     publish(tmp_path)

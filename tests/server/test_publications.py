@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from server.asgi.errors import BadRequest
 from server.publications import MAX_WAITING, DiscoveryOrder, Publications, Subscriber
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -69,22 +68,6 @@ async def received_by(subscriber: Subscriber) -> list[RevisionInfo]:
 
 
 @pytest.mark.anyio
-async def test_subscribers_get_selected_revisions(publications: Publications) -> None:
-    """In the order of publication, from their selection until they unsubscribe."""
-    with publications.subscriber() as everything, publications.subscriber() as releases:
-        publications.offer([EARLIER], [OLD, EARLIER])
-        everything.follow(all_revisions)
-        releases.follow(lambda revision: revision.tag == "v0.22.0")
-        publications.offer([LATER, RELEASE], [OLD, LATER, RELEASE])
-        assert await received_by(everything) == [LATER, RELEASE]
-        assert await received_by(releases) == [RELEASE]
-        assert publications.num_subscribers == 2
-    publications.offer([EARLIER], [OLD, LATER, RELEASE, EARLIER])
-    assert await received_by(everything) == []
-    assert publications.num_subscribers == 0
-
-
-@pytest.mark.anyio
 async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
     """A cancelled wait loses no revision."""
     with publications.subscriber() as subscriber:
@@ -98,21 +81,6 @@ async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
             await asyncio.sleep(0)
             publications.offer([revision], [revision])
             assert await waiting == revision
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("since", "expected"),
-    [(OLD, [LATER, RELEASE]), (LATER, [RELEASE]), (RELEASE, []), (EARLIER, [])],
-)
-async def test_resumed_subscription_gets_missed_revisions(
-    publications: Publications, since: RevisionInfo, expected: list[RevisionInfo]
-) -> None:
-    """It gets all revisions after a given one, in order; none after an unknown one."""
-    publications.offer([], [OLD, LATER, RELEASE])
-    with publications.subscriber() as subscriber:
-        publications.resume(subscriber.follow(all_revisions), since.key)
-        assert await received_by(subscriber) == expected
 
 
 @pytest.mark.anyio
@@ -134,22 +102,3 @@ async def test_slow_subscriber_is_ended(publications: Publications) -> None:
         with pytest.raises(StopAsyncIteration):
             await anext(slow)
         assert len(await received_by(resumed)) == len(missed) + len(many)
-
-
-@pytest.mark.anyio
-async def test_close_ends_all_subscriptions(publications: Publications) -> None:
-    """Waiting subscribers end at once, waiting revisions are dropped; none subscribes any more."""
-    with publications.subscriber() as idle, publications.subscriber() as busy:
-        idle.follow(all_revisions)
-        waiting = asyncio.ensure_future(anext(idle))
-        await asyncio.sleep(0)
-        busy.follow(all_revisions).offer([LATER])
-        publications.close()
-        for ended in (waiting, anext(busy)):
-            with pytest.raises(StopAsyncIteration):
-                await ended
-        publications.offer([RELEASE], [RELEASE])
-        assert await received_by(busy) == []
-        assert not busy.fell_behind
-    with pytest.raises(BadRequest, match="being stopped"):
-        publications.subscriber().__enter__()

@@ -13,7 +13,7 @@ _MOST = 2_000
 _random = random.Random(0)
 
 
-def _specs(target: Target, count: int, **facts: Any) -> list[dict[str, Any]]:
+def _specs(target: Target, count: int, /, **facts: Any) -> list[dict[str, Any]]:
     """Return specs of existing packages with hashes that do not exist, new ones each time."""
     return [
         {
