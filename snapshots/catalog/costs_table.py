@@ -31,6 +31,7 @@ class CostsTable:
         self._lock = threading.RLock()
         self._mark: Mark | None = None
         self._costs: Costs | None = None
+        self._is_read = True
         self.version = 0
         """A number that changes with the costs."""
 
@@ -46,7 +47,7 @@ class CostsTable:
                 mark = self._rows.table.mark()
             if mark == self._mark:
                 return False
-            self._mark, self._costs = mark, None
+            self._mark, self._costs, self._is_read = mark, None, mark is None
             self.version += 1
             return True
 
@@ -59,11 +60,13 @@ class CostsTable:
     def current(self) -> Costs | None:
         """The costs; None if there are none. Raises CatalogError if they are damaged."""
         with self._lock:
-            if self._costs is None and self.is_there:
+            if not self._is_read:
                 with translated(self._location):
                     self._rows.refresh()
-                rows = pa.concat_tables(self._rows.rows)
+                # A table without files is that of a killed import, which had just created it.
+                rows = pa.concat_tables([COSTS.empty_table(), *self._rows.rows])
                 self._costs = Costs(rows) if len(rows) else None
+                self._is_read = True
             return self._costs
 
     def replace(self, rows: pa.Table) -> None:

@@ -7,9 +7,13 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.copies import backup
+from snapshots.catalog.costs_table import COSTS_TABLE
+from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.library import Library
+from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.costs import BuildCost
 from snapshots.errors import CatalogError
+from snapshots.tables import COSTS
 from tests.snapshots.costs import rows
 from tests.snapshots.factories import a_snapshot, a_spec
 
@@ -42,6 +46,20 @@ def test_imports_replace_the_costs(catalog: Catalog) -> None:
     catalog.costs.replace(rows())
     assert cost(catalog) is None
     assert cost(other) is None
+
+
+def test_killed_import(catalog: Catalog) -> None:
+    """An import of costs that was killed after it created the table leaves no costs."""
+    CatalogTable(catalog.storage, COSTS_TABLE, COSTS).prepare()
+    assert cost(Catalog(catalog.location)) is None
+
+
+def test_rows_are_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two changes, also if there are no rows."""
+    catalog.costs.replace(rows())
+    assert catalog.costs.current is None
+    monkeypatch.delattr(WholeTable, "refresh")
+    assert catalog.costs.current is None
 
 
 def test_damaged_file(catalog: Catalog) -> None:
