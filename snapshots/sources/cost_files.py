@@ -44,7 +44,7 @@ def read(location: str) -> pa.Table:
         if data.startswith(_PARQUET):
             return _table(location, *_parquet_rows(data, location))
         return _table(location, *_csv_rows(data, location))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().replace("\n", ", ")
         raise SourceError(location, f"is not valid Parquet: {reason}") from None
 

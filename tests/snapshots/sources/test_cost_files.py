@@ -75,6 +75,10 @@ def test_parquet(tmp_path: Path) -> None:
         ('name,seconds\n"zlib,1\n', "line 2: is not valid CSV"),
         (b"name,seconds\nzl\xffb,1\n", "line 2: is neither UTF-8 nor Parquet"),
         (b"PAR1 and nothing else", "is not valid Parquet"),
+        (
+            parquet({"name": ["zlib"], "seconds": pa.array([1], pa.timestamp("ns"))}),
+            "is not valid Parquet: Nanosecond",
+        ),
         (parquet({"hash": [5], "seconds": [1]}), "line 1, hash: '5' is not a hash"),
         (parquet({"name": [[1]], "seconds": [1]}), "line 1, name: '[1]' cannot name"),
         (parquet({"name": ["zlib"], "seconds": [[1]]}), "seconds: '[1]' is not a number"),
