@@ -100,7 +100,10 @@ def _in_place(folder: Path, location: str, own: Path) -> git.Repository:
     (own / "HEAD").write_bytes(head + b"\n")
     with suppress(Missing):  # without this file, the history is complete
         (own / "shallow").write_bytes(read_regular(str(common / "shallow"), _SHALLOW_BYTES))
-    return git.Repository(own, location, common / "objects")
+    repository = git.Repository(own, location, common / "objects")
+    if (common / "objects/info/alternates").exists():
+        git.refuse_borrowed_pipes(repository)
+    return repository
 
 
 def _refs_in(folder: Path, location: str) -> bytes:

@@ -445,6 +445,8 @@ class Blobs:
 
 # -- pipes and devices
 
+_FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
+
 
 def refuse_pipes(repository: Path, location: str) -> None:
     """Raise SourceError, with ``location``, if a repository contains a pipe or a device.
@@ -458,3 +460,21 @@ def refuse_pipes(repository: Path, location: str) -> None:
             mode = file.stat().st_mode
             if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
                 raise SourceError(location, f"has no file at {file}, but a pipe or a device")
+
+
+def refuse_borrowed_pipes(repository: Repository) -> None:
+    """Raise SourceError if there is a pipe or a device among the objects that others lend.
+
+    In their folders, only the subfolders that git reads are checked.
+    """
+    # Unquoted, a name has no control character, quotation mark or backslash.
+    network = Network(seconds=_LONGEST_LOOK, config={"core.quotePath": "false"})
+    for line in run(repository, "count-objects", "-v", network=network).splitlines():
+        kind, _, folder = line.partition(b": ")
+        if kind == b"alternate":
+            if folder.startswith(b'"'):
+                name = folder.decode(errors="replace")
+                reason = f"borrows objects from {name}, whose name git puts in quotes"
+                raise SourceError(repository.location, reason)
+            for name in _FOLDERS_OF_OBJECTS:
+                refuse_pipes(Path(os.fsdecode(folder), name), repository.location)

@@ -286,6 +286,43 @@ def test_pipes_and_devices(repository: Repository, path: str, kind: str) -> None
         list(read_at(str(repository.folder)))
 
 
+def lend(repository: Repository, folder: Path) -> None:
+    """Let a repository use objects of another folder."""
+    (repository.folder / ".git/objects/info/alternates").write_text(f"/nowhere\n{folder}\n")
+
+
+def test_borrowed_objects(repository: Repository, tmp_path: Path) -> None:
+    """Pipes among them, also of a lender's lender, are not opened; other files do not matter."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    lender, second = tmp_path / "lénder", tmp_path / "second"
+    (lender / "info").mkdir(parents=True)
+    (lender / "info/alternates").write_text(f"{second}\n")
+    (second / "ab").mkdir(parents=True)
+    mkfifo(second / "else")
+    lend(repository, lender)
+    assert list(read_at(str(repository.folder)))
+    mkfifo(second / "ab/cdef")
+    with pytest.raises(SourceError, match="second/ab/cdef, but a pipe or a device"):
+        list(read_at(str(repository.folder)))
+
+
+def test_borrowed_objects_that_cannot_be_looked_at(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that git itself opens ends in a timeout; a name in quotes is refused."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    (tmp_path / "info").mkdir()
+    mkfifo(tmp_path / "info/alternates")
+    lend(repository, tmp_path)
+    monkeypatch.setattr(commands, "_LONGEST_LOOK", 0.5)
+    with pytest.raises(SourceError, match=r"git took longer than 0\.5 s"):
+        list(read_at(str(repository.folder)))
+    (tmp_path / "\t").mkdir()
+    lend(repository, tmp_path / "\t")
+    with pytest.raises(SourceError, match="whose name git puts in quotes"):
+        list(read_at(str(repository.folder)))
+
+
 def test_pipe_in_settings(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
