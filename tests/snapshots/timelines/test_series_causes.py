@@ -194,18 +194,6 @@ def week(version: str, recipe: str = "r1") -> State:
 SERIES = Series([week("1.2"), week("1.3"), week("1.3", "r2"), week("1.4", "r2")])
 
 
-def test_sums_over_revisions() -> None:
-    """Three specs per revision, for each change of zlib."""
-    (zlib,) = SERIES.causes().summed([PACKAGE])
-    assert (zlib.package, zlib.kind, zlib.commit) == ("zlib", None, None)
-    assert (zlib.num_specs, zlib.num_involved, zlib.num_revisions, zlib.size) == (9, 9, 3, None)
-    assert [point.revision for point in zlib.points] == SERIES.revisions[1:]
-    version, recipe = SERIES.causes().summed([KIND])
-    assert (version.kind, version.num_specs) == (CauseKind.VERSION, 6)
-    assert (recipe.kind, recipe.num_specs) == (CauseKind.RECIPE, 3)
-    assert SERIES.causes().num_bytes > 0
-
-
 def a_commit(oid: str, *packages: str) -> Commit:
     """Return a commit that touches packages."""
     return Commit(oid * 40, (), day(0), oid, packages, (), None)
