@@ -1,9 +1,12 @@
 """Causes in words: a phrase for each kind, and a sentence for all causes of a comparison."""
 
 from collections.abc import Sequence
+from html import unescape
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.cause_names import CauseName
@@ -11,8 +14,9 @@ from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind, Spec
 from snapshots.notes.phrases import causes_sentence, noun_phrase
 from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
-from snapshots.notes.sentences import Sentence, markdown, plain
+from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, markdown, plain
 from snapshots.notes.templates import causes
+from snapshots.texts import visible
 from tests.snapshots.changes.graphs import RECIPE, edge, node
 from tests.snapshots.notes.stories import as_markdown, explained, log_between
 
@@ -252,3 +256,42 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     alone = causes_sentence(replace(rebuilds, causes=[unknown]))
     assert alone is not None
     assert plain(alone) == "The causes of the rebuilds are unknown."
+
+
+# -- sentences in each markup
+
+
+SENTENCE = Sentence("Of ", Name("hdf5"), " ", Value("1.14.5"), " and ", Value("a*b*"), ".")
+
+
+def test_each_markup() -> None:
+    """Names are code; other texts are code only if they could be markup."""
+    assert plain(SENTENCE) == "Of hdf5 1.14.5 and a*b*."
+    assert markdown(SENTENCE) == "Of `hdf5` 1.14.5 and `a*b*`."
+    assert html(SENTENCE) == "Of <code>hdf5</code> 1.14.5 and a*b*."
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_texts_are_escaped_in_html(name: str, value: str) -> None:
+    """Any texts result in one element, and are shown in full."""
+    text = html(Sentence("a ", Name(name), " b ", Value(value)))
+    assert text.count("<") == 2
+    assert unescape(text.replace("<code>", "", 1).replace("</code>", "", 1)) == (
+        f"a {visible(name)} b {visible(value)}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "text"),
+    [
+        (1, 3, "p0"),
+        (2, 3, "p0 and p1"),
+        (4, 3, "p0, p1, p2 and p3"),
+        (5, 3, "p0, p1, p2 and 2 more"),
+        (2_003, 3, "p0, p1, p2 and 2,000 more"),
+    ],
+)
+def test_lists_of_names(count: int, limit: int, text: str) -> None:
+    """The first names are listed, the others counted; a single further one is listed too."""
+    listed = enumerated([[f"p{number}"] for number in range(count)], limit)
+    assert plain(Sentence(*listed)) == text
