@@ -1,12 +1,20 @@
 """The endpoint of feeds over a small catalog, without a server."""
 
 import asyncio
+import re
+import shutil
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from unittest import mock
+from urllib.parse import quote
 
 import httpx
+import pytest
+from msgspec.structs import replace
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
@@ -17,6 +25,16 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
+from snapshots.demo import develop_history, history
+from snapshots.demo import history as demo
+from snapshots.errors import CatalogError, IncompleteHistory
+from tests.server.commands import cachelog
+from tests.server.pages.page_reader import shown
+from tests.server.pages.recipes import REPOSITORY, import_recipes
+from tests.server.servers import application
+from tests.snapshots.catalog.expected_histories import forget_stories
+from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.notes.atom.feed_readers import read_feed
 
 SERIES = "/feeds/develop-DATE.atom"
 
@@ -70,3 +88,325 @@ class FeedsOf:
                 return await client.get(path, headers=headers)
 
         return asyncio.run(respond())
+
+
+# -- contents and caching
+
+
+pytestmark = pytest.mark.anyio
+
+
+def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
+    """It is valid, with one entry per revision, stories, and links relative to its URL."""
+    feeds = FeedsOf(demo_catalog)
+    answer = feeds.get(SERIES)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    feed = read_feed(answer.content)
+    revisions = feeds.catalog.history.of_series("develop-DATE")
+    assert [entry.tags[0].term for entry in feed.entries] == [
+        revision.tag for revision in revisions
+    ]
+    assert "<h3>" in feed.entries[0].content[0].value
+    assert "<h3>" not in feed.entries[-1].content[0].value
+    url = httpx.URL("http://test" + SERIES)
+    assert url.join(feed.feed.links[0].href) == url
+    digests = [revision.digest for revision in revisions]
+    paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(digests)]
+    links = [entry.links[0] for entry in feed.entries]
+    assert [url.join(link.href).path for link in links] == [*paths, f"/r/{digests[-1]}"]
+    assert {link.type for link in links} == {"text/html"}
+
+
+def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
+    """One entry for each revision that changed it, without loading a revision."""
+    feeds = FeedsOf(demo_catalog)
+    newest, *_, oldest = feeds.catalog.history.of_series("develop-DATE")
+    name = feeds.catalog.reader().frame(newest.digest).packages[0]
+    answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
+    feed = read_feed(answer.content)
+    assert feed.entries[-1].title.startswith(f"{name}: added, ")
+    assert feeds.library.frames.num_cached == 0
+    url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
+    assert url.join(feed.feed.links[0].href) == url
+    links = [url.join(entry.links[0].href) for entry in feed.entries]
+    assert links[-1].path == f"/r/{oldest.digest}/packages/{name}"
+    for link in links[:-1]:
+        assert link.path.endswith("/specs")
+        assert link.params["packages"] == name
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/feeds/develop-DAT.atom", "there is no series 'develop-DAT'; nearest: develop-DATE"),
+        ("/feeds/%00%1b.atom", "there is no series "),
+        ("/feeds/develop-DATE/hdf55.atom", "no revision of develop-DATE has a package 'hdf55'"),
+        ("/feeds/develop-DATE/a%2Fb.atom", "'a/b' cannot be a package"),
+        (f"/feeds/develop-DATE/{'x' * 201}.atom", "x' cannot be a package"),
+        ("/feeds/.atom", "feeds are at "),
+        ("/feeds/develop-DATE", "feeds are at "),
+        (f"{SERIES}?after=nothing", "no entry of this feed is that of such a revision"),
+        (f"/feeds/{'x' * 5_000}.atom", "there is no series "),
+    ],
+)
+def test_unknown_feed_is_not_found(demo_catalog: Path, path: str, text: str) -> None:
+    """404 with the reason in one line, and the nearest names."""
+    answer = FeedsOf(demo_catalog).get(path)
+    assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
+    assert text in answer.text
+    assert len(answer.text) < 700
+    assert answer.text.rstrip("\n").isprintable()
+
+
+async def test_other_methods_are_not_allowed(demo_catalog: Path) -> None:
+    """405 with the allowed ones; HEAD is GET without the body."""
+    async with FeedsOf(demo_catalog).client() as client:
+        rejected = await client.post(SERIES)
+        assert (rejected.status_code, rejected.headers["allow"]) == (405, "GET, HEAD")
+        head, response = await client.head(SERIES), await client.get(SERIES)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers == response.headers
+
+
+async def test_unmodified_feed_is_not_sent(demo_catalog: Path) -> None:
+    """304 for its ETag, which differs by coding, or else for its exact time."""
+    async with FeedsOf(demo_catalog).client() as client:
+        first = await client.get(SERIES)
+        etag, modified = first.headers["etag"], first.headers["last-modified"]
+        assert modified.endswith(" GMT")
+        plain = await client.get(SERIES, headers={"accept-encoding": "identity"})
+        assert plain.headers["etag"] != etag
+        for headers, status in (
+            ({"if-none-match": etag}, 304),
+            ({"if-none-match": "*"}, 304),
+            ({"if-none-match": '"x"', "if-modified-since": modified}, 200),
+            ({"if-modified-since": modified}, 304),
+            ({"if-modified-since": "Sun, 06 Nov 2044 08:49:37 GMT"}, 200),
+            ({"if-modified-since": "x"}, 200),
+        ):
+            answer = await client.get(SERIES, headers=headers)
+            assert answer.status_code == status, headers
+            assert bool(answer.content) == (status == 200)
+            assert answer.headers["last-modified"] == modified
+
+
+async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
+    """For all requests; a new revision changes it."""
+    *earlier, newest = (
+        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
+    )
+    Catalog(str(tmp_path)).publish(earlier)
+    feeds = FeedsOf(tmp_path)
+    async with feeds.client() as client:
+        answers = await asyncio.gather(*(client.get(SERIES) for _ in range(20)))
+        assert len({answer.headers["etag"] for answer in answers}) == 1
+        assert feeds.queries.call_count == 1
+        feeds.catalog.publish([newest])
+        second = await client.get(SERIES)
+        assert second.headers["etag"] != answers[0].headers["etag"]
+        assert feeds.queries.call_count == 2
+
+
+async def test_cached_feeds_are_measured_in_all_codings(demo_catalog: Path) -> None:
+    """A feed that is compressed for a client takes more bytes from then on."""
+    feeds = FeedsOf(demo_catalog)
+    async with feeds.client() as client:
+        await client.get(SERIES, headers={"accept-encoding": "identity"})
+        plain = feeds.responses.num_bytes
+        for _ in range(2):
+            compressed = await client.get(SERIES, headers={"accept-encoding": "gzip"})
+            size = int(compressed.headers["content-length"])
+            assert feeds.responses.num_bytes == plain + size
+
+
+# -- missing or damaged data, and load
+
+
+async def test_unreadable_content_has_no_story(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The feed has numbers but no story, and is not cached, as the content may be repaired."""
+    snapshots = [
+        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
+    ]
+    Catalog(str(tmp_path)).publish(snapshots)
+    forget_stories(str(tmp_path))
+    feeds = FeedsOf(tmp_path)
+    files = {path: path.read_bytes() for path in (tmp_path / "specs").rglob("*.parquet")}
+
+    async with feeds.client() as client:
+        for file in files:
+            file.write_bytes(b"no parquet")
+        damaged = read_feed((await client.get(SERIES)).content)
+        assert feeds.responses.num_bytes == 0
+        for file, content in files.items():
+            file.write_bytes(content)
+        repaired = read_feed((await client.get(SERIES)).content)
+        assert feeds.responses.num_bytes > 0
+        titles, others = ([entry.title for entry in feed.entries] for feed in (damaged, repaired))
+        assert titles == others
+        assert "<h3>" in repaired.entries[0].content[0].value
+        assert "<h3>" not in damaged.entries[0].content[0].value
+    assert "no parquet" not in caplog.text
+    assert caplog.records
+
+
+async def test_repeated_contents_have_their_own_stories(tmp_path: Path) -> None:
+    """Two steps between the same contents are two entries with stories; the feed is complete."""
+    contents = [a_spec("1")], [a_spec("2")]
+    Catalog(str(tmp_path)).publish(
+        [a_snapshot(contents[number % 2], taken_at=day(number)) for number in range(4)]
+    )
+    feeds = FeedsOf(tmp_path)
+    async with feeds.client() as client:
+        feed = read_feed((await client.get("/feeds/develop.atom")).content)
+    assert ["<h3>" in entry.content[0].value for entry in feed.entries] == [True, True, True, False]
+    assert feeds.responses.num_bytes > 0
+
+
+def test_stored_stories_equal_computed_ones(
+    demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They yield the same feed as computed ones, without an explanation."""
+    folder = shutil.copytree(demo_catalog, tmp_path / "catalog")
+    with monkeypatch.context() as patched:
+        patched.setattr(Library, "explain", None)
+        stored = FeedsOf(folder).get(SERIES)
+    assert "<h3>" in read_feed(stored.content).entries[0].content[0].value
+    forget_stories(str(folder))
+    assert FeedsOf(folder).get(SERIES).content == stored.content
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "is_cached"),
+    [
+        (IncompleteHistory(2, 5), "cachelog history fill", True),
+        (CatalogError("/private", "is damaged"), "the catalog cannot be read at the moment", False),
+    ],
+)
+async def test_unavailable_changes_leave_totals(
+    demo_catalog: Path, error: Exception, message: str, is_cached: bool
+) -> None:
+    """The feed of a series has totals; that of a package is an error without a location."""
+    feeds = FeedsOf(demo_catalog)
+    feeds.queries.side_effect = error
+    async with feeds.client() as client:
+        feed = read_feed((await client.get(SERIES)).content)
+        assert "before" in feed.entries[0].title
+        assert bool(feeds.responses.num_bytes) is is_cached
+        rejected = await client.get("/feeds/develop-DATE/hdf5.atom")
+        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "2")
+        assert message in rejected.text
+        assert "/private" not in rejected.text
+
+
+@pytest.mark.parametrize(
+    ("limits", "paths", "statuses"),
+    [
+        ({"requests": 2}, ["/feeds/x.atom"] * 3, [404, 404, 429]),
+        (
+            {"cost": 150_000},
+            [SERIES, SERIES, "/feeds/develop.atom", SERIES, "/feeds/vX.Y.Z.atom"],
+            [200, 200, 200, 200, 429],
+        ),
+    ],
+    ids=["requests", "cost"],
+)
+async def test_feeds_count_toward_rate_limits(
+    demo_catalog: Path, limits: dict[str, int], paths: list[str], statuses: list[int]
+) -> None:
+    """A computed feed costs as much as a query that loads as much; a cached one is free."""
+    async with FeedsOf(demo_catalog, **limits).client() as client:
+        assert [(await client.get(path)).status_code for path in paths] == statuses
+
+
+async def test_slow_feed_is_computed_once(demo_catalog: Path) -> None:
+    """Clients get 503 while it is computed once for all of them."""
+    feeds = FeedsOf(demo_catalog, seconds=0.1)
+    release = threading.Event()
+    feeds.queries.side_effect = lambda _: release.wait(20) and mock.DEFAULT
+    async with feeds.client() as client:
+        answers = await asyncio.gather(*(client.get(SERIES) for _ in range(3)))
+        assert {answer.status_code for answer in answers} == {503}
+        assert {answer.headers["retry-after"] for answer in answers} == {"2"}
+        assert "still being made" in answers[0].text
+        release.set()
+        while (response := await client.get(SERIES)).status_code == 503:
+            await asyncio.sleep(0.01)
+        assert read_feed(response.content).entries
+        assert feeds.queries.call_count == 1
+
+
+# -- a real server
+
+
+def test_graphiql_links_to_feeds(client: httpx.Client) -> None:
+    """Its page links to the feeds of all series, where readers look for them."""
+    page = client.get("/graphql", headers={"accept": "text/html"}).text
+    links = re.findall(
+        r'<link rel="alternate" type="application/atom\+xml" title="([^"]+)" href="([^"]+)">', page
+    )
+    assert {title for title, _ in links} == {"develop", "develop-DATE", "vX.Y.Z"}
+    for _, href in links:
+        answer = client.get(client.get("/graphql").request.url.join(href))
+        assert answer.status_code == 200
+        assert read_feed(answer.content).entries
+
+
+def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path) -> None:
+    """They show the changes, or the contents of the first revision."""
+    catalog = Catalog(str(demo_catalog))
+    newest = catalog.require_history().of_series("develop-DATE")[0]
+    package = catalog.reader().frame(newest.digest).packages[0]
+    for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
+        feed = read_feed(client.get(path).content)
+        for entry in feed.entries:
+            link = httpx.URL(f"http://host{path}").join(entry.link).raw_path.decode()
+            page = shown(client, link)
+            assert (page.status, page.texts(".problem")) == (200, [])
+            assert page.texts("#tab tbody tr, article, table.packages, table.specs")
+
+
+def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
+    """For all characters of tags."""
+    (snapshot,) = history(revisions=1, packages=2, specs=4)
+    names = ("v1.0+x_y", "a.atom")
+    Catalog(str(tmp_path)).publish([replace(snapshot, tag=name) for name in names])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        for name in names:
+            everything_escaped = "".join(f"%{ord(character):02x}" for character in name)
+            for text in (name, quote(name, safe=""), everything_escaped):
+                url = client.base_url.join(f"/feeds/{text}.atom")
+                feed = read_feed(client.get(url).content)
+                assert feed.feed.title == f"Spack build cache: {name}"
+                second = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
+                assert second.feed.id == feed.feed.id
+
+
+def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
+    """An entry gets their pull requests later, and a new modification time."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.publish(list(develop_history(revisions=2, packages=6, specs=30)))
+    (before,) = read_feed(feed_of(catalog)).entries[:1]
+    assert "ull request" not in before.content[0].value
+    import_recipes(catalog, sorted(catalog.package_names()))
+    (after,) = read_feed(feed_of(catalog)).entries[:1]
+    html = after.content[0].value
+    assert html.startswith(before.content[0].value)
+    assert "<h3>Pull requests (" in html
+    moments = [datetime.fromisoformat(entry.updated) for entry in (before, after)]
+    recorded = catalog.recipes.recorded_at
+    revisions = catalog.history.of_series("develop")
+    assert moments[0] < moments[1] == max(filter(None, map(recorded, revisions)))
+    file = tmp_path / "feed.atom"
+    result = cachelog("feed", "develop", "-o", file, catalog=catalog.location)
+    assert result.code == 0, result.err
+    (entry,) = read_feed(file.read_bytes()).entries[:1]
+    assert f'<a href="{REPOSITORY}/pull/' in entry.content[0].value
+
+
+def feed_of(catalog: Catalog) -> bytes:
+    """Return the feed of develop as a server of a catalog sends it."""
+    return FeedsOf(Path(catalog.location)).get("/feeds/develop.atom").content
