@@ -1,9 +1,7 @@
 """An S3 emulator: ``python -m tests.snapshots.catalog.s3_emulator PORT``.
 
-It is moto's, without the layer of ``moto.server`` that determines the service, which searches
-moto's folder for each request. After ``POST /-/failing`` every request fails with status 503, until
-``DELETE /-/failing``. After ``POST /-/unconditional`` every object can be overwritten, until
-``DELETE``. The log contains the range that a request asks for.
+It is moto's, without the slow layer of ``moto.server`` that finds the service. Between ``POST``
+and ``DELETE`` of ``/-/failing`` or ``/-/unconditional``, requests fail, or overwrite any object.
 """
 
 import sys

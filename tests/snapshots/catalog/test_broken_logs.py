@@ -103,17 +103,6 @@ def test_broken_file_is_named(
         assert expected in text
 
 
-@pytest.mark.parametrize("name", ["a number in a line", "half a checkpoint", "no beginning"])
-def test_readers_and_importers(log: Path, name: str) -> None:
-    """Their errors name the file, and the remedy."""
-    breakage, expected = BREAKAGES[name]
-    breakage(log)
-    catalog = Catalog(str(log.parent.parent))
-    for use in (catalog.refresh, lambda: publish_state(catalog, 9)):
-        with pytest.raises(CatalogError, match=rf"{expected}.*(;|else) restore it from a copy"):
-            use()
-
-
 @pytest.mark.parametrize(
     "name", ["garbage", "a list", "a gap", "two gaps", "a checkpoint for the beginning"]
 )

@@ -15,14 +15,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, NoCatalog
 from snapshots.models import Dependency, RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
-from tests.snapshots.factories import (
-    SOURCE,
-    a_snapshot,
-    a_spec,
-    day,
-    full_spec,
-    hash_of,
-)
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
 from tests.snapshots.records import with_digest
 
 A = [a_spec("1"), a_spec("2", name="zlib", compiler=None, variants=(), stacks=("root",))]
@@ -171,30 +164,10 @@ def test_all_or_nothing(catalog: Catalog) -> None:
     assert (catalog.generation, catalog.history.tags) == (generation, ["develop"])
 
 
-def test_refresh(catalog: Catalog) -> None:
-    """It loads revisions that another process published, and returns whether there were any."""
-    reader = Catalog(catalog.location)
-    assert reader.refresh(missing_ok=True) is False
-    publish(catalog, A)
-    assert reader.history.tags == []
-    assert reader.refresh() is True
-    assert reader.history.revisions == catalog.history.revisions
-    assert reader.refresh() is False
-    publish(catalog, B, taken=1)
-    assert reader.refresh() is True
-    assert reader.history.resolve("develop~1").taken_at == day(0)
-    publish(reader, A, "main", taken=2)
-    assert catalog.refresh() is True
-    assert catalog.history.tags == ["develop", "main"]
-
-
 def test_generation_is_never_ahead_of_the_history(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A concurrent reader never combines a new generation with an old history.
-
-    Answers are cached by generation: an old answer would be returned for a new catalog.
-    """
+    """A concurrent reader never caches answers of an old history for a new generation."""
     reader = Catalog(catalog.location)
     publish(catalog, A)
     reader.refresh()

@@ -65,10 +65,7 @@ def test_failure_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("daft.set_runner_ray", fail)
     reason = rf"there: the cluster at {ADDRESS} failed \(ray client connection timeout\)"
-    with (
-        pytest.raises(CatalogError, match=reason),
-        mapping(halve, "there", [2], cluster=ADDRESS),
-    ):
+    with pytest.raises(CatalogError, match=reason), mapping(halve, "there", [2], cluster=ADDRESS):
         pass
 
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.completions import Names
 from snapshots.contents import Content
-from snapshots.errors import InvalidArgument
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.overlays import laid_always
 
@@ -40,9 +39,3 @@ def test_packages_and_stacks_of_each_revision(form: str, tmp_path: Path) -> None
         assert sorted(names.packages(revision.digest)) == sorted({spec.name for spec in specs})
         stacks = {stack for spec in specs for stack in spec.stacks}
         assert sorted(names.stacks(revision.digest)) == sorted(stacks)
-
-
-def test_invalid_location() -> None:
-    """It is refused, as by a catalog."""
-    with pytest.raises(InvalidArgument):
-        Names("s4://bucket")

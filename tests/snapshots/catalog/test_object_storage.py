@@ -4,7 +4,6 @@ import os
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake.fs import DeltaStorageHandler
 
@@ -32,10 +31,7 @@ pytestmark = pytest.mark.usefixtures("bucket")
 
 @pytest.fixture(scope="module")
 def published(bucket: Emulator) -> str:
-    """Return the location of a catalog of two states, of which the newer one is an overlay.
-
-    The first import tests whether the store supports conditional writes, the second does not.
-    """
+    """Return a catalog of two states, the newer one an overlay; only the first import probes."""
     location = "s3://bucket/published"
     with overlays.laid_always():
         for number, is_probed in ((0, True), (1, False)):
@@ -136,10 +132,7 @@ def test_removal_during_an_import(bucket: Emulator, processes: ForkServerContext
 
 
 def test_store_that_ignores_conditions(published: str, bucket: Emulator) -> None:
-    """It is refused before anything is written, also if a catalog was copied to it.
-
-    A catalog that was written before is tested once the store is another one.
-    """
+    """It is refused before anything is written, also if a catalog was copied to it."""
     refused = pytest.raises(CatalogError, match=r"ignores If-None-Match.*nothing is imported; use")
     with bucket.unconditional(), refused:
         publish(Catalog("s3://bucket/unconditional"), 0, 0)
@@ -155,24 +148,6 @@ def test_store_that_ignores_conditions(published: str, bucket: Emulator) -> None
         table.refresh()
         table.require_conditional_writes()
         assert any("_probe-" in request for request in bucket.requests()[start:]) == is_probed
-
-
-def test_damaged_object(published: str) -> None:
-    """An object of another size is damage to the content."""
-    location = copy_objects(published, "damaged")
-    reader, files = Catalog(location), Storage(parse_location(location))
-    digest = reader.require_history().of_tag("develop")[-1].digest
-    (name,) = files.sizes(f"specs/digest={digest}")
-    files.write(f"specs/digest={digest}/{name}", pa.py_buffer(b""))
-    with pytest.raises(CatalogError, match=f"{digest[:12]} is damaged.*import the same again"):
-        reader.reader().frame(digest)
-
-
-def test_http_must_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Endpoints without TLS need a variable; the error is that of the library."""
-    monkeypatch.delenv("AWS_ALLOW_HTTP")
-    with pytest.raises(CatalogError, match="URL scheme is not allowed"):
-        Catalog("s3://bucket/variables").refresh()
 
 
 def test_no_catalog() -> None:

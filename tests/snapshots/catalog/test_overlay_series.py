@@ -19,7 +19,6 @@ from snapshots.tables import SPEC_ROWS, SPECS
 from tests.snapshots import overlays
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.removal_catalogs import clean, drop, grow_old, hours_ago, listed, stored
-from tests.snapshots.templates import copied
 
 pytestmark = pytest.mark.usefixtures("laid_always")
 
@@ -72,12 +71,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         publish(template, 1, 2)
         publish(template, 3)
     return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a copy of the template."""
-    return copied(template, tmp_path / "catalog")
 
 
 @pytest.fixture

@@ -29,10 +29,7 @@ DAMAGES = {"empty": b"", "zeros": bytes(40), "half": b'{"add":{"path":"a.par'}
 
 
 class Disk:
-    """The files that remain of a folder: synced bytes under synced names.
-
-    Other bytes are lost; the file is empty if only its name was synced.
-    """
+    """The files that remain of a folder: synced bytes (else none) under synced names."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

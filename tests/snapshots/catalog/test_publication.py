@@ -132,8 +132,4 @@ def test_publications() -> None:
     made = planner.publications(History([*first, *planner.added]))
     assert [
         (publication.is_new, (publication.revision.taken_at - day(0)).days) for publication in made
-    ] == [
-        (False, 1),
-        (True, 3),
-        (False, 3),
-    ]
+    ] == [(False, 1), (True, 3), (False, 3)]

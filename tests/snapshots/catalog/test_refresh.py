@@ -23,11 +23,7 @@ def remove_tables(catalog: Catalog, *tables: str) -> None:
 
 
 def test_catalog_in_a_bucket(bucket: Emulator) -> None:
-    """Polling an idle catalog is one request, and an error before the catalog exists.
-
-    A publication is seen by the second poll, and stored changes of earlier revisions when it is the
-    turn of the log of the history.
-    """
+    """A poll of an idle catalog is one request; the second one sees a publication."""
     publisher = Catalog("s3://bucket/followed")
     reader = Catalog(publisher.location)
     follower = Follower(reader)
@@ -59,10 +55,7 @@ def test_catalog_in_a_bucket(bucket: Emulator) -> None:
 
 
 def test_outage_and_replaced_catalog(bucket: Emulator) -> None:
-    """Polling fails soon, with the reason of the store, and the history remains.
-
-    A catalog that replaces another is seen, even if its commits have the same versions and sizes.
-    """
+    """Polls fail soon, and the history remains; a catalog that replaces another is seen."""
     first = Catalog("s3://bucket/replaced")
     publish(first, 0, 0)
     reader = Catalog(first.location, retry_seconds=0.2)

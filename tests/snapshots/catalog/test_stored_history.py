@@ -21,7 +21,6 @@ from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.history import Pair
 from snapshots.models import NOTHING
@@ -51,10 +50,7 @@ def catalog(tmp_path: Path) -> Catalog:
 @examples(20, in_suite=3)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> None:
-    """The same history results from several catalogs that write in turn.
-
-    Also if the pairs are filled in later, in two steps.
-    """
+    """The same history results from several catalogs that write in turn, or fill it in later."""
     snapshots = snapshots_of(past)
     random.shuffle(snapshots)
     with TemporaryDirectory() as folder:
@@ -81,10 +77,7 @@ def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> Non
 
 @pytest.mark.parametrize("is_same", [False, True])
 def test_concurrent_imports(catalog: Catalog, *, is_same: bool) -> None:
-    """A revision that another import adds in between is compared with its neighbours.
-
-    A revision that both publish is stored once.
-    """
+    """A revision that another import adds is compared with its neighbours, and stored once."""
     first, middle, last = states("ab", "abc", "bc")
     catalog.publish([first])
     others = iter([[last if is_same else middle]])
@@ -215,22 +208,6 @@ def test_damage(
             library.history_queries.package_counts(history.pairs),
             library.history_queries.count_returned(history, "develop", history.pairs),
         )
-
-
-def test_files_that_another_tool_merged(catalog: Catalog) -> None:
-    """Their rows are the same."""
-    *first, last = states("ab", "b", "abc")
-    for some in (first, [last]):
-        catalog.publish(some)
-    library, history = Library(catalog), catalog.history
-    expected = library.history_queries.package_counts(history.pairs)
-    DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
-    reader = reopened(catalog)
-    assert Library(reader).history_queries.package_counts(history.pairs) == expected
-    (returned,) = (
-        Library(reader).history_queries.count_returned(history, "develop", history.pairs).items()
-    )
-    assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
 def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
 from snapshots.catalog.history_queries import fill, missing_pairs, pairs_without_story
 from snapshots.catalog.library import Library
 from snapshots.contents import Snapshot
@@ -17,8 +16,7 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import neighbours_in_feeds
 from snapshots.notes.templates import story
-from tests.snapshots.catalog.expected_histories import TABLES, forget, forget_stories
-from tests.snapshots.templates import copied
+from tests.snapshots.catalog.expected_histories import forget_stories
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +31,6 @@ def template(tmp_path_factory: pytest.TempPathFactory, weeks: list[Snapshot]) ->
     folder = tmp_path_factory.mktemp("template")
     Catalog(str(folder)).publish(weeks[:-2])
     return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a copy of the template."""
-    return copied(template, tmp_path)
 
 
 def stored(catalog: Catalog) -> dict[Pair, str]:
@@ -121,15 +113,3 @@ def test_stories_of_other_tools_are_ignored(catalog: Catalog) -> None:
         schema_mode="overwrite",
     )
     assert stored(Catalog(catalog.location)) == {}
-
-
-def test_history_queries_add_stories(catalog: Catalog) -> None:
-    """They are stored with the changes that the query needs."""
-    expected = stored(catalog)
-    forget(catalog, *TABLES)
-    older = Catalog(catalog.location)
-    history = older.require_history()
-    answers = HistoryAnswers(older, Library(older), fill_seconds=600)
-    for name in history.series_names:
-        answers.get(HistoryQuery(history, HistoryTopic(About.GROWTH, series=name)))
-    assert stored(older) == expected

@@ -18,11 +18,7 @@ from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import UnreadContent, Verified, content_of, read_content, verify
-from snapshots.changes.stored_changes import (
-    StoredCause,
-    StoredChanges,
-    changes_to_store,
-)
+from snapshots.changes.stored_changes import StoredCause, StoredChanges, changes_to_store
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog, NoCatalog
 from snapshots.models import NOTHING, CauseKind, Spec
@@ -38,28 +34,19 @@ from tests.snapshots.removal_catalogs import (
     grow_old,
     hours_ago,
     publish,
+    published,
     stored,
 )
-from tests.snapshots.templates import copied
 
 STATES = 4
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish the states once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    computed = Catalog(str(folder))
-    for number in range(STATES):
-        publish(computed, number, number)
-    publish(computed, 1, 9, "v1.0")
+    """Publish states of develop, one per day, and one of a release, once for all tests."""
+    folder = published(tmp_path_factory.mktemp("template"), STATES)
+    publish(Catalog(str(folder)), 1, 9, "v1.0")
     return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog with states of develop, one per day, and one of a release."""
-    return copied(template, tmp_path / "catalog")
 
 
 def findings(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
@@ -68,11 +55,6 @@ def findings(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
         (finding.is_damage, str(finding))
         for finding in verify(catalog.location, deep=deep).findings
     ]
-
-
-def storage_of(catalog: Catalog) -> Storage:
-    """Return the storage of a catalog."""
-    return Storage(parse_location(catalog.location))
 
 
 def test_no_catalog(tmp_path: Path) -> None:
@@ -126,7 +108,7 @@ def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
 def test_contents_without_a_row_are_no_damage(catalog: Catalog) -> None:
     """A killed import leaves them behind."""
     content = a_snapshot(specs_of(30)).content
-    SpecsTable(storage_of(catalog)).write([ContentRows(content.digest, content.table())], {})
+    SpecsTable(catalog.storage).write([ContentRows(content.digest, content.table())], {})
     ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 file of contents that no row names" in text
@@ -154,7 +136,7 @@ def test_catalog_without_history_tables(catalog: Catalog) -> None:
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
     """Add a row that contradicts an earlier row of the same content."""
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
-    rows = RevisionsTable(storage_of(catalog))
+    rows = RevisionsTable(catalog.storage)
     rows.refresh()
     rows.append(revisions_table([row], rows.files))
 
@@ -163,9 +145,9 @@ def write_other_content(catalog: Catalog) -> None:
     """Write the rows of one content under the digest of another, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
-    specs = SpecsTable(storage_of(catalog))
+    specs = SpecsTable(catalog.storage)
     files = specs.write([ContentRows(digest, other.table())], {digest: catalog.files_of(digest)})
-    rows = RevisionsTable(storage_of(catalog))
+    rows = RevisionsTable(catalog.storage)
     rows.refresh()
     row = replace(catalog.history.resolve("develop"), taken_at=day(40))
     rows.append(revisions_table([row], files))
@@ -183,12 +165,17 @@ def table(catalog: Catalog, name: str) -> DeltaTable:
     return DeltaTable(f"{catalog.location}/{name}")
 
 
+def file_of(catalog: Catalog, name: str) -> Path:
+    """Return a file of a table."""
+    return Path(table(catalog, name).file_uris()[0])
+
+
 def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:
     """Publish a content whose rows are not checked."""
-    specs = SpecsTable(storage_of(catalog))
+    specs = SpecsTable(catalog.storage)
     files = specs.write([ContentRows(digest, rows)], {})
     row = replace(a_revision("main", 60), digest=digest, num_specs=len(rows), num_stacks=1)
-    RevisionsTable(storage_of(catalog)).append(revisions_table([row], files))
+    RevisionsTable(catalog.storage).append(revisions_table([row], files))
 
 
 def write_nulls(catalog: Catalog, fact: str) -> None:
@@ -261,16 +248,9 @@ def break_log(catalog: Catalog) -> None:
 @pytest.mark.parametrize(
     ("damage", "pattern"),
     [
-        (
-            lambda catalog: flip(content_file(catalog)),
-            "does not have the bytes that were written.*import the same again",
-        ),
-        (
-            lambda catalog: content_file(catalog).unlink(),
-            "content [0-9a-f]{12}: is damaged.*import the same again",
-        ),
+        (lambda catalog: flip(content_file(catalog)), "does not have the bytes.*import the same"),
+        (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is damaged.*same"),
         (replace_by_folder, "content [0-9a-f]{12}: .* is not a file; try again"),
-        (partial(write_nulls, fact="hash"), "its rows are not specs: .*import the same again"),
         (partial(write_nulls, fact="name"), "its rows are not specs: .*import the same again"),
         (write_twice, "1 hashes appear in it twice; remove its revisions"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
@@ -278,13 +258,8 @@ def break_log(catalog: Catalog) -> None:
             partial(rewrite_row, num_specs=7),
             "revision develop of 2025-02-14: its row says num_specs 7, its content has 13; remove",
         ),
-        (partial(rewrite_row, num_packages=1), "num_packages 1, its content has 7"),
-        (partial(rewrite_row, num_stacks=9), "num_stacks 9, its content has 1"),
         (partial(rewrite_row, total_size=5), "total_size 5, its content has None"),
-        (
-            lambda catalog: flip(Path(table(catalog, "changes").file_uris()[0])),
-            "history: changes/.*does not have the bytes.*cachelog history fill",
-        ),
+        (lambda catalog: flip(file_of(catalog, "changes")), "history: changes/.*history fill"),
         (lose_changes, r"history: .*\.\..*: its changes are missing; remove the tables"),
         (
             lambda catalog: table(catalog, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
@@ -292,20 +267,14 @@ def break_log(catalog: Catalog) -> None:
         ),
         (
             lambda catalog: table(catalog, "hashes").delete(OF_HASH),
-            "history: 1 hashes that changes has are",
+            "history: 1 hashes that changes",
         ),
         (
             lambda catalog: table(catalog, "hashes").update({"name": "'other'"}, predicate=OF_HASH),
             "history: 1 hashes that changes has are missing in hashes",
         ),
-        (
-            break_log,
-            r"log of specs: .*\d+.json is not a commit of a Delta table; .* else restore it",
-        ),
-        (
-            lambda catalog: Path(table(catalog, "revisions").file_uris()[0]).unlink(),
-            "revisions: .*No such file.*; restore it from a copy",
-        ),
+        (break_log, r"log of specs: .*\d+.json is not a commit of a Delta table; .* restore it"),
+        (lambda catalog: file_of(catalog, "revisions").unlink(), "revisions: .*No such.*; restore"),
     ],
 )
 def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: str) -> None:
@@ -331,7 +300,7 @@ def test_missing_changes_of_facts(catalog: Catalog) -> None:
 
 def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
     """Pairs that comparisons does not list are not read; compacted duplicate rows count once."""
-    changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
+    changes = SortedTable(catalog.storage, "changes", CHANGES, advice="")
     changes.append(changes_to_store(side_of([]), side_of([a_spec("of no revision")])).rows)
     catalog.keep([changes_to_store(*map(catalog.reader().side, catalog.history.pairs[0]))])
     table(catalog, "changes").optimize.compact()
@@ -347,10 +316,7 @@ def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
     ],
 )
 def test_stored_results_of_comparisons(
-    catalog: Catalog,
-    change: Callable[[Catalog], None],
-    shallow: list[bool],
-    difference: str | None,
+    catalog: Catalog, change: Callable[[Catalog], None], shallow: list[bool], difference: str | None
 ) -> None:
     """Only ``deep`` computes comparisons again: the stored rows are consistent."""
     change(catalog)

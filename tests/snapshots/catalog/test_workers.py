@@ -1,24 +1,13 @@
 """Worker processes, and the mapping of a function over many items."""
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterator, Sequence
 from functools import partial
 from multiprocessing import Pipe, forkserver, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from signal import (
-    SIG_BLOCK,
-    SIG_IGN,
-    SIG_UNBLOCK,
-    SIGINT,
-    SIGKILL,
-    default_int_handler,
-    getsignal,
-    pthread_sigmask,
-    raise_signal,
-    signal,
-)
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any
@@ -26,17 +15,6 @@ from typing import Any
 import pytest
 
 from snapshots.catalog import workers
-from snapshots.catalog.workers import (
-    UninterruptibleContext,
-    _context,
-    _folder,
-    _start,
-    _uninterrupted,
-    call,
-    check_cluster,
-    mapping,
-    processes,
-)
 from snapshots.errors import CatalogError, InvalidArgument, SourceError
 from tests.snapshots import forks
 
@@ -50,7 +28,7 @@ def process_id(_item: object = None) -> int:
 
 def blocks_interrupts() -> bool:
     """Return whether this process blocks interrupts."""
-    return SIGINT in pthread_sigmask(SIG_BLOCK, ())
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def environment() -> tuple[str, str | None]:
@@ -63,7 +41,7 @@ def test_interrupts_do_not_reach_workers() -> None:
     stopped: Any = forkserver
     stopped._forkserver._stop()  # another test may have started it otherwise
     try:
-        with processes(1, LOCATION, process_id) as pool:
+        with workers.processes(1, LOCATION, process_id) as pool:
             assert pool.submit(blocks_interrupts).result()
     finally:
         forks.begin_anew()
@@ -77,13 +55,13 @@ def test_environment_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
-        with processes(1, LOCATION, process_id) as pool:
+        with workers.processes(1, LOCATION, process_id) as pool:
             assert pool.submit(environment).result() == (str(tmp_path / name), name)
 
 
 def _start_one(connection: Connection) -> None:
-    with processes(1, LOCATION, process_id) as pool:
-        connection.send(pool.submit(call, None).result())
+    with workers.processes(1, LOCATION, process_id) as pool:
+        connection.send(pool.submit(workers.call, None).result())
         sleep(60)
 
 
@@ -115,9 +93,9 @@ def is_running(number: int) -> bool:
 @pytest.fixture
 def restored_signal() -> Iterator[None]:
     """Restore the handler of Ctrl+C afterwards."""
-    before = getsignal(SIGINT)
+    before = signal.getsignal(signal.SIGINT)
     yield
-    signal(SIGINT, before)
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("restored_signal")
@@ -128,11 +106,11 @@ def test_start_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_functions", [])
     watched, parent = Pipe(duplex=False)
     before = Path.cwd()
-    _start(watched, os.environ.copy(), "/", process_id)
-    assert call(None) == os.getpid()
+    workers._start(watched, os.environ.copy(), "/", process_id)
+    assert workers.call(None) == os.getpid()
     assert Path.cwd() == Path("/")
     os.chdir(before)
-    assert getsignal(SIGINT) is SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert ends.empty()
     parent.close()
     assert ends.get(timeout=30) == 1
@@ -145,8 +123,8 @@ def test_errors_end_running_work(error: type[BaseException]) -> None:
     started, numbers = monotonic(), list[int]()
 
     def fail_in_pool() -> None:
-        with processes(1, LOCATION, process_id) as pool:
-            numbers.append(pool.submit(call, None).result())
+        with workers.processes(1, LOCATION, process_id) as pool:
+            numbers.append(pool.submit(workers.call, None).result())
             pool.submit(sleep, 60)
             raise error
 
@@ -162,29 +140,29 @@ def test_interrupts_are_deferred_while_a_process_starts() -> None:
     reached: list[str] = []
 
     def take_interrupt() -> None:
-        pthread_sigmask(SIG_UNBLOCK, {SIGINT})
-        raise_signal(SIGINT)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.raise_signal(signal.SIGINT)
 
     def start() -> None:
-        with _uninterrupted():
+        with workers._uninterrupted():
             other = Thread(target=take_interrupt)
             other.start()
             other.join()
             reached.append("the end of the block")
         reached.append("what follows it")
 
-    signal(SIGINT, default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
         start()
     assert reached == ["the end of the block"]
-    assert getsignal(SIGINT) is default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_processes_without_a_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are spawned on systems other than Linux: threads of Arrow may not survive forks."""
-    assert not isinstance(_context(__name__), UninterruptibleContext)
+    assert not isinstance(workers._context(__name__), workers.UninterruptibleContext)
     monkeypatch.setattr("sys.platform", "darwin")
-    assert isinstance(_context(__name__), UninterruptibleContext)
+    assert isinstance(workers._context(__name__), workers.UninterruptibleContext)
 
 
 def test_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +171,7 @@ def test_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert _folder() is None
+    assert workers._folder() is None
 
 
 # -- mapping
@@ -215,7 +193,7 @@ def fail(number: int) -> int:
 def die(number: int) -> int:
     """Return the number; kill the process at 2, as if memory were exhausted."""
     if number == 2:
-        os.kill(os.getpid(), SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
@@ -225,23 +203,19 @@ def touch(folder: Path, number: int) -> int:
     return number
 
 
-def test_single_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One job needs no other process, and neither does one item."""
-    monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(number_and_place, LOCATION, [1, 2]) as results:
-        assert list(results) == [(1, False), (2, False)]
-    with mapping(number_and_place, LOCATION, [1], jobs=2) as results:
-        assert list(results) == [(1, False)]
-    with mapping(number_and_place, LOCATION, [], jobs=2) as results:
-        assert list(results) == []
-
-
 @pytest.mark.usefixtures("processes")
-def test_results_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are in the order of the items."""
+@pytest.mark.parametrize(
+    ("items", "jobs", "elsewhere"),
+    [([1, 2], 1, False), ([1], 2, False), ([], 2, False), (range(5), 2, True)],
+    ids=["one job", "one item", "no item", "several"],
+)
+def test_results_of_workers(
+    items: Sequence[int], jobs: int, *, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in the order of the items; one job or item needs no other process."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(number_and_place, LOCATION, range(5), jobs=2) as results:
-        assert list(results) == [(number, True) for number in range(5)]
+    with workers.mapping(number_and_place, LOCATION, items, jobs=jobs) as results:
+        assert list(results) == [(number, elsewhere) for number in items]
 
 
 @pytest.mark.usefixtures("processes")
@@ -250,7 +224,7 @@ def test_error_of_a_worker() -> None:
     seen: list[int] = []
     with (
         pytest.raises(SourceError) as caught,
-        mapping(fail, LOCATION, range(4), jobs=2) as results,
+        workers.mapping(fail, LOCATION, range(4), jobs=2) as results,
     ):
         seen.extend(results)
     assert seen == [0, 1]
@@ -263,7 +237,7 @@ def test_killed_worker() -> None:
     """The error states the remedy."""
     with (
         pytest.raises(CatalogError, match=r"there: one of the processes .* with fewer jobs"),
-        mapping(die, LOCATION, range(4), jobs=2) as results,
+        workers.mapping(die, LOCATION, range(4), jobs=2) as results,
     ):
         list(results)
 
@@ -271,7 +245,7 @@ def test_killed_worker() -> None:
 @pytest.mark.usefixtures("processes")
 def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
     """A slow consumer limits the number of results in memory."""
-    with mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
+    with workers.mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
         assert next(results) == 0
         sleep(1)
         assert len(list(tmp_path.iterdir())) <= 5
@@ -283,7 +257,7 @@ def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
 def test_invalid_addresses(address: str) -> None:
     """They are refused before anything starts."""
     with pytest.raises(InvalidArgument, match=r"--cluster: .* is not of the form ray://HOST:PORT"):
-        check_cluster(address)
+        workers.check_cluster(address)
 
 
 def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,6 +265,6 @@ def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("snapshots.catalog.workers.find_spec", lambda _name: None)
     with (
         pytest.raises(InvalidArgument, match=r"install 'cachelog\[cluster\]'"),
-        mapping(number_and_place, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
+        workers.mapping(number_and_place, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
     ):
         pass

@@ -86,14 +86,6 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
-def test_revision(sides: Sides) -> None:
-    """The side has all specs of the revision that the ref names."""
-    side = sides.read("develop")
-    assert is_revision(side)
-    assert side == sides.catalog.history.revisions[0]
-    assert sides.hashes(side) == {TOOL.hash, BOTH.hash, APP.hash}
-
-
 def test_stack_of_a_revision(sides: Sides) -> None:
     """The side has the specs of the stack; other dependencies are outside, and stacks unknown."""
     side = sides.read("develop:e4s")

@@ -1,4 +1,4 @@
-"""Files of a catalog: written atomically, and read unchanged."""
+"""Files of a catalog: written atomically, and read unchanged; messages of failures."""
 
 from os import mkfifo
 from pathlib import Path
@@ -9,7 +9,8 @@ import pytest
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.storage import Storage, checksum
+from snapshots.catalog.storage import Storage, checksum, reason_of, translated
+from snapshots.errors import CatalogError
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 
@@ -112,3 +113,91 @@ def test_pipes_are_refused(tmp_path: Path) -> None:
     mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="is not a file"):
         Storage(parse_location(str(tmp_path))).read("pipe")
+
+
+# -- messages of failures
+
+
+_ARROW = "\n   \x1b[31m↳\x1b[0m "
+
+
+def outage(seconds: str) -> OSError:
+    """Return the error of a store without a server."""
+    return OSError(
+        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://127.0.0.1:1/b/c/"
+        f"revisions/_delta_log/_last_checkpoint in {seconds}, after 10 retries, max_retries"
+        f"{_ARROW}10, retry_timeout{_ARROW}180s  - HTTP error{_ARROW}error sending request"
+        f"{_ARROW}tcp connect error{_ARROW}Connection refused (os error 111)\n"
+    )
+
+
+def test_message_of_an_outage() -> None:
+    """It contains the cause, but no durations and terminal codes: it is the same each time."""
+    text = reason_of(outage("2.671420252s"))
+    assert text == reason_of(outage("301.5ms"))
+    assert text == (
+        "Generic S3 error: Error performing GET http://127.0.0.1:1/b/c/revisions/_delta_log/"
+        "_last_checkpoint - HTTP error: error sending request: tcp connect error: "
+        "Connection refused (os error 111)"
+    )
+
+
+@pytest.mark.parametrize("request_id", ["3k89yDkz", "Zn286"])
+def test_error_in_xml(request_id: str) -> None:
+    """The code and message of an object store's error are shown, but not the id of the request."""
+    error = OSError(
+        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://s3/nobucket?list"
+        f"-type=2&prefix=c%2F in 8.4ms - Server returned non-2xx status code{_ARROW}404 Not Found"
+        f'{_ARROW}<?xml version="1.0" encoding="utf-8"?>\n<Error><Code>NoSuchBucket</Code>'
+        f"<Message>The bucket does not exist</Message><RequestId>{request_id}</RequestId></Error>\n"
+    )
+    assert reason_of(error) == (
+        "Generic S3 error: Error performing GET http://s3/nobucket - Server returned non-2xx "
+        "status code: 404 Not Found: NoSuchBucket, The bucket does not exist"
+    )
+
+
+def test_long_message_is_shortened() -> None:
+    """The middle is removed: the cause is at the end."""
+    text = reason_of(OSError(f"at the start {'x' * 5_000} the cause"))
+    assert len(text) < 500
+    assert text.startswith("at the start")
+    assert text.endswith("the cause")
+
+
+def test_error_without_a_message() -> None:
+    """An error without a message is named by its class."""
+    with pytest.raises(CatalogError) as caught, translated("s3://b/c"):
+        raise TimeoutError
+    assert str(caught.value) == "catalog s3://b/c: TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "Kernel error: Json error: Encountered 'g'\n   0: <unknown>\n   1: start_thread",
+            "Json error: Encountered 'g'",
+        ),
+        ("Generic LocalFileSystem error: Unable to copy: No space", "Unable to copy: No space"),
+        (
+            "Could not create local directory: /c/specs\nError: Os { code: 30, kind: "
+            'ReadOnlyFilesystem, message: "Read-only file system" }',
+            "Could not create local directory: /c/specs: Read-only file system",
+        ),
+        (
+            "loading credentials: failed to load IMDS session token: forbidden.",
+            "loading credentials: failed to load IMDS session token: forbidden; "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            "HTTP error: builder error: URL scheme is not allowed",
+            "HTTP error: builder error: URL scheme is not allowed; "
+            "set AWS_ALLOW_HTTP=true for an http:// endpoint",
+        ),
+    ],
+)
+def test_reasons(message: str, text: str) -> None:
+    """They contain the cause, without codes and backtraces, and a missing variable."""
+    assert reason_of(OSError(message)) == text
+    assert reason_of(OSError(28, "No space left", "/c/specs/a")) == "/c/specs/a: No space left"
