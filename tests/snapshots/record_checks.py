@@ -1,7 +1,4 @@
-"""Checks of whole records: the rules that the facts of a spec declare.
-
-Readers apply the same rules value by value, so that an error can name the position of a text.
-"""
+"""Checks of whole records: the rules that the facts of a spec declare."""
 
 from collections.abc import Callable
 

@@ -6,24 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots import texts
 from snapshots.errors import SourceError
 from snapshots.sources.reports import Report
-from snapshots.texts import (
-    counted,
-    day,
-    distinct_prefixes,
-    few,
-    is_plain,
-    nearest_names,
-    quoted,
-    shares,
-    short_pair,
-    short_version,
-    shortened,
-    single_value,
-    visible,
-)
-from tests.snapshots.factories import digest_of
 
 MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
 
@@ -33,7 +18,7 @@ MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
 )
 def test_numbers_with_their_noun(count: int, text: str) -> None:
     """The noun of one is singular; thousands are separated."""
-    assert counted(count, "spec") == text
+    assert texts.counted(count, "spec") == text
 
 
 @pytest.mark.parametrize(
@@ -41,22 +26,7 @@ def test_numbers_with_their_noun(count: int, text: str) -> None:
 )
 def test_few_of_many_names(num_names: int, text: str) -> None:
     """The first names are listed, the others counted."""
-    assert few(["a", "b", "c", *"d" * num_names][:num_names], 3) == text
-
-
-@pytest.mark.parametrize(
-    ("fact", "text"), [(True, "yes"), (False, "no"), (1, "1"), (None, "None"), ("a", "a")]
-)
-def test_single_values(fact: object, text: str) -> None:
-    """Booleans are yes or no."""
-    assert single_value(fact) == text
-
-
-def test_days_and_pairs() -> None:
-    """A day is its date alone, and a pair has a prefix of either digest."""
-    digest = digest_of("a")
-    assert day(MOMENT) == "2025-01-20"
-    assert short_pair(digest, digest[::-1]) == f"{digest[:12]}..{digest[:-13:-1]}"
+    assert texts.few(["a", "b", "c", *"d" * num_names][:num_names], 3) == text
 
 
 @pytest.mark.parametrize(
@@ -70,7 +40,7 @@ def test_days_and_pairs() -> None:
 )
 def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
     """A commit is shortened to its usual prefix; other versions are unchanged."""
-    assert short_version(whole) == short
+    assert texts.short_version(whole) == short
 
 
 # -- external texts in messages
@@ -90,27 +60,27 @@ def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
 )
 def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     """Other characters are unchanged."""
-    assert visible(text) == shown
+    assert texts.visible(text) == shown
 
 
 @given(st.text())
 def test_visible_texts_are_plain(text: str) -> None:
     """The text has no characters that control a terminal, and can be encoded."""
-    assert is_plain(visible(text))
-    visible(text).encode()
+    assert texts.is_plain(texts.visible(text))
+    texts.visible(text).encode()
 
 
 @given(st.text(min_size=1, max_size=300))
 def test_quotes(text: str) -> None:
     """A quotation is short and plain, regardless of the text."""
-    assert is_plain(quoted(text))
-    assert len(quoted(text)) <= 80 * 10 + 2
+    assert texts.is_plain(texts.quoted(text))
+    assert len(texts.quoted(text)) <= 80 * 10 + 2
 
 
 @given(st.text(max_size=50), st.integers(5, 60))
 def test_shortened(text: str, longest: int) -> None:
     """A text that is too long keeps its beginning and its end."""
-    short = shortened(text, longest)
+    short = texts.shortened(text, longest)
     assert len(short) <= max(longest, 0)
     assert short == text or (text.startswith(short[:1]) and "..." in short)
 
@@ -118,11 +88,11 @@ def test_shortened(text: str, longest: int) -> None:
 def test_errors_and_warnings_are_plain() -> None:
     """External texts are escaped in messages, both in locations and in reasons."""
     error = SourceError("a\x1b[2J", "b\nforged: line", key="c\u202e" + "d" * 1_000)
-    assert is_plain(str(error))
+    assert texts.is_plain(str(error))
     assert len(str(error)) < 700
     report = Report()
     report.warn("meta.\x1b]0;title\x07 says " + "9" * 10_000)
-    assert is_plain(report.warnings[0])
+    assert texts.is_plain(report.warnings[0])
     assert len(report.warnings[0]) <= 2_000
 
 
@@ -143,7 +113,7 @@ A = "ab" * 32
 )
 def test_distinct_prefixes(digests: list[str], shown: list[str]) -> None:
     """Prefixes are in the order of the digests, and as long as needed to be distinct."""
-    assert distinct_prefixes(digests) == shown
+    assert texts.distinct_prefixes(digests) == shown
 
 
 # -- names that resemble an unknown one
@@ -162,17 +132,17 @@ def test_distinct_prefixes(digests: list[str], shown: list[str]) -> None:
 )
 def test_nearest_names(name: str, names: list[str], nearest: list[str]) -> None:
     """At most three distinct names, best first; only the beginning of a long name counts."""
-    assert nearest_names(name, names) == nearest
-    assert nearest_names(name, names, most=1) == nearest[:1]
+    assert texts.nearest_names(name, names) == nearest
+    assert texts.nearest_names(name, names, most=1) == nearest[:1]
 
 
 @given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))
 def test_shares_add_up(counts: list[int]) -> None:
     """They add up to 100 %, each within a tenth of one per cent of its exact value."""
-    result = shares(counts)
+    result = texts.shares(counts)
     assert [share == "0.0 %" for share in result] == [count == 0 for count in counts]
-    texts = ["0" if share == "<0.1 %" else share.removesuffix(" %") for share in result]
-    tenths = [round(10 * float(text)) for text in texts]
+    parts = ["0" if share == "<0.1 %" else share.removesuffix(" %") for share in result]
+    tenths = [round(10 * float(part)) for part in parts]
     assert sum(tenths) == (1_000 if any(counts) else 0)
     for tenth, count in zip(tenths, counts, strict=True):
         assert abs(tenth - 1_000 * count / (sum(counts) or 1)) <= 1
@@ -180,6 +150,6 @@ def test_shares_add_up(counts: list[int]) -> None:
 
 def test_shares_of_equal_parts() -> None:
     """The first parts are rounded up."""
-    assert shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
-    assert shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
-    assert shares([]) == []
+    assert texts.shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
+    assert texts.shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
+    assert texts.shares([]) == []
