@@ -11,21 +11,19 @@ from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
-from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from tests.model.changes import Cause, Kind, Pair, Tie
 from tests.model.states import State
 from tests.snapshots.changes.causes import CauseRecord, records
+from tests.snapshots.changes.graphs import side_of
 
 
 def frame_and_graph(state: State) -> tuple[Frame, DependencyGraph]:
     """Return a state as a catalog would load it."""
     outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
-    content = Content.of(state.specs.values(), outside)
-    table = content.table()
-    frame = Frame(table, content.digest)
-    return frame, DependencyGraph(table, frame.hashes)
+    side = side_of(state.specs.values(), outside)
+    return side.frame, side.graph
 
 
 def compared(base: State, head: State) -> Comparison:

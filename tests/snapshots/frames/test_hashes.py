@@ -85,17 +85,6 @@ def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
     assert partners.tolist() == [rows.get(text, -1) for text in base]
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "expected"),
-    [("xy", "y", [-1, 0]), ("x", "yx", [1]), ("xy", "yx", [1, 0]), ("xy", "", [-1, -1])],
-)
-def test_match_of_colliding_keys(base: str, head: str, expected: list[int]) -> None:
-    """Hashes that share their first twelve characters differ in the rest."""
-    one, other = (hashes_of(["abcdefghijkl" + char * 20 for char in side]) for side in (base, head))
-    assert len({*one.keys.tolist(), *other.keys.tolist()}) == 1
-    assert one.match(other).tolist() == expected
-
-
 # -- sets of hashes
 
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.contents import Content
 from snapshots.errors import (
     ConstraintSyntaxError,
     DependenciesUnknown,
@@ -16,7 +15,6 @@ from snapshots.errors import (
     UnknownPackage,
 )
 from snapshots.frames.dependencies import DependencyGraph
-from snapshots.frames.frame import Frame
 from snapshots.frames.queries import (
     MAX_DEPENDENCIES,
     MAX_LENGTH,
@@ -30,75 +28,48 @@ from snapshots.frames.queries import (
 )
 from snapshots.models import Dependency, Spec
 from snapshots.spack.query import parse
+from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
 
 
 def selected(specs: Sequence[Spec], query: str, outside: Sequence[Spec] = ()) -> set[str]:
     """Return the hashes of the specs that a query selects."""
-    content = Content.of(specs, outside)
-    table = content.table()
-    frame = Frame(table, content.digest)
-    mask = select(frame, read(query), lambda: DependencyGraph(table, frame.hashes))
-    return {digest for digest, chosen in zip(frame.hashes.texts, mask, strict=True) if chosen}
+    side = side_of(specs, outside)
+    mask = select(side.frame, read(query), lambda: side.graph)
+    return {digest for digest, chosen in zip(side.frame.hashes.texts, mask, strict=True) if chosen}
 
 
 APP, OLD, LIB, MPI, TOOL = (hash_of(name) for name in ("app", "old", "lib", "openmpi", "tool"))
 GCC, LLVM = hash_of("gcc"), hash_of("llvm")
 WORLD = (
-    a_spec(
+    node(
         "app",
-        name="app",
+        edge("gcc", ("build",), ("c", "cxx")),
+        edge("lib", ("build", "link")),
+        edge("tool", ("build",)),
+        compiler="gcc@13.2.0",
         version="2.0",
         variants=("+gui", "build_type=Release"),
-        namespace="builtin",
-        dependencies=(
-            Dependency("gcc", GCC, ("build",), ("c", "cxx")),
-            Dependency("lib", LIB, ("build", "link")),
-            Dependency("tool", TOOL, ("build",)),
-        ),
     ),
-    a_spec(
+    node(
         "lib",
-        name="lib",
+        edge("llvm", ("build",), ("c",)),
+        edge("openmpi", ("link",), ("mpi",)),
+        edge("tool", ("build", "run")),
         version="1.3.1",
         compiler="llvm@18.1",
         target="m1",
         variants=("+pic", "~shared"),
-        dependencies=(
-            Dependency("llvm", LLVM, ("build",), ("c",)),
-            Dependency("openmpi", MPI, ("link",), ("mpi",)),
-            Dependency("tool", TOOL, ("build", "run")),
-        ),
+        namespace=None,
     ),
     # Of an older format: its compiler is not a dependency.
-    a_spec(
-        "old",
-        name="old",
-        compiler="clang@15.0.7",
-        dependencies=(Dependency("lib", LIB, ("link",)),),
-    ),
-    a_spec("openmpi", name="openmpi", version="5.0", compiler=None, dependencies=()),
-    a_spec(
-        "tool",
-        name="tool",
-        compiler=None,
-        variants=("~pic",),
-        # A cycle: Spack has none, but what is read is not always by Spack.
-        dependencies=(Dependency("app", APP, ("test",)),),
-    ),
+    node("old", "lib", compiler="clang@15.0.7", namespace=None),
+    node("openmpi", version="5.0", namespace=None),
+    # A cycle: Spack has none, but what is read is not always by Spack.
+    node("tool", edge("app", ("test",)), variants=("~pic",), namespace=None),
 )
-EXTERNAL = (
-    a_spec(
-        "gcc",
-        name="gcc",
-        version="13.2.0",
-        compiler=None,
-        target="x86_64",
-        variants=("languages=c,c++",),
-        dependencies=(),
-    ),
-)
+EXTERNAL = (node("gcc", version="13.2.0", target="x86_64", variants=("languages=c,c++",)),)
 
 
 @pytest.mark.parametrize(
@@ -316,20 +287,19 @@ EDGES = (
     Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",)),
     Dependency("cuda", hash_of("cuda"), ("link",)),
 )
-CONTENT = Content.of(
+SIDE = side_of(
     [
         a_spec(compiler="nvhpc@25", dependencies=EDGES),
         a_spec("zlib-ng", name="zlib-ng", compiler=None, dependencies=()),
     ],
     [a_spec("cuda", name="cuda", dependencies=())],
 )
-TABLE = CONTENT.table()
-FRAME = Frame(TABLE, CONTENT.digest)
+FRAME = SIDE.frame
 
 
 def graph() -> DependencyGraph:
     """Return the graph of the frame."""
-    return DependencyGraph(TABLE, FRAME.hashes)
+    return SIDE.graph
 
 
 def test_names_known() -> None:

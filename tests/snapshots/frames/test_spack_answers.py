@@ -1,23 +1,57 @@
-"""Queries answered by Spack 1.1 about an index that it wrote itself."""
+"""Queries answered by Spack 1.1 about an index that it wrote itself: see tests/data/README.md."""
 
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
+import orjson
 import pytest
 
-from snapshots.contents import Content
 from snapshots.errors import CachelogError
-from snapshots.frames.dependencies import DependencyGraph
-from snapshots.frames.frame import Frame
 from snapshots.frames.queries import read, select
 from snapshots.sources.buildcache.database import decode
 from snapshots.sources.reports import Report
+from tests import real_data
 from tests.expensive import IS_QUICK
-from tests.snapshots.frames import spack_answers
-from tests.snapshots.frames.spack_answers import Answers
+from tests.snapshots.changes.graphs import side_of
 
 REFUSED_AT_MOST = 0.01
 OF_THE_HOST = "not supported: names that depend on the host"
+
+
+class Answer(NamedTuple):
+    """A query, and the hashes of Spack's answer; None if Spack refuses the query."""
+
+    query: str
+    hashes: frozenset[str] | None
+
+
+class Answers(NamedTuple):
+    """An index as Spack writes it, in bytes, and Spack's answers about it."""
+
+    database: bytes
+    answers: list[Answer]
+
+
+class _Line(msgspec.Struct):
+    query: str
+    rows: list[int] | None = None
+
+
+def read_answers() -> Answers:
+    """Return the answers: half of them in a clone, all if the folder of data has them."""
+    folder = real_data.folder() / "spack-queries"
+    database = (folder / "index.json").read_bytes()
+    installs = orjson.loads(database)["database"]["installs"]
+    hashes = sorted(digest for digest, install in installs.items() if install["in_buildcache"])
+    lines = msgspec.json.Decoder(_Line).decode_lines((folder / "answers.jsonl").read_bytes())
+    answers = [
+        Answer(
+            line.query, None if line.rows is None else frozenset(hashes[row] for row in line.rows)
+        )
+        for line in lines
+    ]
+    return Answers(database, answers)
 
 
 class Outcome(NamedTuple):
@@ -34,10 +68,8 @@ class Revision:
     def __init__(self, database: bytes, *, states_outside: bool = True) -> None:
         specs = decode(database, "index.json", Report(), proof=False)
         outside = specs.outside.values() if states_outside else ()
-        content = Content.of(specs.in_cache.values(), outside)
-        table = content.table()
-        self.frame = Frame(table, content.digest)
-        self.graph = DependencyGraph(table, self.frame.hashes)
+        side = side_of(specs.in_cache.values(), outside)
+        self.frame, self.graph = side.frame, side.graph
 
     def find(self, query: str) -> set[str]:
         """Return the hashes that a query selects."""
@@ -64,7 +96,7 @@ class Revision:
 @pytest.fixture(scope="module")
 def answers() -> Answers:
     """Return Spack's answers."""
-    return spack_answers.read()
+    return read_answers()
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +116,7 @@ def test_answers(answers: Answers, revision: Revision) -> None:
 @pytest.mark.untraced
 @pytest.mark.parametrize("states_outside", [True, False])
 def test_short_forms(answers: Answers, states_outside: bool) -> None:
-    """The short form of a spec selects it, even with undescribed external compilers.
-
-    Every tenth spec is tested in a quick run.
-    """
+    """The short form of a spec selects it, even with undescribed external compilers."""
     revision = Revision(answers.database, states_outside=states_outside)
     frame = revision.frame
     for row in range(0, len(frame), 10 if IS_QUICK else 1):

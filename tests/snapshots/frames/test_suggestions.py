@@ -110,12 +110,10 @@ def test_names_of_a_frame() -> None:
         a_spec("3", name="zlib", version="1.14.3", compiler=None, variants=(), stacks=("root",)),
     ]
     names = {(name.kind.name, name.value): name.count for name in names_of(frame_of(specs))}
-    assert names["PACKAGE", "hdf5"] == 2
-    assert names["PACKAGE", "zlib"] == 1
-    assert names["STACK", "e4s"] == 1
+    expected = {("PACKAGE", "hdf5"): 2, ("PACKAGE", "zlib"): 1, ("STACK", "e4s"): 1}
+    expected |= {("COMPILER", "gcc@12.3.0"): 1, ("VARIANT", "+mpi"): 1}
+    assert expected.items() <= names.items()
     assert ("STACK", "root") not in names
-    assert names["COMPILER", "gcc@12.3.0"] == 1
-    assert names["VARIANT", "+mpi"] == 1
     assert {value for kind, value in names if kind == "VERSION"} == {
         "hdf5@1.14.3",
         "hdf5@1.12.1",
