@@ -36,13 +36,9 @@ WIDE = (
     "tests/snapshots/catalog/test_catalog.py",
     "tests/snapshots/catalog/test_overlay_series.py",
     "tests/snapshots/catalog/test_power_cuts.py",
-    "tests/snapshots/changes/test_explanation.py",
-    "tests/snapshots/changes/test_hostile_shapes.py",
-    "tests/snapshots/changes/test_real_week.py",
     "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
     "tests/snapshots/sources/buildcache/test_location_kinds.py",
-    "tests/snapshots/sources/git/test_resumption.py",
 )
 """Slow tests that cover no line which faster tests of the layer do not cover."""
 

@@ -16,10 +16,7 @@ _ROUNDS = 12
 
 
 class Need(NamedTuple):
-    """A dependency of a build, for some types and virtuals.
-
-    It is met by an earlier build; ``number`` chooses which one.
-    """
+    """A dependency of a build on an earlier one, which ``number`` chooses."""
 
     number: int
     types: tuple[str, ...] = ("build", "link")

@@ -29,10 +29,7 @@ class Cell(NamedTuple):
 
 
 class CellChange(NamedTuple):
-    """A cell that only one side has, and its number of specs.
-
-    ``nearest`` are hashes of head; a gained cell has none.
-    """
+    """A cell of one side only, its number of specs, and the nearest hashes of head."""
 
     is_lost: bool
     cell: Cell
@@ -69,10 +66,7 @@ def cells(specs: Iterable[Spec], dimensions: Sequence[str]) -> Mapping[Cell, lis
 
 
 def coverage(base: State, head: State, dimensions: Sequence[str]) -> list[CellChange]:
-    """Return the lost and gained cells, by package and value by value.
-
-    There are none if a side has specs, but none with a value of a dimension.
-    """
+    """Return the lost and gained cells; none if no spec of a side has a value of a dimension."""
     sides = base.specs.values(), head.specs.values()
     if not all(states_all(dimensions, specs) for specs in sides):
         return []

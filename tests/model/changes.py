@@ -1,7 +1,4 @@
-"""The changes between two states, and their causes, decided spec by spec as docs/causes.md says.
-
-From top to bottom: the dependencies of two specs, their own facts, counterparts, reasons, causes.
-"""
+"""The changes between two states, and their causes, decided spec by spec as docs/causes.md says."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
@@ -128,10 +125,7 @@ ARCHITECTURE = ("platform", "operating_system", "target")
 
 
 def own_differences(before: Spec, after: Spec, *, apart: bool = False) -> list[str]:
-    """Return the facts of their own that differ, in the order that determines the cause.
-
-    A fact that one of the two does not state is equal, and so is the architecture with ``apart``.
-    """
+    """Return the own facts that both state and that differ, in the order of causes."""
     has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
     facts: dict[str, list[object]] = {
         "version": [before.version, after.version],
@@ -177,10 +171,7 @@ def architecture_cause(before: Spec | None, after: Spec | None) -> Cause | None:
 def own_causes(
     before: Spec, after: Spec, edges: PairedEdges, *, apart: bool = False
 ) -> list[Cause]:
-    """Return the causes of the first fact that differs between two specs.
-
-    Only a change of dependencies can have several, which are sorted by kind.
-    """
+    """Return the causes of the first fact that differs between two specs, sorted by kind."""
     first = next(iter(own_differences(before, after, apart=apart)), None)
     package = after.name
     match first:
@@ -395,10 +386,7 @@ def _by_common_key(
 def _most_alike_first(
     base: State, head: State, candidates: list[Candidate], votes: Counter[Pair]
 ) -> list[list[Pair]]:
-    """Return the hashes of candidates of one key, in lists that only hashes distinguish.
-
-    Those with most votes come first, then the most similar ones.
-    """
+    """Return the hashes of candidates of one key, best first, in lists that only hashes order."""
     pairs = [(before.hash, after.hash) for before, after in candidates]
     if len(candidates) < 2:
         return [pairs]
@@ -491,10 +479,7 @@ def _missing_part(other: State, spec: Spec) -> str:
 
 
 class Causes:
-    """The causes of specs with counterparts, determined pair by pair of nodes.
-
-    ``counterparts`` has the hash in base, by hash in head.
-    """
+    """The causes of specs with counterparts (base by head), determined pair by pair of nodes."""
 
     def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
         self._base = base

@@ -192,11 +192,7 @@ class HistoryQueries:
     def cell_spans(
         self, series: str, name: str, cell: Mapping[CoverageDimension, str]
     ) -> list[CellSpan]:
-        """Return the spans in which a series has specs of a package in a cell.
-
-        For a stack, revisions that do not list stacks are ignored. Reasons are those of the first
-        later revision without specs in the cell.
-        """
+        """Return the spans in which a series has a package in a cell; no stacks, no gap."""
         spans: list[CellSpan] = []
         before: list[str] = []
         last: Neighbours | None = None

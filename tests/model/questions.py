@@ -6,6 +6,7 @@ from functools import cache
 
 from snapshots.models import Spec
 from tests.model.changes import Causes
+from tests.model.listings import own_order
 from tests.model.states import State, architecture_of, stacks_of
 
 INSTALLED = {"link", "run"}
@@ -82,7 +83,7 @@ def impacts(state: State) -> Counter[str]:
 
 
 def twins(state: State, digests: Collection[str] | None = None) -> dict[str, list[str]]:
-    """Return the other twins of each first of its group, by hash."""
+    """Return the other twins of each first of its group; those with most dependents first."""
     groups: dict[object, list[str]] = {}
     for digest in state.specs if digests is None else digests:
         spec = state.specs[digest]
@@ -97,7 +98,9 @@ def twins(state: State, digests: Collection[str] | None = None) -> dict[str, lis
         )
         if others:
             order[first] = sorted(others)
-    return order
+    own = [spec.hash for spec in own_order(state.specs[first] for first in order)]
+    own.sort(key=lambda first: -sum(above[other] for other in order[first]))
+    return {first: order[first] for first in own}
 
 
 def causes_of_twins(state: State, groups: Mapping[str, list[str]]) -> Causes:

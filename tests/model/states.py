@@ -13,10 +13,7 @@ Item = tuple[str, str | None] | tuple[str, str | None, frozenset[str]]
 
 
 class State:
-    """The specs of a revision by hash, and those outside of it that its source states.
-
-    ``nodes`` has both, but no hashes that only edges name.
-    """
+    """The specs of a revision by hash; ``nodes`` also has those outside that its source states."""
 
     def __init__(self, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
         self.specs = {spec.hash: spec for spec in specs}
@@ -46,11 +43,7 @@ class State:
         return bool(self.stacks) or not self.specs
 
     def below(self, spec: Spec, *, with_variants: bool = False) -> frozenset[Item]:
-        """Return name and version of all dependencies of a spec, direct or indirect.
-
-        The version of an unstated spec is None. With variants, these come third, except for a
-        compiler that is no dependency.
-        """
+        """Return name, version, and perhaps variants, of all dependencies of a spec."""
         if spec.hash not in self._below:
             self._below[spec.hash] = frozenset(self._items_below(spec))
         items = self._below[spec.hash]

@@ -1,23 +1,20 @@
-"""Causes: main and involved causes, their order and their paths.
+"""Causes: main and involved causes, their order, paths and keys."""
 
-``test_explanation.py`` compares them with those of the model.
-"""
+from itertools import product
 
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.cause_names import CUT, MAX_TOGETHER
+from snapshots.changes.cause_names import CUT, MAX_TOGETHER, CauseName
 from snapshots.changes.sides import Side
-from snapshots.models import CauseKind
+from snapshots.models import CauseKind, Dependency
 from tests.snapshots.changes.causes import (
     all_rows,
     causes_of,
-    named,
     names_on,
     records,
-    titles_and_numbers,
 )
-from tests.snapshots.changes.graphs import node, side_of
+from tests.snapshots.changes.graphs import edge, node, side_of
 
 
 def test_joint_causes_are_truncated() -> None:
@@ -35,23 +32,6 @@ def test_joint_causes_are_truncated() -> None:
     assert records(causes)[3].together == tuple(
         number for number in range(MAX_TOGETHER + 1) if number != 3
     )
-
-
-def test_cycles() -> None:
-    """The pairs of a cycle share their causes; without any cause, all are unknown."""
-    base = [node("a:1", "b:1"), node("b:1", "a:1"), node("top:1", "a:1")]
-    head = [node("a:2", "b:2"), node("b:2", "a:2"), node("top:2", "a:2")]
-    causes = causes_of(side_of(base), side_of(head))
-    assert titles_and_numbers(causes) == [
-        ("a changed for an unknown reason", 3, 3),
-        ("b changed for an unknown reason", 0, 3),
-    ]
-    changed = [head[0], node("b:2", "a:2", version="2"), head[2]]
-    causes = causes_of(side_of(base), side_of(changed))
-    assert titles_and_numbers(causes) == [("b 1 → 2", 3, 3)]
-    assert names_on(causes, side_of(changed), "top:2") == ["top", "a", "b"]
-    itself = causes_of(side_of([node("a:1", "a:1")]), side_of([node("a:2", "a:2")]))
-    assert named(itself) == [(CauseKind.UNKNOWN, "a", None, None)]
 
 
 @pytest.mark.parametrize("num_versions", [1, 2])
@@ -128,3 +108,98 @@ def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         "p4 1 → 2",
         "p5 changed for an unknown reason",
     ]
+
+
+# -- causes of a single pair of nodes, and their keys
+
+
+def test_keys() -> None:
+    """No two names have the same key."""
+    texts = (None, "1", "1|2", "1%7C2", "2")
+    names = [CauseName(*facts) for facts in product(CauseKind, ("a", "b"), texts, texts)]
+    assert len({name.key for name in names}) == len(names)
+    assert names[0].key == "version|a||"
+
+
+ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
+
+
+def provided_by(label: str, *virtuals: str) -> Dependency:
+    """Return an edge that provides virtual packages."""
+    return edge(label, ("link",), virtuals)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (["y"], ["x", "z"], [(ADDED, None, "x"), (ADDED, None, "z"), (REMOVED, "y", None)]),
+        (
+            [provided_by("y", "v")],
+            [provided_by("z", "w")],
+            [(ADDED, None, "z"), (REMOVED, "y", None)],
+        ),
+        (
+            [provided_by("y", "v"), "x"],
+            [provided_by("z", "v", "w"), "u"],
+            [(ADDED, None, "u"), (REMOVED, "x", None), (CauseKind.PROVIDER, "y", "z")],
+        ),
+        (
+            [provided_by("gcc", "c", "fortran")],
+            [provided_by("gcc", "fortran"), provided_by("llvm", "c")],
+            [(CauseKind.PROVIDER, "gcc", "llvm")],
+        ),
+        ([edge("z", ["link"])], [edge("z", ["build", "link"])], [(ADDED, "z", "z")]),
+        ([provided_by("z", "v")], [provided_by("z")], [(REMOVED, "z", "z")]),
+        (
+            [edge("z", ["build"]), edge("z:2", ["link"])],
+            [edge("z", ["build"])],
+            [(REMOVED, "z", None)],
+        ),
+    ],
+)
+def test_added_and_removed_dependencies(
+    before: list[Dependency | str],
+    after: list[Dependency | str],
+    expected: list[tuple[CauseKind, str | None, str | None]],
+) -> None:
+    """A dependency of one side alone is a cause of the node, unless its provider changed."""
+    base, head = side_of([node("a:1", *before)]), side_of([node("a:2", *after)])
+    causes = records(causes_of(base, head))
+    assert [(cause.kind, cause.before, cause.after) for cause in causes] == expected
+    assert {cause.package for cause in causes} == {"a"}
+    assert [cause.num_specs for cause in causes] == [1] + [0] * (len(expected) - 1)
+    together = set(range(len(expected)))
+    assert [set(cause.together) for cause in causes] == [
+        together - {n} for n in range(len(expected))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "nothing that the source reports of it differs"),
+        ({"dependencies": None}, "the source does not list dependencies"),
+        ({"package_hash": None}, "the source does not list package hashes"),
+        (
+            {"package_hash": None, "dependencies": None},
+            "the source lists neither dependencies nor package hashes",
+        ),
+    ],
+)
+def test_unknown_causes(facts: dict[str, None], reason: str) -> None:
+    """Without a differing fact, the cause says which facts the source does not list."""
+    (cause,) = records(causes_of(side_of([node("a:1", **facts)]), side_of([node("a:2")])))
+    assert (cause.kind, cause.why_unknown, cause.facts) == (CauseKind.UNKNOWN, reason, [])
+
+
+def test_select_causes() -> None:
+    """Causes are found by their keys, and selected by kind and package."""
+    base = side_of([node("a:1"), node("b:1", variants=("x=1|2",)), node("c:1")])
+    head = side_of([node("a:2", version="2"), node("b:2", variants=("x=%",)), node("c:2")])
+    causes = causes_of(base, head)
+    keys = [record.key for record in records(causes)]
+    assert keys == ["version|a|1|2", "variants|b|x=1%7C2|x=%25", "unknown|c||"]
+    assert [causes.find(key) for key in (*keys, "version|a|1|3")] == [0, 1, 2, None]
+    assert causes.select() == [0, 1, 2]
+    assert causes.select([CauseKind.VERSION, CauseKind.UNKNOWN]) == [0, 2]
+    assert causes.select(package="b") == [1]

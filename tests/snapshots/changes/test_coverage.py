@@ -63,10 +63,7 @@ def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> 
 def test_against_the_model(
     states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension], most: int
 ) -> None:
-    """The model agrees for any dimensions, in any order, repeated or none.
-
-    Combinations are marked in a table, or numbered first if there are too many.
-    """
+    """The model agrees for any dimensions, whether combinations are marked or numbered first."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(coverage_module, "_MAX_MARKED", most)
         base, head = map(State, states)

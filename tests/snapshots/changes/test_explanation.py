@@ -1,26 +1,36 @@
-"""Explanations of any part of a comparison, against the model."""
+"""Explanations of a comparison and of its parts, against the model, and extreme graphs."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES, examples
 from tests.model.builds import crowds, towers, users, weeks
-from tests.model.changes import Causes, added_reasons, counterparts_and_ties, removed_reasons
+from tests.model.changes import (
+    Cause,
+    Causes,
+    Kind,
+    added_reasons,
+    counterparts,
+    counterparts_and_ties,
+    removed_reasons,
+)
 from tests.model.explained import Explained
-from tests.model.real import STACKS, dates
+from tests.model.real import STACKS, dates, history
 from tests.model.real import records as real_records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records
-from tests.snapshots.changes.graphs import node, side_of
+from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of
 from tests.snapshots.memory import measured
@@ -34,6 +44,23 @@ def explained(base: Sequence[Spec], head: Sequence[Spec]) -> Explanation:
     """Explain the comparison of two contents."""
     before, after = side_of(base), side_of(head)
     return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
+
+
+LIMITS = {
+    "involvement.MAX_CACHED_BYTES": 0,
+    "involvement.BLOCK_BYTES": 1,
+    "likeness._MAX_CACHED_BYTES": 500,
+    "likeness._BLOCK_BYTES": 0,
+}
+
+
+@contextmanager
+def caches(are_usual: bool) -> Iterator[None]:
+    """Let results be computed in small blocks that are hardly cached, unless as usual."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in {}.items() if are_usual else LIMITS.items():
+            patch.setattr(f"snapshots.changes.{name}", limit)
+        yield
 
 
 BASE = [
@@ -76,9 +103,11 @@ def test_fields_of_counterparts() -> None:
     assert values_of[hash_of("moved")] == {"stacks": (["e4s"], ["hep"])}
 
 
-def test_part_of_the_table() -> None:
-    """The columns of some changes are those of the entire comparison."""
-    explanation = explained(BASE, HEAD)
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_part_of_the_table(is_cached: bool) -> None:
+    """The columns of some changes are those of the entire comparison, cached or not."""
+    with caches(is_cached):
+        explanation = explained(BASE, HEAD)
     changes = explanation.comparison.specs
     rows = np.arange(len(changes))[::-2].astype(np.int32)
     part = changes.take(rows)
@@ -118,6 +147,7 @@ def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
     assert sorted(rows[paired].tolist()) == sorted(head_rows * 2)
 
 
+@pytest.mark.untraced
 def test_size() -> None:
     """The estimated size of an explanation is at least the memory that it takes."""
     base: list[Spec] = []
@@ -145,18 +175,20 @@ def test_size() -> None:
 
 
 @pytest.mark.untraced
-@given(weeks())
-def test_drawn_weeks(week: Week) -> None:
-    """Reasons, counterparts and causes are those of the model."""
-    check(*week)
+@given(weeks(), st.booleans())
+def test_drawn_weeks(week: Week, is_cached: bool) -> None:
+    """Reasons, counterparts and causes are those of the model, cached or computed in blocks."""
+    with caches(is_cached):
+        check(*week)
 
 
 @pytest.mark.untraced
 @examples(100)
-@given(st.one_of(crowds, users))
-def test_many_specs_of_a_package(week: Week) -> None:
+@given(st.one_of(crowds, users), st.booleans())
+def test_many_specs_of_a_package(week: Week, is_cached: bool) -> None:
     """The model agrees on packages with many specs, with votes of dependents."""
-    check_reasons(*week)
+    with caches(is_cached):
+        check_reasons(*week)
 
 
 @pytest.mark.untraced
@@ -167,9 +199,43 @@ def test_deep_dependencies(week: Week) -> None:
     check(*week)
 
 
+GETTEXT = Cause(Kind.RECIPE, "gettext")
+
+REAL_CAUSES = {
+    GETTEXT: 387,
+    Cause(Kind.VERSION, "expat", "2.8.1", "2.8.2"): 333,
+    Cause(Kind.VERSION, "py-scipy", "1.17.1", "1.18.0"): 14,
+    Cause(Kind.VERSION, "py-torch", "2.12.0", "2.12.1"): 7,
+    Cause(Kind.RECIPE, "go-bootstrap"): 6,
+    Cause(Kind.VERSION, "intel-tbb", "2023.0.0", "2022.3.0"): 2,
+    Cause(Kind.VERSION, "py-torchvision", "0.27.0", "0.27.1"): 2,
+    Cause(Kind.VERSION, "bfs", "4.1.2", "4.1.3"): 1,
+    Cause(Kind.RECIPE, "lammps"): 1,
+    Cause(Kind.RECIPE, "py-fprettify"): 1,
+    Cause(Kind.RECIPE, "raja"): 1,
+    Cause(Kind.VERSION, "tau", "2.35.1", "2.35.2"): 1,
+}
+"""What changed itself, and how many specs of all stacks hang on it, itself among them."""
+
+NUM_REPLACED = 394
+"""How many specs have another hash, each of them with a counterpart."""
+
+
+@pytest.mark.untraced
 def test_real_week() -> None:
-    """The model agrees on real indexes."""
-    check(*(State(*real_records(date, STACKS)) for date in dates()[-2:]))
+    """The model agrees on real indexes; nodes with own changes are the causes of each spec."""
+    base, head = (State(*real_records(date, STACKS)) for date in dates()[-2:])
+    check(base, head)
+    week = Explained(base, head)
+    assert week.num_involved == REAL_CAUSES
+    assert week.causes[0] == GETTEXT
+    assert sum(week.num_specs.values()) == NUM_REPLACED == len(week.counterparts(ADDED))
+    assert set(week.reasons(ADDED).values()) == {"rebuilt", "replaces"}
+    assert set(week.reasons(REMOVED).values()) == {"replaced"}
+    lines = (history() / dates()[-1] / "recipes.txt").read_text().splitlines()
+    changed_in_git = {line.split()[1] for line in lines if line.startswith("recipe ")}
+    recipes = {cause.package for cause in week.causes if cause.kind is Kind.RECIPE}
+    assert changed_in_git >= recipes != set()
 
 
 def check(base: State, head: State) -> None:
@@ -218,3 +284,121 @@ def check_causes(base: State, head: State, pairs: Mapping[str, str]) -> None:
         assert expected.is_shortest_path(after, week.paths[after])
     some = [digest for digest in head.specs if digest < "n"]
     assert week.counted(some) == expected.counted(some)
+
+
+# -- two sides without common builds, as caches of two machines
+
+
+def moved(state: State, generic: Collection[str] = ()) -> State:
+    """Return a state as another machine builds it; generic packages have the same target."""
+
+    def there(spec: Spec) -> Spec:
+        edges = spec.dependencies
+        return replace(
+            spec,
+            hash=hash_of(f"moved {spec.hash}"),
+            target=spec.target if spec.name in generic else f"{spec.target}_there",
+            stacks=tuple(stack if stack == "root" else f"{stack}-there" for stack in spec.stacks),
+            dependencies=edges
+            and tuple(replace(edge, hash=hash_of(f"moved {edge.hash}")) for edge in edges),
+        )
+
+    inside = [there(spec) for spec in state.specs.values()]
+    outside = [there(spec) for key, spec in state.nodes.items() if key not in state.specs]
+    return State(inside, outside)
+
+
+GENERIC = st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2)
+
+
+@FEWER_EXAMPLES
+@given(st.one_of(weeks(), users), GENERIC)
+def test_two_machines(week: tuple[State, State], generic: set[str]) -> None:
+    """Specs of one machine have counterparts on the other, as in the model."""
+    check(week[0], moved(week[1], generic))
+
+
+def test_real_stacks() -> None:
+    """Each stack is built for one machine; common packages have counterparts."""
+    base, head = (State(*real_records(dates()[-1], [stack])) for stack in STACKS[1:])
+    check(base, head)
+    before, after = ({spec.name for spec in state.specs.values()} for state in (base, head))
+    common = before & after
+    paired = counterparts(base, head)
+    assert {head.specs[digest].name for digest in paired} == common
+    assert len(common) > 50
+
+
+# -- extreme graphs, which Spack does not create
+
+MANY = 1_500
+
+
+class Graph:
+    """The two sides of a comparison, filled node by node; no hash is on both sides."""
+
+    def __init__(self) -> None:
+        self._sides: tuple[list[Spec], list[Spec]] = [], []
+
+    def add(self, label: str, *needs: str, recipes: str = "rr") -> None:
+        """Add a node to both sides, with the recipe of each side; needs are labels of others."""
+        for side, specs in enumerate(self._sides):
+            edges = [edge(f"{need}:{side}", name=need.partition(" ")[0]) for need in sorted(needs)]
+            facts = {"name": label.partition(" ")[0], "package_hash": recipes[side]}
+            specs.append(node(f"{label}:{side}", *edges, **facts))
+
+    def explained(self) -> Explained:
+        """Return the explanation of the two sides."""
+        base, head = map(State, self._sides)
+        return Explained(base, head)
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize(("recipes", "is_cached"), [("rr", True), ("rs", True), ("rs", False)])
+def test_deep_chain(recipes: str, is_cached: bool) -> None:
+    """A chain of thousands of dependencies is followed to its end, with a cause at each step."""
+    graph = Graph()
+    graph.add("p0", recipes="rs")
+    for number in range(1, MANY):
+        graph.add(f"p{number}", f"p{number - 1}", recipes=recipes)
+    top = hash_of(f"p{MANY - 1}:1")
+    with caches(is_cached):
+        explained = graph.explained()
+        involved = explained.involved[top]
+    if recipes == "rr":
+        assert explained.num_specs == {Cause(Kind.RECIPE, "p0"): MANY}
+        assert len(explained.path(top)) == MANY
+    else:
+        assert {*involved} == {*explained.causes}
+        assert set(explained.num_specs.values()) == {1}
+        assert sum(explained.num_involved.values()) == MANY * (MANY + 1) // 2
+
+
+@pytest.mark.untraced
+def test_exponential_number_of_paths() -> None:
+    """Two to the power of hundreds of paths to one cause are not walked one by one."""
+    graph = Graph()
+    for number in range(300):
+        below = [f"{side}{number - 1}" for side in ("left", "right") if number]
+        for side in ("left", "right"):
+            graph.add(f"{side}{number}", *below, recipes="rr" if number else "rs")
+    explained = graph.explained()
+    assert set(explained.num_involved.values()) == {599}
+    assert sum(explained.num_specs.values()) == 600
+    assert len(explained.path(hash_of("left299:1"))) == 300
+
+
+@pytest.mark.untraced
+def test_thousands_of_equal_specs() -> None:
+    """Equal specs of one package are paired by their hashes; so are equal dependencies of one."""
+    graph = Graph()
+    labels = [f"hdf5 {number}" for number in range(MANY)]
+    for label in labels:
+        graph.add(label, "zlib")
+    graph.add("zlib", recipes="rs")
+    graph.add("top", *labels)
+    explained = graph.explained()
+    base, head = (sorted(hash_of(f"{label}:{side}") for label in labels) for side in (0, 1))
+    others = {hash_of(f"{name}:1"): hash_of(f"{name}:0") for name in ("zlib", "top")}
+    assert explained.counterparts(ADDED) == dict(zip(head, base, strict=True)) | others
+    assert explained.num_specs == {Cause(Kind.RECIPE, "zlib"): MANY + 2}

@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
 from snapshots.changes.holes import Holes
 from tests.expensive import FEWER_EXAMPLES
@@ -14,18 +15,21 @@ from tests.model.states import State
 LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
 
 
-def affected_by(state: State) -> dict[str, set[str]]:
-    """Return the hashes that each hole affects, the largest hole first."""
+def affected_by(state: State, some: set[str] | None = None) -> dict[str, set[str]]:
+    """Return the hashes that each hole affects, of some specs or of all, the largest hole first."""
     frame, graph = frame_and_graph(state)
-    holes = Holes(graph)
     texts = frame.hashes.texts
+    mask = None if some is None else np.array([text in some for text in texts], np.bool_)
+    holes = Holes(graph, mask)
     affected = {
         hole.hash: {texts[row] for row in holes.affected(graph, index).tolist()}
         for index, hole in enumerate(holes)
     }
     assert [hole.num_affected for hole in holes] == list(map(len, affected.values()))
+    order = [(-hole.num_affected, hole.name) for hole in holes]
+    assert order == sorted(order)
     assert holes.num_affected == len(set().union(*affected.values()))
-    assert holes.num_whole == len(questions.whole(state))
+    assert some is not None or holes.num_whole == len(questions.whole(state))
     return affected
 
 
@@ -41,33 +45,12 @@ def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
 
 
 @FEWER_EXAMPLES
-@given(weeks() | towers)
-def test_against_the_model(pair: tuple[State, State]) -> None:
-    """The model agrees on states with cycles and unlisted facts; the largest hole is first."""
+@given(weeks() | towers, st.booleans())
+def test_against_the_model(pair: tuple[State, State], is_part: bool) -> None:
+    """The model agrees on all or some specs of states with cycles; the largest hole is first."""
     for state in pair:
-        _, graph = frame_and_graph(state)
-        order = [(-hole.num_affected, hole.name) for hole in Holes(graph)]
-        assert order == sorted(order)
-        assert affected_by(state) == questions.holes(state)
-
-
-@FEWER_EXAMPLES
-@given(towers)
-def test_some_rows(pair: tuple[State, State]) -> None:
-    """Only nodes that the rows reach are holes, and only the rows are affected."""
-    state = pair[1]
-    frame, graph = frame_and_graph(state)
-    mask = np.arange(len(frame)) % 2 == 0
-    some = {digest for digest, is_in in zip(frame.hashes.texts, mask, strict=True) if is_in}
-    holes = Holes(graph, mask)
-    expected = questions.holes(state, some)
-    assert {hole.hash: hole.num_affected for hole in holes} == {
-        digest: len(affected) for digest, affected in expected.items()
-    }
-    assert holes.num_affected == len(set().union(*expected.values()))
-    for index, hole in enumerate(holes):
-        rows = holes.affected(graph, index).tolist()
-        assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
+        some = {*sorted(state.specs)[::2]} if is_part else None
+        assert affected_by(state, some) == questions.holes(state, some)
 
 
 def test_real_index() -> None:

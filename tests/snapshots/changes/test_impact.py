@@ -23,7 +23,6 @@ from tests.model import questions
 from tests.model.builds import towers, weeks
 from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
-from tests.model.real import records
 from tests.model.states import State
 from tests.snapshots.factories import a_spec
 
@@ -85,14 +84,6 @@ def test_outcome(week: tuple[State, State], packages: set[str], is_part: bool) -
         (cause.kind.name, cause.package, cause.before, cause.after) for cause in reached
     }
     assert result.num_specs == len(set[str]().union(*reached.values()))
-
-
-def test_gettext_in_a_real_week() -> None:
-    """The impact predicts the 111 other specs that a new recipe rebuilt."""
-    state = State(*records("2026-06-20", ["e4s"]))
-    frame, graph = frame_and_graph(state)
-    mask = rows_above(frame, graph, ["gettext"])
-    assert impact(frame, mask).num_specs == 112
 
 
 def test_counts() -> None:

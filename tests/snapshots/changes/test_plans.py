@@ -17,6 +17,7 @@ from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.reasons import REASONS
 from snapshots.contents import Content
+from snapshots.models import Spec
 from snapshots.sources import lock_files
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import weeks
@@ -179,11 +180,15 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
 # -- by example
 
 
+def plan_of(base: Sequence[Spec], specs: Sequence[Spec]) -> Plan:
+    """Return the plan of one stack, e4s, over a revision of some specs."""
+    return Plan("", Content.of(base).table(), [StackLock("e4s", specs)])
+
+
 def test_a_hash_in_another_stack_is_reused() -> None:
     """A hash of another stack counts for the new one; that stack is not compared."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
-    rows = Content.of([zlib, hdf5]).table()
-    plan = Plan("", rows, [StackLock("e4s", [replace(zlib, stacks=())])])
+    plan = plan_of([zlib, hdf5], [replace(zlib, stacks=())])
     (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_reused, of_stack.num_to_build, of_stack.num_gone) == (1, 0, 0)
     assert len(plan.comparison.pairing.removed) == 0
@@ -211,7 +216,7 @@ def test_specs_removed_from_a_stack() -> None:
     """Removed specs lose coverage, and new ones gain it."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
     new = a_spec("3", name="png")
-    plan = Plan("", Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
+    plan = plan_of([zlib, hdf5], [hdf5, new, new])
     (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
     assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
@@ -220,8 +225,8 @@ def test_specs_removed_from_a_stack() -> None:
 
 def test_revision_without_stacks() -> None:
     """All of the revision is compared, without coverage of stacks."""
-    rows = Content.of([a_spec("1", name="zlib", stacks=())]).table()
-    plan = Plan("", rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
+    base, head = (a_spec(version, name="zlib", version=version, stacks=()) for version in "12")
+    plan = plan_of([base], [head])
     (of_stack,) = plan.of_stacks(None)
     assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
     assert plan.unknown_stacks() == []
@@ -231,7 +236,7 @@ def test_revision_without_stacks() -> None:
 def test_costs_of_built_specs() -> None:
     """Reused specs cost nothing."""
     zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
-    plan = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
+    plan = plan_of([zlib], [zlib, png])
     costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
     (of_stack,) = plan.of_stacks(costs.of(plan.head.frame))
     assert of_stack.build_cost is not None

@@ -19,15 +19,13 @@ from snapshots.changes.spec_pairs import SpecPair, dependency_changes, variant_c
 from snapshots.changes.vocabulary import difference_phrase
 from snapshots.models import Dependency, Spec
 from tests.expensive import FEWER_EXAMPLES
-from tests.model.builds import Build, Need, state_of, towers, weeks
+from tests.model.builds import towers, weeks
 from tests.model.changes import Cause, Causes, Kind, own_differences, pair_edges
 from tests.model.explained import frame_and_graph
 from tests.model.real import dates, records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
 from tests.snapshots.factories import a_spec
-
-LINK = ("link",)
 
 
 def reached(state: State, spec: Spec) -> dict[str, str]:
@@ -239,67 +237,6 @@ def test_real_weeks() -> None:
 
 
 # -- examples
-
-
-def app(*builds: Build) -> tuple[State, Spec]:
-    """Return a state and the spec of its last build."""
-    state = state_of(builds)
-    return state, next(spec for spec in state.specs.values() if spec.name == builds[-1].name)
-
-
-def compare_specs(before: tuple[State, Spec], after: tuple[State, Spec]) -> ComparedPair:
-    """Compare two specs, each with its state."""
-    return ComparedPair(before[0], after[0], before[1], after[1])
-
-
-BASE = app(
-    Build(name="zlib", version="1.3.1"),
-    Build(name="ssl", version="3.3", needs=(Need(0, LINK),)),
-    Build(name="cmake", needs=(Need(1, LINK),)),
-    Build(name="app", variants=("+mpi", "api=v1"), needs=(Need(2, ("build",)), Need(0, LINK))),
-)
-HEAD = app(
-    Build(name="zlib", version="1.3.1"),
-    Build(name="ssl", version="3.4", recipe="r2", needs=(Need(0, LINK),)),
-    Build(name="cmake", needs=(Need(1, LINK),)),
-    Build(name="aec"),
-    Build(
-        name="app",
-        variants=("api=v2", "~mpi"),
-        needs=(Need(2, ("build",)), Need(0, ("link", "run")), Need(3, LINK)),
-    ),
-)
-
-
-def test_all_differences() -> None:
-    """Variants, edges, paths and shared specs, and the same as a nested document."""
-    pair = compare_specs(BASE, HEAD).pair
-    assert pair.facts == []
-    assert [
-        (change.path, change.before, change.after) for change in variant_changes(pair.variants)
-    ] == [("variants/api", "v1", "v2"), ("variants/mpi", True, False)]
-    dependencies = {
-        change.name: [step.name for step in change.path] for change in pair.dependencies
-    }
-    assert dependencies == {"aec": [], "cmake": ["cmake", "ssl"], "zlib": []}
-    paths = {
-        pair.explanation.causes.name_of(number).package: [step.name for step in path]
-        for number, path in enumerate(pair.paths)
-    }
-    assert paths == {"app": ["app"], "ssl": ["app", "cmake", "ssl"]}
-    assert len(pair.below.shared) == 1
-    below = {
-        name: [difference_phrase(path, change) for path, change in inside]
-        for name, inside in dependency_changes(pair.nested_changes)
-    }
-    assert below == {
-        "aec": ["only below the second"],
-        "ssl": ["version 3.3 → 3.4", "recipe r1 → r2"],
-    }
-    assert pair.difference["values_changed"]["root['below']['ssl']['version']"] == {
-        "old_value": "3.3",
-        "new_value": "3.4",
-    }
 
 
 @pytest.mark.parametrize(

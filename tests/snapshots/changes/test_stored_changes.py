@@ -94,10 +94,7 @@ def assert_packages(
 
 
 def assert_numbers(stored: StoredChanges, rows: list[dict[str, Any]]) -> None:
-    """Assert that new hashes are stored as numbers with reasons, and removed ones as numbers.
-
-    They are in the table of comparisons.
-    """
+    """Assert that new hashes are stored as numbers with reasons, and removed ones as numbers."""
     (row,) = comparisons_table([stored], "cachelog 1", None).to_pylist()
     new = {row["hash"]: row["reason"] for row in rows if row["reason"].startswith("new_")}
     numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()

@@ -22,10 +22,8 @@ from snapshots.changes.rules.rules import (
     RuleResult,
     judge,
 )
-from snapshots.contents import Content
-from snapshots.frames.dependencies import DependencyGraph
-from snapshots.frames.frame import Frame
 from snapshots.models import Spec
+from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import NAMES
 
 
@@ -44,10 +42,8 @@ def rule_context(base: Sequence[Spec] | None, head: Sequence[Spec]) -> RuleConte
 
 
 def _loaded(specs: Sequence[Spec]) -> Searched:
-    content = Content.of(specs)
-    table = content.table()
-    frame = Frame(table, content.digest)
-    return Searched(frame, lambda: DependencyGraph(table, frame.hashes))
+    side = side_of(specs)
+    return Searched(side.frame, lambda: side.graph)
 
 
 def forbid(change: Forbidden, dimensions: Sequence[CoverageDimension] = ()) -> Forbid:

@@ -29,7 +29,8 @@ from snapshots.changes.rules.rules import (
     RuleLevel,
 )
 from snapshots.errors import RulesError
-from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import ZLIB, lock_file
 
 VALUES = st.sampled_from(
     (
@@ -89,13 +90,6 @@ def test_lines_outside_the_array() -> None:
     assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
     lists = '[[rule]]\na = [\n  ["b"],\n]\nc = 1'
     assert lines_of(lists, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 5}
-
-
-@pytest.mark.parametrize("quotes", ['"""', "'''"])
-def test_multi_line_texts(quotes: str) -> None:
-    """Tables and keys within a text do not count; those after it do."""
-    text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
-    assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
 
 
 GOOD = """\
@@ -270,43 +264,18 @@ def test_invalid_file(
     assert reason in error.reason
 
 
-def test_windows_line_endings() -> None:
-    """CRLF line endings do not change the rules."""
-    assert parse_rules(GOOD.replace("\n", "\r\n"), "f") == parse_rules(GOOD, "f")
-
-
 def test_lock_files(tmp_path: Path) -> None:
     """Paths are relative to the file of rules; specs that no cache has are left out."""
-    lock = {
-        "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6, "specfile-version": 5},
-        "roots": [{"hash": hash_of("a"), "spec": "zlib"}],
-        "concrete_specs": {hash_of("a"): node("zlib", hash_of("a"))},
-    }
+    lock = lock_file([node("zlib", ZLIB)], [ZLIB])
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "spack.lock").write_text(json.dumps(lock), "utf-8")
     file = tmp_path / "rules.toml"
     file.write_text(rule("cover = 'site/spack.lock'"), "utf-8")
     (cover,) = read_rules(str(file))
     assert isinstance(cover, Cover)
-    assert [(spec.hash, spec.name, spec.is_root) for spec in cover.specs] == [
-        (hash_of("a"), "zlib", True)
-    ]
+    assert [(spec.hash, spec.name, spec.is_root) for spec in cover.specs] == [(ZLIB, "zlib", True)]
     assert cover.at_least == "100 %"
     assert cover.cover == "site/spack.lock"
     (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")
     with pytest.raises(RulesError, match=r"rules\.toml, line 3, cover: .*spack\.lock"):
         read_rules(str(file))
-
-
-def node(name: str, digest: str) -> dict[str, object]:
-    """Return a concrete spec in the form of a lock file."""
-    arch = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
-    return {
-        "name": name,
-        "version": "1.3",
-        "arch": arch,
-        "namespace": "builtin",
-        "parameters": {"shared": True},
-        "package_hash": "abc====",
-        "hash": digest,
-    }
