@@ -45,10 +45,11 @@ from tests.snapshots.sources.buildcache.indexes import (
     installation,
     node,
     small_database,
+    spec_document,
 )
 from tests.snapshots.sources.buildcache.registries import index_image, spec_image
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
-from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
+from tests.snapshots.sources.lockfiles.locks import small_lock_file
 from tests.snapshots.sources.readings import read_locations
 
 Case = Callable[[Random, Path], None]
@@ -220,7 +221,7 @@ def _lock_file(random: Random, _: Path) -> None:
     lock["roots"][0]["group"] = "apps"
     lock["include_concrete"] = {"/other": small_lock_file(version)}
     nodes = [*lock["concrete_specs"].values()]
-    data = _damaged(random.choice((lock, printed(*nodes), nodes)), random)
+    data = _damaged(random.choice((lock, spec_document(*nodes), nodes)), random)
     for spec in lock_files.parse(data * random.choice((1, 1, 2)), "spack.lock").specs:
         checked_hash(spec.hash)
         checked_version(spec.version or "")

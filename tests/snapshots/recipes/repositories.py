@@ -77,10 +77,7 @@ class Change(NamedTuple):
     seconds: int | None = None
 
     def stream(self, number: int, oids: Sequence[str]) -> bytes:
-        """Return the input of ``git fast-import`` for the commit of this number.
-
-        ``oids`` are those of earlier commits, by number.
-        """
+        """Return the input of ``git fast-import`` for the commit of this number."""
         changes = self.paths
         if not isinstance(changes, Mapping):
             changes = dict.fromkeys(changes, f"{number}\n")

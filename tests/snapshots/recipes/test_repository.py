@@ -77,10 +77,7 @@ def test_commit_of_a_revision(
     number: int,
     way: RecipesOrigin,
 ) -> None:
-    """A given commit takes precedence, then the refs of the tag in their order, then the date.
-
-    The branch of a mutable tag counts only if it is older than the revision.
-    """
+    """A given commit precedes the refs of the tag, unless they are newer, and those the date."""
     first, second, third = repository.oids
     repository.git("update-ref", "refs/snapshots/develop-2026-06-27", first)
     repository.git("tag", "develop-2026-06-27", second)
@@ -114,10 +111,7 @@ def test_invalid_patterns(pattern: str) -> None:
 
 
 def test_touched_packages_and_stacks(repository: RecipesRepository) -> None:
-    """Packages by their folders, patches included; stacks; and the commits of Spack.
-
-    A subject keeps markup, which is escaped where it is shown; control characters are visible.
-    """
+    """Packages by their folders, patches included; stacks; commits of Spack; and subjects."""
     before, after = "a" * 40, "b" * 40
     repository.commit("ci: pin", {".ci/env": f"export SPACK_CHECKOUT_VERSION={before}\n"})
     repository.commit("ci: pin (#9)", {".ci/env": f"SPACK_CHECKOUT_VERSION='{after}'\n"})
@@ -422,16 +416,6 @@ def test_two_repositories_in_one_series(
     assert series.subjects(1, 2) is None
     why = f"the recipes are of two repositories, {spack.folder} and {repository.folder}"
     assert series.catalog.recipes.why_unknown(revision(1), revision(2)) == why
-
-
-def test_renamed_recipe(series: Series, repository: RecipesRepository) -> None:
-    """The commit touches both packages."""
-    series.keep(2, repository)
-    repository.commit("zlib-ng: rename", {recipe("zlib"): None, recipe("zlib-ng"): "3\n"})
-    series.keep(3, repository)
-    between = series.catalog.recipes.between(revision(2), revision(3))
-    assert between
-    assert [commit.packages for commit in between.reached] == [("zlib", "zlib-ng")]
 
 
 def test_recipes_that_move_to_another_folder(series: Series, tmp_path: Path) -> None:

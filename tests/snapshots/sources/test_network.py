@@ -94,10 +94,7 @@ def test_responses(connected: Connected) -> None:
 
 
 def test_deadline(connected: Connected) -> None:
-    """A response has to be complete before the deadline, after which no request is sent.
-
-    The timeout of a request may be earlier. Later requests are not affected.
-    """
+    """A response has to be complete before the deadline, after which no request is sent."""
     server, client, backend = connected
 
     def drip(request: BaseHTTPRequestHandler) -> None:

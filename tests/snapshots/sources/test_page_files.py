@@ -142,10 +142,7 @@ def dated(write: Write, tmp_path: Path) -> Path:
 
 
 def test_dated_folders(dated: Path, write: Write) -> None:
-    """Their pages are states of the tag in the name, whether folders are given one by one or not.
-
-    A folder without a date has the newest state, whose time is set by the import.
-    """
+    """Pages are states of the tag in the name of their folder; one without a date is newest."""
     history = [("develop", "2025-01-05", ["a"]), ("develop", "2025-01-12", ["a", "b"])]
     assert states(dated / DATED[0]) == history[1:]
     assert states(dated / DATED[0], dated / DATED[1]) == history
@@ -260,10 +257,7 @@ def test_unreadable_files(
 
 
 def test_repeated_hash(write: Write, tmp_path: Path) -> None:
-    """A hash is in a tag once, and may be in other tags; pages of one package are merged.
-
-    A page without specs publishes nothing.
-    """
+    """A hash is in a tag once; pages of one package are merged; no specs are no state."""
     first = write("develop/a/specs.md", "1", "2", "1")
     second = write("develop/b/specs.md", "3", "2")
     write("develop/c/specs.md", "4", title="b", categories=["package", "develop"])

@@ -51,10 +51,7 @@ def put_indexes(folder: Path, indexes: Mapping[int, bytes]) -> Path:
 
 
 def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
-    """Write a build cache of layout 3 without an index; return the manifests by hash.
-
-    The size of a package is the position of its spec.
-    """
+    """Write a build cache without an index; each size is a position; return manifests by hash."""
     put(folder / "v3" / "layout.json", b'{"signing": "unsigned"}')
     manifests = {}
     for size, (digest, document) in enumerate(documents_of(index).items()):

@@ -65,10 +65,7 @@ def small_database() -> dict[str, Any]:
 def installation(
     records: dict[str, dict[str, Any]] | None = None, version: str = "8"
 ) -> dict[str, Any]:
-    """Return the database of an installation; ``records`` are changed facts by hash.
-
-    libelf is explicit, and gcc is external.
-    """
+    """Return the database of an installation; ``records`` are changed facts by hash."""
     installs = {}
     for digest, install in small_database()["database"]["installs"].items():
         is_external = digest == GCC

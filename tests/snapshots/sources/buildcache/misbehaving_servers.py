@@ -68,10 +68,7 @@ def serving(encrypted: ssl.SSLContext | None = None) -> Iterator[Server]:
 def content(
     data: bytes, *, etag: str | None = None, packed: bool = False, length: int | None = None
 ) -> Reply:
-    """Reply with the bytes, or with 304 if the client has them.
-
-    ``length`` is a wrong Content-Length.
-    """
+    """Reply with the bytes, or with 304 if the client has them; ``length`` is a wrong length."""
     tag = etag or f'"{hash(data):x}"'
     body = gzip.compress(data, mtime=0) if packed else data
 

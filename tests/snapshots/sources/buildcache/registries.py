@@ -95,10 +95,7 @@ def basic(user: str, password: str) -> str:
 
 
 class Tokens:
-    """Issues tokens at ``/token``, each valid for ``uses`` requests.
-
-    ``login`` is the Authorization header that it requires; None for a public realm.
-    """
+    """Issues tokens at ``/token`` for a login, if any, each valid for ``uses`` requests."""
 
     def __init__(self, server: Server, login: str | None = None, uses: int = 1_000) -> None:
         self.queries: list[dict[str, list[str]]] = []

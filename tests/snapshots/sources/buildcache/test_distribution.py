@@ -14,13 +14,9 @@ import httpx
 import msgspec
 import pytest
 
-from snapshots.errors import SourceError
-from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document
 from tests.snapshots.sources.buildcache.registries import (
     IMAGES,
     INDEX,
-    USER,
-    WITH_LOGIN,
     Image,
     index_image,
 )
@@ -29,7 +25,6 @@ from tests.snapshots.sources.readings import snapshots
 DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
 """The registry of the distribution project, if it is installed, as packaged by Debian."""
 
-_HTPASSWD = f"{USER}:$2a$04$uArZ/ZEsTabEBLy/CBT0AeOy6iu.BRyJqxKhUvHr6W9O0OIi8NcaC\n"
 _LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
 
 pytestmark = pytest.mark.skipif(
@@ -38,16 +33,13 @@ pytestmark = pytest.mark.skipif(
 
 
 @contextmanager
-def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
-    """Run the registry of the distribution project within the context; yield HOST:PORT.
-
-    Its data is below ``folder``; ``auth`` is a section of its configuration.
-    """
+def distribution(folder: Path) -> Iterator[str]:
+    """Run the registry of the distribution project below a folder; yield HOST:PORT."""
     assert DISTRIBUTION is not None, "docker-registry is not installed"
     folder.mkdir(exist_ok=True)
     file, log = folder / "config.yml", folder / "log"
     storage = f"storage: {{filesystem: {{rootdirectory: {folder / 'data'}}}}}"
-    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '127.0.0.1:0'}}\n{auth}\n")
+    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '127.0.0.1:0'}}\n")
     with log.open("wb") as written:
         process = subprocess.Popen([DISTRIBUTION, "serve", file], stdout=written, stderr=written)
     try:
@@ -76,59 +68,18 @@ def push(host: str, name: str, images: Iterable[Image]) -> str:
     return f"oci+http://{host}/{name}"
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a registry with a build cache with an index, one without, and other images."""
-    with distribution(tmp_path_factory.mktemp("registry")) as running:
-        push(running, "site/indexed", [index_image(INDEX), *IMAGES])
-        push(running, "site/images", IMAGES)
-        yield running
-
-
-def test_with_and_without_an_index(host: str) -> None:
-    """Both have the same contents, sizes included."""
-    (indexed,) = snapshots(f"oci+http://{host}/site/indexed", "mysite", sizes=True)
-    (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
-    assert len(indexed.content) == len(IMAGES)
-    tarballs = [spec.tarball or "" for spec in indexed.content.specs()]
-    assert all(
-        tarball.startswith(f"http://{host}/v2/site/indexed/blobs/sha256:") for tarball in tarballs
-    )
-    bare = [msgspec.structs.replace(spec, tarball=None) for spec in indexed.content.specs()]
-    assert bare == [msgspec.structs.replace(spec, tarball=None) for spec in images.content.specs()]
-
-
-def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The links of this registry are followed to the last page."""
+def test_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have the same contents, sizes included; links to more tags are followed."""
     monkeypatch.setattr("snapshots.sources.buildcache.oci._TAGS_A_PAGE", 1)
-    (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
-    assert len(images.content) == len(IMAGES)
-
-
-def test_password(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The registry refuses access without the password."""
-    folder = tmp_path_factory.mktemp("guarded")
-    with distribution(folder) as running:
-        push(running, "site/cache", [index_image(INDEX)])
-    (folder / "htpasswd").write_text(_HTPASSWD)
-    auth = f"auth: {{htpasswd: {{realm: tests, path: {folder / 'htpasswd'}}}}}"
-    with distribution(folder, auth=auth) as running:
-        location = f"oci+http://{running}/site/cache"
-        (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert len(snapshot.content) == len(IMAGES)
-        with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"):
-            snapshots(location, "mysite")
-
-
-def test_tokens(tmp_path_factory: pytest.TempPathFactory, server: Server) -> None:
-    """The registry names a realm, and accepts its token."""
-    folder = tmp_path_factory.mktemp("tokens")
-    with distribution(folder) as running:
-        push(running, "site/cache", [index_image(INDEX)])
-    scope = "scope=repository%3Asite%2Fcache%3Apull&service=tests"
-    server[f"/token?{scope}"] = document({"token": "any"})
-    auth = f"auth: {{silly: {{realm: '{server.at('/token')}', service: tests}}}}"
-    with distribution(folder, auth=auth) as running:
-        (snapshot,) = snapshots(f"oci+http://{running}/site/cache", "mysite")
-        assert len(snapshot.content) == len(IMAGES)
-    assert server.requests == [f"GET /token?{scope}"]
+    with distribution(tmp_path) as host:
+        with_index = push(host, "site/indexed", [index_image(INDEX), *IMAGES])
+        (indexed,) = snapshots(with_index, "mysite", sizes=True)
+        (images,) = snapshots(push(host, "site/images", IMAGES), "mysite")
+    assert len(indexed.content) == len(IMAGES)
+    start = f"http://{host}/v2/site/indexed/blobs/sha256:"
+    assert all((spec.tarball or "").startswith(start) for spec in indexed.content.specs())
+    with_size, without = (
+        [msgspec.structs.replace(spec, tarball=None) for spec in each.content.specs()]
+        for each in (indexed, images)
+    )
+    assert with_size == without

@@ -220,10 +220,7 @@ def test_manifest(is_signed: bool) -> None:
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
 def test_cleartext_is_what_was_signed(document: str) -> None:
-    """The cleartext is the signed text, with dash-escaped lines restored.
-
-    Lines may have either ending, and the Hash header may be missing.
-    """
+    """The cleartext is the signed text, with any line endings, and dash-escaped lines restored."""
     assert cleartext(signed(document), "m.json") == document.encode()
     bare = b"-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
     for end in (b"\n", b"\r\n"):

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.oci import challenges, credentials_for, repository_at, tag_of
@@ -43,11 +43,6 @@ from tests.snapshots.sources.buildcache.registries import (
 from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
 TAGS = "/v2/site/cache/tags/list?n=1000"
-
-
-def caching(folder: Path) -> ReadSettings:
-    """Return settings that cache documents in a folder."""
-    return msgspec.structs.replace(QUICK, cache_dir=folder)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +105,13 @@ def test_sizes_of_missing_images(server: Server) -> None:
 def test_damaged_cached_documents(server: Server, tmp_path: Path, damaged: str) -> None:
     """Documents that cannot be decompressed are fetched and cached again."""
     location = serve(server, "site/cache", IMAGES)
-    (first,) = snapshots(location, "a", settings=caching(tmp_path))
+    (first,) = snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
     with sqlite3.connect(tmp_path / "documents.sqlite3") as database:
         database.execute(f"UPDATE documents SET document = {damaged}")  # noqa: S608
     database.close()
-    (second,) = snapshots(location, "a", settings=caching(tmp_path))
+    (second,) = snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
     assert server.downloads(f"{LIBELF}.spack") == 2
-    snapshots(location, "a", settings=caching(tmp_path))
+    snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
     assert server.downloads(f"{LIBELF}.spack") == 2
     assert first.content.digest == second.content.digest
 
@@ -215,7 +210,7 @@ def test_skipped_bad_image(server: Server, tmp_path: Path) -> None:
     location = serve(server, "site/cache", IMAGES)
     path = next(f"/v2/site/cache/blobs/{blob}" for blob in IMAGES[0].blobs)
     right, server[path] = server.replies[path], content(b"{}")
-    settings = caching(tmp_path)
+    settings = replace(QUICK, cache_dir=tmp_path)
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*\.spack says"):
         snapshots(location, "mysite", settings=settings)
     report = Report(skip_bad=True)
@@ -268,7 +263,7 @@ def docker_config(folder: Path, value: object) -> ReadSettings:
     """Return settings with a Docker configuration."""
     file = folder / "config.json"
     file.write_text(value if isinstance(value, str) else json.dumps(value))
-    return msgspec.structs.replace(QUICK, docker_config=file)
+    return replace(QUICK, docker_config=file)
 
 
 @pytest.fixture
@@ -309,7 +304,7 @@ def test_tokens(server: Server, location: str, uses: int) -> None:
     """The realm receives the registry's parameters, and a new request when a token expires."""
     tokens = Tokens(server, uses=uses)
     tokens.guard("site/cache")
-    settings = msgspec.structs.replace(QUICK, workers=1)
+    settings = replace(QUICK, workers=1)
     (snapshot,) = snapshots(location, "mysite", sizes=True, settings=settings)
     assert len(snapshot.content) == len(IMAGES)
     query = {"service": ["tests"], "scope": ["repository:site/cache:pull"]}
@@ -324,7 +319,7 @@ def test_login_beyond_utf_8(server: Server, location: str) -> None:
     expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
     Tokens(server, login=expected).guard("site/cache")
     login = Login("me", bytes([255]).decode(errors="surrogateescape"))
-    assert snapshots(location, "mine", settings=msgspec.structs.replace(QUICK, oci_login=login))
+    assert snapshots(location, "mine", settings=replace(QUICK, oci_login=login))
 
 
 def test_password(server: Server, location: str) -> None:
@@ -340,7 +335,7 @@ def test_password(server: Server, location: str) -> None:
     (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
     assert snapshot.content
     num_requests = len(server.requests)
-    wrong = msgspec.structs.replace(QUICK, oci_login=Login(USER, "wrong"))
+    wrong = replace(QUICK, oci_login=Login(USER, "wrong"))
     with pytest.raises(SourceError, match="does not accept the login of CACHELOG_OCI_USER"):
         snapshots(location, "mysite", settings=wrong)
     with pytest.raises(SourceError, match="set CACHELOG_OCI_USER and"):
@@ -444,10 +439,10 @@ def test_login_of_docker(tmp_path: Path, key: str, host: str) -> None:
         Login(USER, PASSWORD),
         str(tmp_path / "config.json"),
     )
-    own = msgspec.structs.replace(settings, oci_login=Login("own", "x"))
+    own = replace(settings, oci_login=Login("own", "x"))
     assert credentials_for(host, own).login == Login("own", "x")
     assert credentials_for("quay.io", settings).login is None
-    without = msgspec.structs.replace(QUICK, docker_config=tmp_path / "none")
+    without = replace(QUICK, docker_config=tmp_path / "none")
     assert credentials_for(host, without).hint == ""
 
 

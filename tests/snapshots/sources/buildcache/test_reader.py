@@ -345,10 +345,7 @@ def test_facts_of_one_stack(server: Server) -> None:
     ],
 )
 def test_conflicting_facts(server: Server, facts: dict[str, Any], shown: str) -> None:
-    """A hash with different facts in two indexes is an error with both locations.
-
-    If skipped, the second spec adds nothing, and no spec that it alone depends on.
-    """
+    """Different facts of a hash are an error with both locations; if skipped, they add nothing."""
     other = small_database()
     spec = other["database"]["installs"][LIBELF]["spec"]
     spec |= facts

@@ -170,10 +170,7 @@ LLVM = edge("llvm", RUNTIME, ["build"], ["cxx"])
     ],
 )
 def test_compilers(more: dict[str, Any], compiler: str | None) -> None:
-    """The compiler is stated (up to version 7), annotated, or provides a language for the build.
-
-    That for c comes before that for cxx, and that for fortran comes last.
-    """
+    """The compiler is stated, annotated, or provides c, else cxx, else fortran for the build."""
     assert only(node("libelf", LIBELF, **more)).compiler == compiler
 
 

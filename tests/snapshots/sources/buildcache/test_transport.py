@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.downloads import StoredBody
@@ -47,7 +47,7 @@ def loaded(body: StoredBody, settings: ReadSettings = QUICK) -> bytes | bytearra
 
 def caching(folder: Path) -> ReadSettings:
     """Return settings that cache bodies in a folder."""
-    return msgspec.structs.replace(QUICK, cache_dir=folder)
+    return replace(QUICK, cache_dir=folder)
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -59,8 +59,8 @@ def files_in(folder: Path) -> list[Path]:
 def test_invalid_settings(name: str) -> None:
     """At least one attempt and one worker are required."""
     with pytest.raises(InvalidArgument, match=f"{name}: must be at least 1, not 0"):
-        msgspec.structs.replace(QUICK, **{name: 0})
-    assert getattr(msgspec.structs.replace(QUICK, **{name: 1}), name) == 1
+        replace(QUICK, **{name: 0})
+    assert getattr(replace(QUICK, **{name: 1}), name) == 1
 
 
 def test_local_file(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_content_over_http(server: Server, packed: bool) -> None:
 def test_refused_bodies(server: Server, tmp_path: Path, reply: Reply, reason: str) -> None:
     """The error has the reason, and no file remains."""
     server["/a.json"] = reply
-    settings = msgspec.structs.replace(caching(tmp_path), max_index_bytes=1000)
+    settings = replace(caching(tmp_path), max_index_bytes=1000)
     with pytest.raises(SourceError, match=reason):
         fetched(server.at("/a.json"), settings)
     assert files_in(tmp_path) == []
@@ -107,7 +107,7 @@ def test_refused_bodies(server: Server, tmp_path: Path, reply: Reply, reason: st
 def test_gzip_bomb(server: Server) -> None:
     """Decompression stops at the limit."""
     zeros = bytes(20_000_000)
-    settings = msgspec.structs.replace(QUICK, max_index_bytes=2_000_000)
+    settings = replace(QUICK, max_index_bytes=2_000_000)
     server["/encoded.json"] = content(zeros, packed=True)
     server["/blob"] = content(gzip.compress(zeros))
     with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
@@ -169,7 +169,7 @@ def test_report_is_called_by_one_thread_at_a_time() -> None:
         time.sleep(0.001)
         inside.pop()
 
-    settings = msgspec.structs.replace(QUICK, workers=4)
+    settings = replace(QUICK, workers=4)
     with Transport(settings, Report(progress=progress), []) as transport:
         transport.each(
             "all", lambda task: transport.progress(task, 0, None), "abcdefgh", 8, lambda *_: None
@@ -191,7 +191,7 @@ def test_working_ahead() -> None:
         results.append((item, result))
         assert len(begun) <= 3 + len(results)
 
-    with Transport(msgspec.structs.replace(QUICK, workers=2), Report(), []) as transport:
+    with Transport(replace(QUICK, workers=2), Report(), []) as transport:
         transport.each("all", work, range(10), 10, use)
     assert results == [(item, -item) for item in range(10)]
 
@@ -199,7 +199,7 @@ def test_working_ahead() -> None:
 def test_stopping(server: Server) -> None:
     """Closing a transport ends the waits between attempts, and begins no request."""
     server["/a.json"] = status(500)
-    settings = msgspec.structs.replace(QUICK, backoff=60, workers=1)
+    settings = replace(QUICK, backoff=60, workers=1)
     start = time.monotonic()
 
     def read() -> None:
@@ -247,7 +247,7 @@ def test_retries(server: Server, failures: list[Reply]) -> None:
 def waits_of(server: Server, monkeypatch: pytest.MonkeyPatch, **settings: float) -> list[float]:
     """Return the waits between the attempts of a request."""
     waits: list[float] = []
-    with Transport(msgspec.structs.replace(QUICK, **settings), Report(), [server.url]) as transport:
+    with Transport(replace(QUICK, **settings), Report(), [server.url]) as transport:
         monkeypatch.setattr(transport._stopped, "wait", waits.append)
         with suppress(SourceError):
             assert loaded(transport.fetch(server.at("/a.json"))) == DATA
@@ -297,7 +297,7 @@ def test_statuses(server: Server, code: int, reason: str, attempts: int) -> None
 def test_silent_server(server: Server) -> None:
     """Each attempt ends after the timeout."""
     server["/a.json"] = silence(server)
-    settings = msgspec.structs.replace(QUICK, timeout=0.1, attempts=2)
+    settings = replace(QUICK, timeout=0.1, attempts=2)
     with pytest.raises(SourceError, match=r"no answer within 0.1 s \(tried 2 times\)"):
         fetched(server.at("/a.json"), settings)
 

@@ -321,10 +321,7 @@ def test_git_connects_to_the_checked_address(
 def test_login_is_sent_to_its_host_only(
     monkeypatch: pytest.MonkeyPatch, end: str, expected: str | None
 ) -> None:
-    """After a redirect to another host, git does not get the login; no setting contains it.
-
-    A redirect to plain HTTP, which others could change, is refused.
-    """
+    """After a redirect another host does not get the login; one to plain HTTP is refused."""
     addresses = [("93.184.216.34", 443), ("2606:2800:220::1", 443)]
     infos = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: infos)

@@ -51,11 +51,6 @@ def small_lock_file(version: int = 6, **more: Any) -> dict[str, Any]:
     )
 
 
-def printed(*specs: Mapping[str, Any], version: Any = 5) -> dict[str, Any]:
-    """Return the output of ``spack spec --json`` for the first spec and its dependencies."""
-    return {"spec": {"_meta": {"version": version}, "nodes": list(specs)}}
-
-
 def as_bytes(value: Any) -> bytes:
     """Return a value as JSON."""
     return json.dumps(value).encode()

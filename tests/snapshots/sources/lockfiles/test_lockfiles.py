@@ -20,6 +20,7 @@ from snapshots.sources.lock_files import (
 from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
+from tests.snapshots.sources.buildcache.indexes import spec_document as printed
 from tests.snapshots.sources.lockfiles.locks import (
     GCC,
     GLIBC,
@@ -28,7 +29,6 @@ from tests.snapshots.sources.lockfiles.locks import (
     as_bytes,
     environment,
     lock_file,
-    printed,
     small_lock_file,
 )
 
@@ -130,7 +130,10 @@ def test_writer(section: dict[str, Any], writer: Writer, text: str) -> None:
 
 
 HDF5_OVER_ZLIB = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
-PRINTED = [printed(HDF5_OVER_ZLIB, node("zlib", ZLIB)), printed(node("glibc", GLIBC), version=4)]
+PRINTED = [
+    printed(HDF5_OVER_ZLIB, node("zlib", ZLIB)),
+    printed(node("glibc", GLIBC), version=4),
+]
 OF_BOTH = {HDF5: True, ZLIB: False, GLIBC: True}
 
 
@@ -169,7 +172,10 @@ def test_missing_compiler() -> None:
             small_lock_file(8) | {"_meta": {"lockfile-version": 8, "specfile-version": 7}},
             "_meta.specfile-version: '7' is not .*: 3, 4, 5, 6; a newer cachelog may read it",
         ),
-        (printed(node("zlib", ZLIB), version=7), "spec._meta.version: '7' .*; a newer cachelog"),
+        (
+            printed(node("zlib", ZLIB), version=7),
+            "spec._meta.version: '7' .*; a newer cachelog",
+        ),
         ({"concrete_specs": {}}, "_meta: is missing"),
         ({"database": {}}, "'cachelog import' reads it"),
         ({}, "neither a lock file nor"),
