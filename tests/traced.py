@@ -23,8 +23,7 @@ ELSEWHERE = {
         "tests/schema/histories/test_incomplete_history.py",
         "tests/schema/revisions/test_questions.py",
         "tests/server/test_cli_gate.py",
-        "tests/server/test_cli_import_gate.py",
-        "tests/server/test_cli_log.py",
+        "tests/server/test_cli_show.py",
         "tests/server/test_cli_plan.py",
         "tests/server/webhooks/test_notifications.py",
     )

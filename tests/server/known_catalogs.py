@@ -13,20 +13,24 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 RECIPE = "a" * 52 + "===="
 
 
-def _spec(label: str, name: str, version: str, *needs: str, **facts: object) -> Spec:
-    """Return a spec of a label; ``needs`` names its dependencies and their labels: NAME:LABEL."""
-    parts = [need.partition(":") for need in needs]
-    dependencies = tuple(Dependency(to, hash_of(at), ("link",)) for to, _, at in parts)
-    usual = {"package_hash": RECIPE, "variants": (), "dependencies": dependencies}
-    return a_spec(label, **{"name": name, "version": version, **usual, **facts})
+def a_linked_spec(label: str, *needs: str, **facts: object) -> Spec:
+    """Return a spec named by its label up to a colon, linked to the specs of other labels."""
+    edges = [Dependency(need.partition(":")[0], hash_of(need), ("link",)) for need in needs]
+    usual = {"version": "1.0", "dependencies": tuple(sorted(edges))}
+    return a_spec(label, **{"name": label.partition(":")[0], **usual, **facts})
 
 
-ZLIB = _spec("zlib:1", "zlib", "1.2")
-NEWER_ZLIB = _spec("zlib:2", "zlib", "1.3")
-HDF5 = _spec("hdf5:1", "hdf5", "1.14", "zlib:zlib:1", "gcc:gcc", size=2048)
+def _spec(label: str, version: str, *needs: str, **facts: object) -> Spec:
+    usual = {"version": version, "package_hash": RECIPE, "variants": ()}
+    return a_linked_spec(label, *needs, **usual, **facts)
+
+
+ZLIB = _spec("zlib:1", "1.2")
+NEWER_ZLIB = _spec("zlib:2", "1.3")
+HDF5 = _spec("hdf5:1", "1.14", "zlib:1", "gcc", size=2048)
 LARGER_HDF5 = replace(HDF5, size=3072)
-NEWER_HDF5 = _spec("hdf5:2", "hdf5", "1.14", "zlib:zlib:2", "gcc:gcc", size=4096)
-CMAKE = _spec("cmake", "cmake", "3.30", stacks=("tools", "root"))
+NEWER_HDF5 = _spec("hdf5:2", "1.14", "zlib:2", "gcc", size=4096)
+CMAKE = _spec("cmake", "3.30", stacks=("tools", "root"))
 
 REVISIONS = (
     ("develop", 1, (ZLIB, HDF5)),

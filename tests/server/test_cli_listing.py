@@ -1,34 +1,31 @@
-"""``cachelog revisions``, ``tags``, ``packages`` and ``stacks``: one line per item."""
+"""``cachelog revisions``, ``tags``, ``packages``, ``stacks`` and ``find``: one line per item."""
 
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import orjson
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import revision_facts
-from tests.schema.worlds import STATES, World
-from tests.server.commands import cachelog, succeed_in
+from snapshots.models import SPEC_FACTS, Spec, revision_facts
+from tests.schema.worlds import World
+from tests.server.commands import CommandResult, cachelog, fail, succeed_in
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.templates import catalog_of
-
-BASE = STATES[0][0]
 
 
 def test_revisions_are_listed_newest_first(world: World) -> None:
     """Newest first, with tag, digest, times, numbers and source, none of them truncated."""
-    result = succeed_in(world, "revisions")
-    header, *rows = result.lines
+    header, *rows = succeed_in(world, "revisions").lines
     numbers = ["packages", "specs", "stacks"]
     first = ["tag", "digest", "taken at", "last seen"]
     assert re.split("  +", header) == [*first, *numbers, "source", "hashes", "read from"]
-    assert len(rows) == len(STATES)
     for row, state in zip(rows, world.states[::-1], strict=True):
         info = state.info
         times = 2 * f"{info.taken_at:%Y-%m-%d %H:%M}".split()
         facts = [info.tag, info.digest[:12], *times]
-        facts += [str(number) for number in (info.num_packages, info.num_specs, info.num_stacks)]
+        facts += [str(getattr(info, f"num_{name}")) for name in numbers]
         facts += ["pages", "(synthetic)", "not", "checked", info.source.location]
         assert row.split() == facts
 
@@ -60,12 +57,8 @@ def test_tags_are_listed(world: World) -> None:
     """In the order of the catalog, with series, number of revisions and the newest one."""
     history = Catalog(world.catalog.location).require_history()
     tags = succeed_in(world, "tags", "--json").json
-    assert tags[0] == {
-        "tag": "develop",
-        "series": "develop",
-        "num_revisions": 2,
-        "latest": revision_facts(world.newest.info),
-    }
+    first = {"tag": "develop", "series": "develop", "num_revisions": 2}
+    assert tags[0] == first | {"latest": revision_facts(world.newest.info)}
     assert [tag["tag"] for tag in tags] == history.tags
     header, *rows = succeed_in(world, "tags").lines
     assert re.split("  +", header)[:5] == ["tag", "series", "revisions", "digest", "taken at"]
@@ -114,8 +107,7 @@ def test_packages_are_listed_by_name(small: Path) -> None:
         "zlib     1.10           2      2       1     10 B",
     ]
     report = cachelog("packages", "develop", "--json", catalog=small).json
-    assert report["revision"]["tag"] == "develop"
-    assert (report["stack"], report["search"]) == (None, None)
+    assert (report["revision"]["tag"], report["stack"], report["search"]) == ("develop", None, None)
     numbers = {"num_specs": 2, "num_stacks": 1, "total_size": 10}
     assert report["packages"][1] == {"name": "zlib", "versions": ["1.10", "1.2"], **numbers}
     of_stack = cachelog("packages", "--stack", "e4s", "--json", catalog=small).json
@@ -132,8 +124,8 @@ def test_stacks_are_listed_by_name(small: Path) -> None:
         "root          2      3     10 B",
     ]
     report = cachelog("stacks", "--json", catalog=small).json
-    numbers = {"num_packages": 2, "num_specs": 2, "total_size": 10}
-    assert report["stacks"][0] == {"name": "e4s", **numbers}
+    e4s = {"name": "e4s", "num_packages": 2, "num_specs": 2, "total_size": 10}
+    assert report["stacks"][0] == e4s
 
 
 def test_search_ignores_case(demo_catalog: Path) -> None:
@@ -147,3 +139,85 @@ def test_search_ignores_case(demo_catalog: Path) -> None:
     result = cachelog("packages", "--search", "no such", catalog=demo_catalog)
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("No package of develop of ")
+
+
+def find(catalog: Path, *arguments: str) -> CommandResult:
+    """Run the command on a catalog."""
+    return cachelog("find", *arguments, catalog=catalog)
+
+
+def specs_in(catalog: Path, tag: str) -> list[Spec]:
+    """Return the specs of the newest revision of a tag, in the order of the catalog."""
+    opened = Catalog(str(catalog))
+    frame = opened.reader().frame(opened.require_history().resolve(tag).digest)
+    return [frame.spec(row) for row in range(len(frame))]
+
+
+def test_limit_keeps_the_total_count(demo_catalog: Path) -> None:
+    """The first specs are printed; the number is that of all. An empty query matches all specs."""
+    *lines, _ = find(demo_catalog, "*", "--in", "develop").lines
+    assert find(demo_catalog).lines[:-1] == lines
+    *first, count = find(demo_catalog, "*", "--limit", "3").lines
+    assert first == lines[:3]
+    assert count.startswith(f"3 of {len(lines)} specs in develop")
+
+
+def test_stack_restricts_the_specs(demo_catalog: Path) -> None:
+    """Only specs of the stack are printed and counted."""
+    specs = specs_in(demo_catalog, "develop")
+    stack = next(name for spec in specs for name in spec.stacks if name != "root")
+    expected = [spec.hash for spec in specs if stack in spec.stacks]
+    *lines, count = find(demo_catalog, "*", "--stack", stack).lines
+    assert [line[:32] for line in lines] == expected
+    assert count.startswith(f"{len(expected)} spec")
+    assert f" in the stack {stack} of develop of " in count
+    document = find(demo_catalog, "*", "--stack", stack, "--json").json
+    assert [spec["hash"] for spec in document["specs"]] == expected
+    assert (document["stack"], document["total"]) == (stack, len(expected))
+
+
+def test_json_has_all_facts(demo_catalog: Path) -> None:
+    """The query, the revision, the number of specs, and all facts of each."""
+    spec = specs_in(demo_catalog, "develop")[0]
+    document = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
+    assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
+    assert document["revision"]["tag"] == "develop"
+    facts = {name: getattr(spec, name) for name in SPEC_FACTS if name != "dependencies"}
+    assert document["specs"] == [orjson.loads(orjson.dumps(facts)) | {"short": spec.short}]
+    result = find(demo_catalog, f"{spec.name}@999:")
+    assert (result.code, result.out) == (0, "")
+    assert re.fullmatch(rf"No spec in develop of .* matches {spec.name}@999:\.\n", result.err)
+
+
+@pytest.mark.parametrize(
+    ("query", "nearest", "hint"),
+    [
+        ("hdf5 ^zlip", {"zlip": ["zlib"]}, "'zlip'; nearest: zlib"),
+        ("hdf5 %[deptypes=build] qqq", {"qqq": []}, "'qqq'"),
+    ],
+)
+def test_unknown_name_matches_no_spec(
+    tmp_path: Path, query: str, nearest: dict[str, list[str]], hint: str
+) -> None:
+    """Nothing matches, as in Spack; a message lists the nearest names."""
+    specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
+    catalog_of(tmp_path, a_snapshot(specs))
+    code, out, err = find(tmp_path, query)
+    assert (code, out) == (0, "")
+    assert err.splitlines()[1:] == [f"In this catalog nothing is named {hint}."]
+    document = find(tmp_path, query, "--json").json
+    assert (document["specs"], document["total"]) == ([], 0)
+    assert {name["name"]: name["nearest"] for name in document["unknown_names"]} == nearest
+    assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "character"),
+    [(["hdf5@@"], "@"), (["hdf5", "+mpi", "zlib"], "z"), (["a^b", "!"], "!")],
+)
+def test_syntax_error_is_marked(demo_catalog: Path, words: list[str], character: str) -> None:
+    """A caret below the query marks the invalid character."""
+    message, caret = fail("find", *words, catalog=demo_catalog).splitlines()
+    assert message.endswith(" ".join(words))
+    assert message[caret.index("^")] == character
+    assert caret.index("^") >= len(message) - len(" ".join(words))

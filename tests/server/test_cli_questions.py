@@ -2,23 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from snapshots.models import Dependency, Spec
-from tests import real_data
+from tests.model.real import history
 from tests.server.commands import cachelog, succeed
+from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.templates import catalog_of
-
-
-def a_linked_spec(name: str, *needs: str, **facts: Any) -> Spec:
-    """Return a spec that is linked to others."""
-    edges = tuple(sorted(Dependency(need, hash_of(need), ("link",)) for need in needs))
-    return a_spec(name, name=name, version="1.0", dependencies=edges, **facts)
-
 
 ZLIB = a_linked_spec("zlib", size=10)
 PNG = a_linked_spec("libpng", "zlib", stacks=("e4s", "root"), size=20)
@@ -52,16 +44,14 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
     assert first.lines == [*result.lines[:4], "and 1 hole more"]
     report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
-    revision = report.pop("revision")
     zlib = {"hash": hash_of("zlib"), "name": "zlib", "version": None, "num_affected": 2}
-    assert report == {
-        "format": 1,
-        "num_specs": 2,
-        "num_affected": 2,
-        "num_unknown": 0,
-        "num_holes": 2,
-        "holes": [zlib | {"gone_in": revision}],
-    }
+    assert report["holes"] == [zlib | {"gone_in": report["revision"]}]
+    assert [report[f"num_{key}"] for key in ("specs", "affected", "unknown", "holes")] == [
+        2,
+        2,
+        0,
+        2,
+    ]
 
 
 def test_hole_names_another_series_with_the_spec(catalog: Path) -> None:
@@ -96,7 +86,7 @@ def test_unknown_dependencies_are_not_none(
 def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a real stack with two builds of Python."""
     folder = tmp_path_factory.mktemp("ml") / "catalog"
-    index = real_data.folder() / "spack-history/2026-06-20/ml-linux-aarch64-cpu/index.json"
+    index = history() / "2026-06-20/ml-linux-aarch64-cpu/index.json"
     cachelog("import", f"ml={index}", "--tag", "develop", catalog=folder)
     return folder
 
@@ -165,11 +155,9 @@ def test_top_lists_packages_by_impact(catalog: Path) -> None:
     result = cachelog(*command, catalog=catalog)
     assert result.lines[0].endswith(", 2 specs")
     assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
-    report = cachelog(*command, "--json", catalog=catalog).json
-    assert report["top"] == [
-        {"package": name, "num_specs": 2, "size_label": "1-10", "build_cost": None}
-        for name in ("libpng", "zlib")
-    ]
+    (libpng, _) = cachelog(*command, "--json", catalog=catalog).json["top"]
+    expected = {"package": "libpng", "num_specs": 2, "size_label": "1-10", "build_cost": None}
+    assert libpng == expected
 
 
 def test_impact_names_the_next_change(e4s_week: Path) -> None:
@@ -196,16 +184,12 @@ def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) 
     commits = "refs/snapshots/base..refs/snapshots/head"
     options = ("--in", "develop-2026-06-20", "--recipes", recipes)
     report = cachelog("impact", commits, *options, "--json", catalog=e4s_week).json
-    assert {"gettext", "expat"} <= {*report["packages"]}
-    assert report["commits"]["num_commits"] == 69
-    absent = report["commits"]["absent"]
-    assert absent
-    assert not {*absent} & {*report["packages"]}
+    assert not {*report["commits"]["absent"]} & {*report["packages"]}
+    num_absent = len(report["commits"]["absent"])
     lines = cachelog("impact", commits, *options, catalog=e4s_week).lines
-    num_touched = len(absent) + len(report["packages"])
     assert lines[1] == (
-        f"69 commits in {commits} touch {num_touched} packages, {len(absent)} of them not in this "
-        "revision"
+        f"69 commits in {commits} touch {num_absent + len(report['packages'])} packages, "
+        f"{num_absent} of them not in this revision"
     )
     assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
     missing = cachelog("impact", "nothing..HEAD", *options, catalog=e4s_week)

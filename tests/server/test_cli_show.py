@@ -1,4 +1,4 @@
-"""``cachelog show``: all facts of a revision, a package or a spec."""
+"""``cachelog show`` and ``log``: facts and histories of revisions, packages and specs."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.contents import Content, Snapshot
-from snapshots.models import SPEC_FACTS, Dependency, Source, revision_facts
+from snapshots.models import SPEC_FACTS, Source, revision_facts
 from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
@@ -18,10 +18,11 @@ from tests.server.known_catalogs import (
     NEWER_ZLIB,
     ZLIB,
     KnownCatalog,
+    a_linked_spec,
     known_catalog,
 )
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
-from tests.snapshots.templates import copied
+from tests.snapshots.templates import catalog_of, copied
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +31,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnownCatalog:
     return known_catalog(tmp_path_factory.mktemp("past"))
 
 
+@pytest.fixture
+def copy(world: KnownCatalog, tmp_path: Path) -> KnownCatalog:
+    """Return a copy of the catalog to write to."""
+    return world._replace(catalog=copied(Path(world.catalog.location), tmp_path / "catalog"))
+
+
 def facts_at(world: KnownCatalog, number: int, tag: str = "develop") -> dict[str, Any]:
     """Return the facts of the revision of a day."""
     revision = world.past.history.at(tag, day(number))
     assert revision
     return revision_facts(revision)
+
+
+def without_tables(world: KnownCatalog, *others: str) -> None:
+    """Delete the tables of the history, and others, from a copy."""
+    for table in ("comparisons", "changes", "hashes", *others):
+        shutil.rmtree(Path(world.catalog.location, table))
 
 
 def labelled(lines: list[str]) -> dict[str, str]:
@@ -55,14 +68,12 @@ def test_revision_json_has_neighbours(world: KnownCatalog) -> None:
     assert report["same"] == [facts_at(world, 5)]
     stacks = {stack["name"]: stack["num_specs"] for stack in report["stacks"]}
     assert stacks == {"e4s": 2, "root": 3, "tools": 1}
-    assert report["targets"] == [{"value": "x86_64_v3", "num_specs": 3}]
     assert report["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
 
 
 def test_revision_facts_are_labelled(world: KnownCatalog) -> None:
     """Each fact has a label; without arguments, the newest revision of develop is shown."""
     texts = labelled(succeed_in(world, "show").lines)
-    assert texts["Tag"] == "develop"
     assert texts["Series"] == "develop, revision 5 of 5"
     assert texts["Before"].startswith("develop of 2025-01-09 (")
     assert texts["Before"].endswith("), from it to this: +2 -2")
@@ -92,8 +103,6 @@ def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> Non
     error = fail("show", "develop@2025-01-08", "cmake", catalog=world.catalog.location)
     assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in error
     assert "), it is back in develop of 2025-01-09 (" in error
-    first = run_in(world, "show", "develop@2025-01-06", "cmake")
-    assert "does not have 'cmake'; it was added in develop of 2025-01-07 (" in first.err
 
 
 def test_digest_of_a_confirmed_revision(tmp_path: Path) -> None:
@@ -148,10 +157,10 @@ def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
 def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
     """Its dependencies, in the revision or not, and its dependents."""
     report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
-    zlib = {"name": "zlib", "version": "1.2", "hash": ZLIB.hash, "is_in_revision": True}
-    gcc = {"name": "gcc", "version": None, "hash": hash_of("gcc"), "is_in_revision": False}
     edge = {"types": ["link"], "virtuals": [], "external_path": None}
-    assert report["dependencies"] == [zlib | edge, gcc | edge]
+    zlib = {"name": "zlib", "version": "1.2", "hash": ZLIB.hash, "is_in_revision": True}
+    assert report["dependencies"][0] == zlib | edge
+    assert [node["is_in_revision"] for node in report["dependencies"]] == [True, False]
     assert report["dependents"] == []
     dependents = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json["dependents"]
     assert dependents == [{"name": "hdf5", "version": "1.14", "hash": HDF5.hash}]
@@ -165,9 +174,8 @@ def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
 def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
     """Provided virtuals, external paths and spliced specs are described in words."""
     gcc = full_spec("gcc", name="gcc", stacks=(), external_modules=(), external_path="/usr")
-    content = Content.of([full_spec()], [gcc])
-    catalog = str(tmp_path / "catalog")
-    Catalog(catalog).publish([Snapshot(tag="develop", content=content, source=SOURCE)])
+    snapshot = Snapshot(tag="develop", content=Content.of([full_spec()], [gcc]), source=SOURCE)
+    catalog = catalog_of(tmp_path, snapshot)
     lines = cachelog("show", f"/{full_spec().hash}", catalog=catalog).lines
     texts = labelled(lines)
     assert texts["Provides"] == "libgfortran@5 zlib-api"
@@ -182,20 +190,20 @@ def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
 
 def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """The spec that it replaced when it was last added, and the spec that replaced it."""
-    added_again = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json
-    assert added_again["took_place_of"]["spec"]["hash"] == NEWER_ZLIB.hash
-    assert added_again["took_place_of"]["revision"] == facts_at(world, 5)
+    added_again, removed = (
+        succeed_in(world, "show", f"/{spec.hash}", "--json").json for spec in (ZLIB, NEWER_ZLIB)
+    )
+    for report, key, spec, number in (
+        (added_again, "took_place_of", NEWER_ZLIB, 5),
+        (removed, "took_place_of", ZLIB, 3),
+        (removed, "replaced_by", ZLIB, 5),
+    ):
+        assert report[key]["spec"]["hash"] == spec.hash
+        assert report[key]["revision"] == facts_at(world, number)
     assert added_again["replaced_by"] is None
-    removed = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
-    assert removed["took_place_of"]["spec"]["hash"] == ZLIB.hash
-    assert removed["took_place_of"]["revision"] == facts_at(world, 3)
-    assert removed["replaced_by"]["spec"]["hash"] == ZLIB.hash
-    assert removed["replaced_by"]["revision"] == facts_at(world, 5)
     lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
     assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop of") for line in lines)
     assert lines[-1] == "  zlib@1.3 → 1.2"
-    without_graph = succeed_in(world, "show", f"/{CMAKE.hash}", "--json").json
-    assert (without_graph["took_place_of"], without_graph["replaced_by"]) == (None, None)
 
 
 def test_spec_is_shown_as_of_a_revision(world: KnownCatalog) -> None:
@@ -223,9 +231,8 @@ def test_inconsistent_history_is_an_error(
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a catalog with a spec of many dependents, and one with unknown dependencies."""
-    zlib = a_spec("zlib", name="zlib", dependencies=())
-    edge = Dependency("zlib", zlib.hash, ("link",))
-    others = [a_spec(f"p{number}", name=f"p{number}", dependencies=(edge,)) for number in range(25)]
+    zlib = a_linked_spec("zlib")
+    others = [a_linked_spec(f"p{number}", "zlib") for number in range(25)]
     unknown = a_spec("silent", name="silent")
     snapshot = a_snapshot([zlib, unknown, *others], "develop", day(1))
     source = Source(kind="git", location="pages", version="0123abc", importer="cachelog 1")
@@ -257,13 +264,134 @@ def test_long_lists_are_truncated_in_text(many: str) -> None:
     assert "Source: git pages (0123abc)" in log
 
 
-def test_missing_counts_are_not_computed(world: KnownCatalog, tmp_path: Path) -> None:
+def test_missing_counts_are_not_computed(copy: KnownCatalog, tmp_path: Path) -> None:
     """The command compares no revisions: the neighbours have no counts."""
-    copy = world._replace(catalog=copied(Path(world.catalog.location), tmp_path))
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(tmp_path / table)
+    without_tables(copy)
     report = succeed_in(copy, "show", "develop", "--json").json
-    assert report["before"]["specs_added"] is None
-    assert report["after"] is None
+    assert (report["before"]["specs_added"], report["after"]) == (None, None)
     assert labelled(succeed_in(copy, "show", "develop").lines)["Before"].endswith(")")
-    assert not (tmp_path / "comparisons").exists()
+    assert not (tmp_path / "catalog" / "comparisons").exists()
+
+
+def test_log_of_a_package_has_changed_revisions_only(world: KnownCatalog) -> None:
+    """Only revisions that changed the package have an entry."""
+    log = succeed_in(world, "log", "zlib", "--json").json
+    expected = world.past.package_timeline("zlib", "develop")
+    assert expected is not None
+    assert log["first_seen"] == revision_facts(expected.first_seen)
+    assert log["last_seen"] == revision_facts(expected.last_seen)
+    assert log["num_entries"] == len(expected.entries)
+    newest = log["entries"][0]
+    assert (newest["revision"], newest["base"]) == (facts_at(world, 5), facts_at(world, 4))
+    assert (newest["kind"], newest["specs_changed"]) == ("downgraded", 0)
+    assert (newest["versions_added"], newest["versions_removed"]) == (["1.2"], ["1.3"])
+    assert newest["reasons"] == {"replaces": 1, "replaced": 1}
+
+
+def test_log_of_a_package_has_versions_and_specs(world: KnownCatalog) -> None:
+    """When it was present, and for each entry the changed versions and specs."""
+    lines = succeed_in(world, "log", "cmake").lines
+    assert lines[0] == "cmake in develop: 3 of 5 revisions touched it"
+    assert lines[1].startswith("first seen in develop of 2025-01-07 (")
+    assert lines[2].startswith("last seen in develop of 2025-01-10 (")
+    assert lines[-9:] == [
+        "    removed, -3.30",
+        "    - 1 removed: 1 of a removed package",
+        "",
+        f"revision {facts_at(world, 2)['digest'][:12]} (develop)",
+        "Date:   2025-01-07 00:00",
+        "Source: pages _cache",
+        "",
+        "    added, +3.30",
+        "    + 1 added: 1 of a new package",
+    ]
+
+
+def test_log_of_a_hash_has_spans(world: KnownCatalog) -> None:
+    """Its spans in each series, and the revisions that added and removed it."""
+    log = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--json").json
+    assert [log[key] for key in ("hash", "name", "version")] == [CMAKE.hash, "cmake", "3.30"]
+    assert log["newest"] == facts_at(world, 5)
+    assert log["spans"][0] == {
+        "series": "develop",
+        "first": facts_at(world, 2),
+        "last": facts_at(world, 2),
+        "is_current": False,
+        "reason_came": "new_package",
+        "reason_gone": "package_gone",
+        "gone_in": facts_at(world, 3),
+    }
+    assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
+
+
+def test_minor_changes_are_distinguished(world: KnownCatalog) -> None:
+    """Only changed facts, and no change at all, in one line or several."""
+    releases = succeed_in(world, "log", "--oneline", "--series", "vX.Y.Z").lines
+    assert releases[1].endswith("v0.3: =1")
+    assert releases[2].endswith("v0.2: unchanged")
+    full = succeed_in(world, "log", "--series", "vX.Y.Z").lines
+    assert [line for line in full if line.startswith("    ")] == [
+        "    = 1 changed",
+        "    nothing changed",
+        "    + 2 added: 2 of new packages",
+    ]
+
+
+def test_filters_restrict_entries(world: KnownCatalog) -> None:
+    """By tag, time and number, for each kind of log."""
+    log = succeed_in(world, "log", "--tag", "v0.1", "--json").json
+    assert [entry["revision"]["tag"] for entry in log["entries"]] == ["v0.1"]
+    assert (log["series"], log["num_revisions"]) == ("vX.Y.Z", 3)
+    for subject in ((), (f"/{ZLIB.hash}",)):
+        every = succeed_in(world, "log", *subject, "--json").json["entries"]
+        since = [entry for entry in every if entry["revision"]["taken_at"] >= "2025-01-09"]
+        expected = {"-n 1": every[:1], "--limit 0": [], "--since 2025-01-09": since}
+        for options, entries in expected.items():
+            log = succeed_in(world, "log", *subject, "--json", *options.split()).json
+            assert log["entries"] == entries
+    assert succeed_in(world, "log", "--json", "--since", "1 week ago").json["entries"] == []
+    log = succeed_in(world, "log", f"/{ZLIB.hash}", "--series", "vX.Y.Z", "--json").json
+    assert {span["series"] for span in log["spans"]} == {"vX.Y.Z"}
+
+
+def test_unreadable_series_is_an_error(copy: KnownCatalog) -> None:
+    """If no revision of a series is readable, the error states the reason and what to do."""
+    without_tables(copy, "specs")
+    for arguments in (("zlib",), ()):
+        error = fail("log", *arguments, catalog=copy.catalog.location)
+        assert "is missing; im" in error
+        assert "cachelog: the history is not complete: " in error
+
+
+def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> None:
+    """The revisions around it are compared with each other, and a message says so."""
+    without_tables(copy)
+    broken = copy.past.history.at("develop", day(3))
+    assert broken is not None
+    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={broken.digest}")
+    without = copy.past.history.without([broken.digest])
+    expected = [revision.digest for revision in without.of_series("develop")]
+    for arguments in (["zlib"], [f"/{ZLIB.hash}"], []):
+        result = run_in(copy, "log", "--oneline", *arguments)
+        assert result.code == 0
+        damage, left_out = result.err.splitlines()
+        assert f"the content {broken.digest[:12]} is damaged" in damage
+        assert "import the same again to replace it" in damage
+        assert f"contents cannot be read: develop@{broken.digest[:12]};" in left_out
+        assert broken.digest[:12] not in result.out
+    entries = run_in(copy, "log", "--json", "--series", "develop").json["entries"]
+    assert [entry["revision"]["digest"] for entry in entries] == expected
+
+
+def test_cell_of_a_package_has_spans(world: KnownCatalog) -> None:
+    """Spans in each series and their ends, the nearest specs, and each addition and removal."""
+    assert "vX.Y.Z: never" in succeed_in(world, "log", "zlib", "--version", "1.3").lines
+    command = ("log", "cmake", "--stack", "tools", "--series", "develop", "--json")
+    log = succeed_in(world, *command).json
+    assert [log[key] for key in ("package", "stack", "target")] == ["cmake", "tools", None]
+    assert [span["reasons"] for span in log["spans"]] == [{"package_gone": 1}, {}]
+    assert [spec["hash"] for spec in log["nearest"]] == [CMAKE.hash]
+    assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
+    larger = succeed_in(world, "log", "hdf5", "--target", "x86_64_v3", "--series", "vX.Y.Z").out
+    assert "3 specs" not in larger
+    assert "still available" in larger

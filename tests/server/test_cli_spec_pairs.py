@@ -3,43 +3,32 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from snapshots.models import Dependency, Spec
 from tests.server.commands import cachelog, succeed
+from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
 from tests.snapshots.templates import catalog_of
 
-
-def a_linked_spec(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
-    """Return a spec whose hash is that of a seed; ``needs`` are names and seeds of dependencies."""
-    edges = tuple(sorted(Dependency(name, hash_of(label), ("link",)) for name, label in needs))
-    facts = {"name": seed.rstrip("12"), "version": "1.0"} | facts
-    return a_spec(seed, dependencies=edges, **facts)
-
-
 TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
 BEFORE = [
-    a_linked_spec("ssl1", version="3.3"),
-    a_linked_spec("cmake1", ("ssl", "ssl1")),
+    a_linked_spec("ssl:1", version="3.3"),
+    a_linked_spec("cmake:1", "ssl:1"),
     a_linked_spec("zlib"),
-    a_linked_spec("app1", ("cmake", "cmake1"), ("zlib", "zlib"), variants=("+mpi", "api=v1")),
+    a_linked_spec("app:1", "cmake:1", "zlib", variants=("+mpi", "api=v1")),
 ]
 AFTER = [
-    a_linked_spec("ssl2", version="3.4"),
-    a_linked_spec("cmake2", ("ssl", "ssl2")),
+    a_linked_spec("ssl:2", version="3.4"),
+    a_linked_spec("cmake:2", "ssl:2"),
     a_linked_spec("zlib"),
     a_linked_spec("aec"),
-    a_linked_spec(
-        "app2", ("aec", "aec"), ("cmake", "cmake2"), ("zlib", "zlib"), variants=("api=v2", "~mpi")
-    ),
+    a_linked_spec("app:2", "aec", "cmake:2", "zlib", variants=("api=v2", "~mpi")),
     a_spec("lone", name="lone", dependencies=None),
 ]
-APP, NEW_APP = f"/{hash_of('app1')}", f"/{hash_of('app2')}"
+APP, NEW_APP = f"/{hash_of('app:1')}", f"/{hash_of('app:2')}"
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +44,7 @@ def test_text_lists_differences_and_causes(catalog: Path) -> None:
     first, second, *lines = result.lines
     assert first.startswith(f"{APP} app@1.0 in develop of 2025-01-05")
     assert second.startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
-    cmake = f"{hash_of('cmake1')[:7]} → {hash_of('cmake2')[:7]}"
+    cmake = f"{hash_of('cmake:1')[:7]} → {hash_of('cmake:2')[:7]}"
     assert lines == [
         "",
         "Of their own:",
@@ -91,21 +80,16 @@ def test_json_keys_are_documented(catalog: Path) -> None:
     after = {"hash": hash_of("aec"), "version": "1.0", "types": ["link"], "virtuals": []}
     assert (aec["before"], aec["path"], aec["after"]) == (None, [], after)
     assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
-    assert cmake["path"][1]["before"] == hash_of("ssl1")
-    assert {cause["title"]: len(cause["path"]) for cause in pair["causes"]} == {
-        "ssl 3.3 → 3.4": 3,
-        "app +mpi api=v1 → api=v2 ~mpi": 1,
-    }
+    assert cmake["path"][1]["before"] == hash_of("ssl:1")
+    assert [len(cause["path"]) for cause in pair["causes"]] == [1, 3]
     assert [pair[key] for key in keys if key.endswith(("_below", "_base", "_head"))] == [1, 2, 0, 1]
-    assert pair["document"]["values_changed"]["root['variants']['mpi']"] == {
-        "old_value": True,
-        "new_value": False,
-    }
+    changed = {"root['variants']['mpi']": {"old_value": True, "new_value": False}}
+    assert pair["document"]["values_changed"].items() >= changed.items()
 
 
 def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
     """The shared dependencies of two packages; a spec equals itself."""
-    result = cachelog("diff", APP, f"/{hash_of('cmake2')}", catalog=catalog)
+    result = cachelog("diff", APP, f"/{hash_of('cmake:2')}", catalog=catalog)
     assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
@@ -125,10 +109,8 @@ def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> Non
     result = succeed(*command, catalog=catalog)
     assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in result.lines
-    result = cachelog(*command, "--json", catalog=catalog)
-    compiler = {"old_type": "NoneType", "old_value": None}
-    compiler |= {"new_type": "str", "new_value": "gcc@13.2.0"}
-    assert result.json["document"]["type_changes"] == {"root['compiler']": compiler}
+    document = cachelog(*command, "--json", catalog=catalog).json["document"]
+    assert document["type_changes"]["root['compiler']"]["new_value"] == "gcc@13.2.0"
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
     assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
     assert "has no such spec" in none.err
