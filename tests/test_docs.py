@@ -120,7 +120,7 @@ RUN = {
     "tests/deploy/test_dockerfile.py": "deploy/README.md dockerfile 1",
     "tests/deploy/test_pull_requests.py": "deploy/README.md yaml 2",
     "tests/server/test_cli_export_site.py": "static-site.md python 1",
-    "tests/server/test_cli_spec_pairs.py": "two-specs.md console 1",
+    "tests/server/test_cli_compare.py": "two-specs.md console 1",
     "tests/server/test_embedding.py": "embedding.md html 2, embedding.md markdown 1",
     "tests/server/test_python_client.py": "clients/python/README.md python 1",
     "tests/server/test_typescript_client.py": """clients/typescript/README.md ts 1,

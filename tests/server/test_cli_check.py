@@ -1,6 +1,7 @@
-"""``cachelog check``: which specs of a lock file are in a build cache."""
+"""``cachelog check`` and ``keep-list``: specs in a build cache, and those that it has to retain."""
 
 import io
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
 from snapshots.models import Spec
 from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -16,7 +18,8 @@ from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 from tests.snapshots.templates import catalog_of
 
-TEXT = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT, KEEPING = ((DOCS / name).read_text("utf-8") for name in ("lock-files.md", "keeping.md"))
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
 
 
@@ -37,12 +40,13 @@ def a_locked_spec(
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two revisions of develop and two releases; tests only read it."""
     zlib = a_built_spec("zlib", name="zlib", version="1.3")
+    old, new = a_built_spec("old"), a_built_spec("new", version="1.14.6")
     return catalog_of(
         tmp_path_factory.mktemp("catalog"),
-        a_snapshot([a_built_spec("old"), zlib], "develop", day(1)),
-        a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "develop", day(2)),
-        a_snapshot([a_built_spec("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
-        a_snapshot([a_built_spec("old"), zlib, a_built_spec("x")], "v0.9.0", day(0)),
+        a_snapshot([old, zlib], "develop", day(1)),
+        a_snapshot([new, zlib], "develop", day(2)),
+        a_snapshot([new, zlib], "v1.0.0", day(3)),
+        a_snapshot([old, zlib, a_built_spec("x")], "v0.9.0", day(0)),
     )
 
 
@@ -65,16 +69,8 @@ def lock(tmp_path: Path) -> Path:
     return file
 
 
-def check(catalog: Path, *arguments: object) -> CommandResult:
-    """Run the command on a catalog."""
-    return cachelog("check", *arguments, catalog=catalog)
-
-
 def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None:
-    """For the newest revision of develop: counts, also by groups of roots, and missing specs.
-
-    The first line also names the Spack that wrote the file.
-    """
+    """For the newest revision of develop, by roots, dependencies and groups; and the writer."""
     title, *lines = succeed("check", lock, catalog=catalog).lines
     assert title.startswith("Searched develop of 2025-01-07 (")
     assert title.endswith("), for a lock file of Spack 1.3.0.dev0 (git, c7c444853d)")
@@ -102,57 +98,54 @@ def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None
 
 def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     """The one of ``--in``, or the best of the newest ones of all tags or of a series."""
-    assert check(catalog, lock, "--in", "develop~1").lines[1:4] == [
+    command: tuple[object, ...] = ("check", lock)
+    assert cachelog(*command, "--in", "develop~1", catalog=catalog).lines[1:4] == [
         "  roots         1 of 2   50.0 %",
         "    apps        1 of 2   50.0 %",
         "    libs        1 of 1  100.0 %",
     ]
-    result = check(catalog, lock, "--best")
+    result = cachelog(*command, "--best", catalog=catalog)
     assert [line.split()[0] for line in result.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
     assert result.lines[1].endswith("2 of 3  1 of 2")
     assert result.lines[5].startswith("Searched v0.9.0 of 2025-01-05 (")
-    of_series = check(catalog, lock, "--best", "--series", "develop", "--json").json
+    of_series = cachelog(*command, "--best", "--series", "develop", "--json", catalog=catalog).json
     assert [revision["num_found"] for revision in of_series["best"]] == [2, 1]
     assert of_series["revision"] == of_series["best"][0]["revision"]
 
 
 def test_json_keys_are_documented(catalog: Path, lock: Path) -> None:
     """It contains the same data; docs/lock-files.md describes each key."""
-    report = check(catalog, lock, "--json").json
-    assert report["format"] == 1
-    assert report["revision"]["tag"] == "develop"
+    report = cachelog("check", lock, "--json", catalog=catalog).json
+    assert (report["format"], report["revision"]["tag"]) == (1, "develop")
     keys = ("num_wanted", "num_found", "num_roots_wanted", "num_roots_found")
     assert [report[name] for name in keys] == [3, 1, 2, 0]
-    assert report["found"] == [hash_of("zlib")]
-    assert report["spack"] == WRITER
+    assert (report["found"], report["spack"]) == ([hash_of("zlib")], WRITER)
     groups = [tuple(group.values()) for group in report["groups"]]
     assert groups == [("apps", 2, 0), ("libs", 1, 0), ("none", 0, 0)]
     (gcc,) = report["left_out"]
-    facts = {"hash": hash_of("gcc"), "name": "gcc", "version": "13.2.0"}
-    assert gcc == facts | {"why": "external", "is_root": True}
+    assert (gcc["hash"], gcc["why"], gcc["is_root"]) == (hash_of("gcc"), "external", True)
     old, unknown = report["missing"]
     assert (old["hash"], old["reason"], old["is_root"]) == (hash_of("old"), "replaced", True)
     assert old["nearest"]["hash"] == hash_of("new")
     assert old["differences"] == [{"path": "version", "before": "1.14.5", "after": "1.14.6"}]
-    assert (unknown["last_seen"], unknown["reason"], unknown["gone_in"]) == (None, None, None)
-    assert unknown["nearest"] is None
+    assert [unknown[key] for key in ("last_seen", "reason", "gone_in", "nearest")] == [None] * 4
     parts = gcc, old, old["differences"][0], report["spack"], report["groups"][0]
     for key in {"best", *report}.union(*parts):
         assert f"`{key}`" in TEXT, key
 
 
-@pytest.mark.parametrize(("share", "code"), [("33.3 %", 0), ("33.4", 1)])
-def test_share_determines_the_exit_code(catalog: Path, lock: Path, share: str, code: int) -> None:
+def test_share_determines_the_exit_code(catalog: Path, lock: Path) -> None:
     """1 below the share of ``--fail-under``, with a message."""
-    result = check(catalog, lock, "--fail-under", share)
-    assert (result.code, "That is less than" in result.err) == (code, code == 1)
+    for share, code in (("33.3 %", 0), ("33.4", 1)):
+        result = cachelog("check", lock, "--fail-under", share, catalog=catalog)
+        assert (result.code, "That is less than" in result.err) == (code, code == 1)
 
 
 def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
     """A dash reads it."""
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
-        result = check(catalog, "-", "--json")
-    assert result.json == check(catalog, lock, "--json").json
+        result = cachelog("check", "-", "--json", catalog=catalog)
+    assert result.json == cachelog("check", lock, "--json", catalog=catalog).json
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))):
         error = fail("check", "-", catalog=catalog)
     assert error.startswith("cachelog: standard input, line 1: is not valid JSON: ")
@@ -160,11 +153,92 @@ def test_dash_reads_standard_input(catalog: Path, lock: Path) -> None:
 
 def test_unreadable_history_is_reported(catalog: Path, lock: Path, tmp_path: Path) -> None:
     """All other parts are printed, with a message."""
-    catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
-    for file in (catalog / "changes").rglob("*.parquet"):
+    copy = shutil.copytree(catalog, tmp_path / "catalog")
+    for file in (copy / "changes").rglob("*.parquet"):
         file.write_bytes(b"")
-    result = check(catalog, lock, "--json")
+    result = cachelog("check", lock, "--json", catalog=copy)
     assert result.code == 0
     assert result.err.startswith("It is unknown when they were last there: ")
     assert result.json["is_history_known"] is False
     assert result.json["missing"][0]["nearest"]["hash"] == hash_of("new")
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of a release and of three days, with added, removed and unchanged specs."""
+    unchanged = a_spec("unchanged", name="unchanged", size=1)
+    removed = a_spec("removed", name="removed", size=1 << 20, stacks=("e4s", "root"), target="zen4")
+    added = a_spec("added", name="added", stacks=("e4s", "root"))
+    return catalog_of(
+        tmp_path_factory.mktemp("days"),
+        a_snapshot([unchanged, removed], "develop", day(0)),
+        a_snapshot([unchanged], "develop", day(1)),
+        a_snapshot([unchanged, added], "develop", day(2)),
+        a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
+    )
+
+
+def keep_list(days: Path, *arguments: object, keep: str = "1 last") -> CommandResult:
+    """Run the command on a catalog."""
+    return cachelog("keep-list", "--keep", keep, *arguments, catalog=days)
+
+
+def hashes(*labels: str) -> list[str]:
+    """Return the sorted hashes of labels."""
+    return sorted(map(hash_of, labels))
+
+
+def test_list_has_one_hash_per_line(days: Path) -> None:
+    """Sorted; a message says that specs which only others with unknown dependencies need lack."""
+    few = hashes("unchanged", "added", "release")
+    result = keep_list(days)
+    assert (result.code, result.err, result.lines) == (0, "", few)
+    assert keep_list(days, keep="all").lines == hashes("unchanged", "added", "removed", "release")
+    remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
+    result = keep_list(days, "--whole")
+    assert (result.code, result.err, result.lines) == (0, f"{remark}\n", few)
+
+
+def test_output_file_includes_lock_files(days: Path, lock: Path, tmp_path: Path) -> None:
+    """It also contains the specs of lock files; standard output states its size."""
+    file = tmp_path / "keep.txt"
+    result = keep_list(days, "-o", file, "--lock", lock)
+    assert result.lines == ["6 hashes of 2 revisions and 1 lock file"]
+    assert file.read_text() == keep_list(days, "--lock", lock).out
+    assert {*keep_list(days).lines} < {*file.read_text().splitlines()}
+    error = fail("keep-list", "--keep", "1 last", "-o", lock / "keep.txt", catalog=days)
+    assert str(lock) in error
+
+
+def test_impact_counts_other_specs(days: Path, lock: Path) -> None:
+    """Specs, bytes and cells outside the list, and the specs that lock files lose."""
+    result = keep_list(days, "--impact", "--check", lock)
+    assert (result.code, result.err) == (0, "")
+    assert result.lines == [
+        "kept: 3 hashes of 2 revisions",
+        "rest: 1 spec of other revisions, 1.0 MiB",
+        "no spec is left in 1 cell of package, stack and target",
+        "  - removed e4s zen4",
+        f"{lock}: 3 of 3 specs are not kept, 3 of them in no revision",
+    ]
+    with_lock = keep_list(days, "--impact", "--check", lock, "--lock", lock)
+    assert with_lock.lines[-1] == f"{lock}: 0 of 3 specs are not kept"
+    complete = keep_list(days, "--impact", keep="all")
+    assert complete.lines[1] == "rest: 0 specs of other revisions"
+
+
+def test_keys_of_keep_lists_are_documented(days: Path, lock: Path) -> None:
+    """The documentation describes each key, in the order of the document."""
+    report = keep_list(days, "--json", "--impact", "--check", lock).json
+    section = KEEPING.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*report]
+    assert report["format"] == KEEP_LIST_FORMAT
+    assert [revision["tag"] for revision in report["revisions"]] == ["develop", "v1.0.0"]
+    assert report["hashes"] == hashes("unchanged", "added", "release")
+    rest = report["rest"]
+    assert [rest[key] for key in ("num_specs", "size", "num_unknown")] == [1, 1 << 20, 0]
+    assert rest["coverage_lost"] == [{"package": "removed", "stack": "e4s", "target": "zen4"}]
+    counts = {"num_specs": 3, "num_lost": 0, "num_absent": 3}
+    assert rest["lock_files"] == [{"file": str(lock)} | counts]
+    assert {*report["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
+    assert keep_list(days, "--json").json["rest"] is None

@@ -1,6 +1,7 @@
-"""``cachelog diff`` and ``cachelog notes``: changes between two revisions."""
+"""``cachelog diff`` and ``cachelog notes``: changes between revisions, and between two specs."""
 
 import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,12 @@ import pytest
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from tests.schema.worlds import World
-from tests.server.commands import CommandResult, run_in, succeed_in
+from tests.server.commands import CommandResult, cachelog, run_in, succeed, succeed_in
+from tests.server.known_catalogs import a_linked_spec
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
+from tests.snapshots.templates import catalog_of
 
 BASE, HEAD = "develop-2025-01-05", "develop"
 
@@ -28,10 +34,7 @@ def printed_hashes(result: CommandResult) -> list[str]:
 
 
 def test_diff_lists_specs(world: World) -> None:
-    """By package: + added, - removed, ~ replaced, = changed facts, which follow.
-
-    ``--stat`` prints only the lines of packages and the totals.
-    """
+    """By package: + added, - removed, ~ replaced, = changed facts; ``--stat`` omits specs."""
     result = succeed_in(world, "diff", BASE, HEAD)
     assert {line[2] for line in result.lines if re.match("  [^ ]", line)} == {*"+-=~"}
     comparison = comparison_of(world)
@@ -42,21 +45,18 @@ def test_diff_lists_specs(world: World) -> None:
     kinds = Counter(change.kind for change in comparison.specs)
     totals = ", ".join(f"{kinds[kind]} {kind.value}" for kind in SpecChangeKind)
     assert result.lines[-1].startswith(totals)
-    fields = re.findall("^      (\\w+): ", result.out, re.MULTILINE)
-    assert fields == [
+    fields = [
         field_change.path
         for change in comparison.specs
         for field_change in comparison.field_changes(change)
     ]
+    assert re.findall("^      (\\w+): ", result.out, re.MULTILINE) == fields
     totals_alone = [line for line in result.lines if not line.startswith(" ")]
     assert succeed_in(world, "diff", BASE, HEAD, "--stat").lines == totals_alone
 
 
 def test_scope_restricts_changes(world: World) -> None:
-    """Only changes in a stack, or of specs that match a query.
-
-    A spec whose replacement is not in the stack names the replacement.
-    """
+    """Changes in a stack, also with replacements outside, or of specs that match a query."""
     result = succeed_in(world, "diff", BASE, HEAD, "--stack", "hep")
     assert 0 < len(printed_hashes(result)) < len(comparison_of(world).specs)
     assert re.search("^      replaced by [a-z2-7]{7}$", result.out, re.MULTILINE)
@@ -85,26 +85,15 @@ def test_diff_json_includes_the_notes(world: World) -> None:
     assert all_notes.items() <= report.items()
 
 
-@pytest.mark.parametrize(
-    ("refs", "options", "code"),
-    [((BASE, HEAD), ("--stat",), 1), ((HEAD, "develop~0"), ("--json",), 0)],
-    ids=str,
-)
-def test_differences_exit_with_1(
-    world: World, refs: tuple[str, str], options: tuple[str, ...], code: int
-) -> None:
-    """1 with ``--exit-code``; otherwise 0."""
-    assert run_in(world, "diff", *refs, *options, "--exit-code").code == code
-    assert run_in(world, "diff", *refs, *options).code == 0
-
-
-@pytest.mark.parametrize("arguments", [("nope", HEAD), (BASE, HEAD, "--package", "nope")])
-def test_errors_exit_with_2(world: World, arguments: tuple[str, ...]) -> None:
-    """2 with ``--exit-code``, otherwise 1."""
-    result = run_in(world, "diff", *arguments, "--exit-code")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("cachelog: ")
-    assert run_in(world, "diff", *arguments) == result._replace(code=1)
+def test_differences_exit_with_1(world: World) -> None:
+    """1 with ``--exit-code``, otherwise 0; an error exits with 2, otherwise with 1."""
+    for arguments, code in (((BASE, HEAD, "--stat"), 1), ((HEAD, "develop~0", "--json"), 0)):
+        assert run_in(world, "diff", *arguments, "--exit-code").code == code
+        assert run_in(world, "diff", *arguments).code == 0
+    for wrong in (("nope", HEAD), (BASE, HEAD, "--package", "nope")):
+        error = run_in(world, "diff", *wrong, "--exit-code")
+        assert (error.code, error.out) == (2, "")
+        assert run_in(world, "diff", *wrong) == error._replace(code=1)
 
 
 @pytest.mark.parametrize("command", ["diff", "notes", "why"])
@@ -116,16 +105,119 @@ def test_dots_separate_two_revisions(world: World, command: str) -> None:
     assert succeed_in(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
 
 
-def test_notes_are_written_to_a_file(world: World, tmp_path: Path) -> None:
-    """It contains the text of the standard output, in UTF-8; its folder is created."""
-    file = tmp_path / "new" / "notes"
-    assert succeed_in(world, "notes", BASE, HEAD, "--output", file).out == ""
-    assert file.read_text("utf-8") == succeed_in(world, "notes", BASE, HEAD).out
+TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
+OLD_SPECS = [
+    a_linked_spec("ssl:1", version="3.3"),
+    a_linked_spec("cmake:1", "ssl:1"),
+    a_linked_spec("zlib"),
+    a_linked_spec("app:1", "cmake:1", "zlib", variants=("+mpi", "api=v1")),
+]
+NEW_SPECS = [
+    a_linked_spec("ssl:2", version="3.4"),
+    a_linked_spec("cmake:2", "ssl:2"),
+    a_linked_spec("zlib"),
+    a_linked_spec("aec"),
+    a_linked_spec("app:2", "aec", "cmake:2", "zlib", variants=("api=v2", "~mpi")),
+    a_spec("lone", name="lone", dependencies=None),
+]
+APP, NEW_APP = f"/{hash_of('app:1')}", f"/{hash_of('app:2')}"
 
 
-def test_error_in_a_template_has_its_line(world: World, tmp_path: Path) -> None:
-    """It is one line with its position."""
-    file = tmp_path / "own.md"
-    file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n{{ nothing }}")
-    result = run_in(world, "notes", BASE, HEAD, "--template", file)
-    assert (result.code, result.err) == (1, f"cachelog: {file}, line 2: 'nothing' is undefined\n")
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of two consecutive revisions."""
+    snapshots = a_snapshot(OLD_SPECS, "develop", day(0)), a_snapshot(NEW_SPECS, "develop", day(1))
+    return catalog_of(tmp_path_factory.mktemp("catalog"), *snapshots)
+
+
+def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
+    """Own differences, direct dependencies, causes with their paths, and indirect dependencies."""
+    result = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
+    assert result.lines[0].startswith(f"{APP} app@1.0 in develop of 2025-01-05")
+    assert result.lines[1].startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
+    expected = {
+        "  api=v1 → api=v2",
+        "  +mpi → ~mpi",
+        f"  + aec@1.0 /{hash_of('aec')[:7]} (link)",
+        f"  ~ cmake@1.0 {hash_of('cmake:1')[:7]} → {hash_of('cmake:2')[:7]} because of ssl",
+        "  ssl 3.3 → 3.4                  app → cmake → ssl",
+        "Below: 1 spec shared, 2 differ, 1 only below the second",
+        "  aec: only below the second",
+        "  ssl: version 3.3 → 3.4",
+    }
+    assert expected <= {*result.lines}
+    assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
+
+
+def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
+    """docs/two-specs.md describes its keys in their order."""
+    pair = succeed("diff", APP, NEW_APP, "--json", catalog=catalog).json
+    keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
+    assert keys == [*pair]
+    assert pair["format"] == 1
+    assert [pair[side]["spec"]["hash"] for side in ("base", "head")] == [APP[1:], NEW_APP[1:]]
+    assert pair["variants"] == {"removed": ["+mpi", "api=v1"], "added": ["api=v2", "~mpi"]}
+    aec, cmake = pair["dependencies"]
+    after = {"hash": hash_of("aec"), "version": "1.0", "types": ["link"], "virtuals": []}
+    assert (aec["before"], aec["path"], aec["after"]) == (None, [], after)
+    assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
+    assert cmake["path"][1]["before"] == hash_of("ssl:1")
+    assert [len(cause["path"]) for cause in pair["causes"]] == [1, 3]
+    assert [pair[key] for key in keys if key.endswith(("_below", "_base", "_head"))] == [1, 2, 0, 1]
+    changed = {"root['variants']['mpi']": {"old_value": True, "new_value": False}}
+    assert pair["document"]["values_changed"].items() >= changed.items()
+
+
+def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
+    """The shared dependencies of two packages; a spec equals itself."""
+    result = cachelog("diff", APP, f"/{hash_of('cmake:2')}", catalog=catalog)
+    assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
+    assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
+    same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
+    assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")
+    assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["document"] == {}
+    assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
+
+
+def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> None:
+    """The only match of a query on each side; a root takes precedence in a lock file."""
+    result = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
+    assert result.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
+    lock = tmp_path / "spack.lock"
+    specs = [node("zlib", digest * 32, "1.2") for digest in "ab"]
+    lock.write_bytes(as_bytes(lock_file(specs, ["a" * 32])))
+    command = ("diff", lock, "develop", "--spec", "zlib")
+    result = succeed(*command, catalog=catalog)
+    assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
+    assert "  version 1.2 → 1.0" in result.lines
+    document = cachelog(*command, "--json", catalog=catalog).json["document"]
+    assert document["type_changes"]["root['compiler']"]["new_value"] == "gcc@13.2.0"
+    none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
+    assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
+    assert "has no such spec" in none.err
+    several = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
+    assert "has 3 such specs: /" in several.err
+
+
+def test_unknown_dependencies_are_not_none(catalog: Path) -> None:
+    """They are not printed as none."""
+    command = ("diff", APP, f"/{hash_of('lone')}")
+    result = cachelog(*command, catalog=catalog)
+    assert "Their dependencies are not known for both." in result.lines
+    assert "Below" not in result.out
+    assert cachelog(*command, "--json", catalog=catalog).json["dependencies"] is None
+
+
+def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with hashes run on the catalog of the tour, those with queries next to a lock file."""
+    monkeypatch.chdir(tmp_path)
+    Path("spack.lock").write_bytes(as_bytes(small_lock_file()))
+    cachelog("demo", "--revisions", 3, "--packages", 60, "--specs", 600, catalog="tour")
+    hdf5 = {"name": "hdf5", "version": "1.14.5", "variants": ("+mpi",), "target": "x86_64_v3"}
+    builds = [a_snapshot([a_spec(seed, **hdf5)], "develop", day(n)) for n, seed in enumerate("12")]
+    catalog_of(Path("other"), *builds)
+    (block,) = re.findall(r"```console\n(.*?)```", TWO_SPECS.read_text("utf-8"), re.DOTALL)
+    for line in block.splitlines():
+        result = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")
+        assert (result.code, result.err) == (int("--exit-code" in line), ""), line
+        assert result.lines

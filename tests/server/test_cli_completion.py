@@ -1,7 +1,12 @@
-"""Shell completion: the completions of a partial command, and silence if there are none."""
+"""Shell completion, and the cost of starting a command: the libraries that it imports."""
 
-import shutil
+import json
+import os
+import re
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,14 +18,16 @@ from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.templates import catalog_of
 
 
+def variables_of(words: str) -> dict[str, str]:
+    """Return the variables with which a shell completes the words that follow ``cachelog``."""
+    count = str(len(words.split(" ")))
+    shell = {"_CACHELOG_COMPLETE": "bash_complete"}
+    return shell | {"COMP_WORDS": f"cachelog {words}", "COMP_CWORD": count}
+
+
 def complete(words: str, catalog: Path) -> CommandResult:
-    """Complete the words that follow ``cachelog``, as a press of TAB does."""
-    variables = {
-        "_CACHELOG_COMPLETE": "bash_complete",
-        "COMP_WORDS": f"cachelog {words}",
-        "COMP_CWORD": str(len(words.split(" "))),
-    }
-    return cachelog(variables=variables, catalog=catalog)
+    """Complete the words, as a press of TAB does."""
+    return cachelog(variables=variables_of(words), catalog=catalog)
 
 
 def completions(words: str, catalog: Path) -> list[str]:
@@ -46,23 +53,17 @@ def test_commands_options_and_choices_are_completed(
     words: str, expected: list[str], tmp_path: Path
 ) -> None:
     """They need no catalog."""
-    assert [
-        completion for completion in completions(words, tmp_path / "none") if completion != "--help"
-    ] == expected
+    results = completions(words, tmp_path / "none")
+    assert [completion for completion in results if completion != "--help"] == expected
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
-        *(
-            "keep-list --lock ",
-            "keep-list --check ",
-            "notes --output ",
-            "export-site x --documents ",
-        ),
-    ],
+FILES = (
+    *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
+    *("keep-list --lock ", "keep-list --check ", "notes -o ", "export-site x --documents "),
 )
+
+
+@pytest.mark.parametrize("words", FILES)
 def test_files_are_completed_by_the_shell(words: str, tmp_path: Path) -> None:
     """The completion of such an argument leaves it to the shell to offer files."""
     assert complete(words, tmp_path / "none").out == "file,\n"
@@ -136,17 +137,79 @@ def test_unreadable_catalog_has_no_completions(words: str, tmp_path: Path) -> No
 
 def test_bash_completes_with_the_script(catalog: Path) -> None:
     """Bash completes a ref with the script."""
-    bash = shutil.which("bash")
-    assert bash
     completion = """
         COMP_WORDS=(cachelog diff develop-2025-01-0) COMP_CWORD=2
         _cachelog_completion cachelog
         printf '%s\\n' "${COMPREPLY[@]}"
     """
     script = succeed("completion", "bash").out + completion
-    variables = environ(catalog=catalog)
-    variables["PATH"] = f"{CACHELOG.parent}:{variables['PATH']}"
-    result = subprocess.run(
-        [bash, "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True
-    )
+    variables = environ(catalog=catalog) | {"PATH": f"{CACHELOG.parent}:{os.environ['PATH']}"}
+    command = ("bash", "--norc", "-c", script)
+    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
     assert (result.stdout, result.stderr) == ("develop-2025-01-05\n", "")
+
+
+REQUIRED = {
+    re.split(r"[^\w-]", requirement)[0].lower()
+    for requirement in metadata.requires("cachelog") or ()
+    if "extra ==" not in requirement
+}
+LIBRARIES = {
+    module
+    for module, distributions in metadata.packages_distributions().items()
+    if REQUIRED.intersection(map(str.lower, distributions))
+} - {"click"}
+"""The modules of cachelog's dependencies, except the one of the command line itself."""
+
+STORE = frozenset({"cachetools", "deltalake", "msgspec", "numpy", "orjson", "pyarrow", "xxhash"})
+"""Libraries that reading a catalog needs."""
+
+SCRIPT = """
+import json, os, sys
+from server.cli import main
+for arguments, variables in json.loads(sys.argv[1]):
+    sys.argv[1:] = arguments
+    os.environ.update(variables)
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def imports_of(*runs: tuple[Sequence[str], Mapping[str, str]]) -> set[str]:
+    """Run commands with variables, which must succeed; return the libraries that they import."""
+    command = [sys.executable, "-c", SCRIPT, json.dumps(runs)]
+    result = subprocess.run(command, env=environ(), capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return LIBRARIES & {*result.stderr.splitlines()[-1].split()}
+
+
+def test_help_version_and_options_import_no_library() -> None:
+    """They are printed at once, and completion has no delay."""
+    commands = ("--version",), ("serve", "-h"), ("completion", "zsh")
+    completions = (((), variables_of(words)) for words in ("", "find --l", "notes --format "))
+    assert imports_of(*((command, {}) for command in commands), *completions) == set()
+
+
+def test_completion_of_names_imports_no_numpy(demo_catalog: Path) -> None:
+    """The import takes longer than reading the names."""
+    variables = {"CACHELOG_CATALOG": str(demo_catalog)}
+    runs = (((), variables | variables_of(words)) for words in ("diff develop..dev", "find z"))
+    assert imports_of(*runs) <= {"deltalake", "msgspec"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "others"),
+    [
+        (("revisions", "find --limit 1 --json", "diff develop-2025-01-05..develop --stat"), set()),
+        (("notes develop-2025-01-05..develop",), {"jinja2"}),
+    ],
+)
+def test_commands_import_only_used_libraries(
+    demo_catalog: Path, lines: tuple[str, ...], others: set[str]
+) -> None:
+    """Those of the catalog, and none of the server."""
+    variables = {"CACHELOG_CATALOG": str(demo_catalog)}
+    assert imports_of(*((line.split(), variables) for line in lines)) <= STORE | others

@@ -9,7 +9,6 @@ from tests.server.commands import fail
 
 NO_HASH = "HASH: no revision has ever had one that begins with 'zzzz222'"
 NO_SERIES = "--series: there is no series 'nope'; nearest: develop"
-NO_REVISION = "no revision 'develpo': there is no tag develpo; nearest: develop"
 PACKAGE_OR_HASH = "Write a package, or /HASH with the first characters of a hash."
 ONE_PACKAGE = "--target, --stack and --version are of a package alone."
 PACKAGES_OR_TOP = "Write packages, or --top N for those whose change costs most."
@@ -31,7 +30,6 @@ ERRORS = (
     ("show develop hdf", "PACKAGE: develop of 2025-02-"),
     ("show /zzzz222", NO_HASH),
     ("show hdf5 --series nope", NO_SERIES),
-    ("packages develpo", NO_REVISION),
     ("packages --stack e4", "--stack: the revision does not have 'e4'"),
     ("revisions --tag nope", "--tag: there is no tag 'nope'; nearest: develop"),
     ("diff devlop develop", "no revision 'devlop': there is no tag devlop; nearest: develop"),
@@ -41,14 +39,12 @@ ERRORS = (
     ("notes develop develop --package hdf", "--package: neither revision has 'hdf'; nearest: hdf5"),
     ("notes develop develop --stack e4", "--stack: neither revision has 'e4'"),
     ("why develop develop hdf", "PACKAGE: neither revision has 'hdf'; nearest: hdf5"),
-    ("why develop develop --package hdf", "--package: neither revision has 'hdf'; nearest: hdf5"),
     ("why develop develop /zzz9", "HASH: no changed spec has a hash that begins with 'zzz9'"),
     ("why develop-2025-01-05..develop /a", "'a' begins "),
     ("find hdf", "no package 'hdf' in this revision or in the newest of any tag; nearest: hdf5"),
     ("twins --package hdf", "--package: the revision does not have 'hdf'"),
     ("impact hdf", "PACKAGE: the revision does not have 'hdf'; nearest: hdf5"),
     ("feed develop-DAT", "SERIES: there is no series 'develop-DAT'; nearest: develop"),
-    ("feed develop hdf555", "PACKAGE: no revision of the series develop has ever had 'hdf555'"),
     ("prune --keep '1 last' --series nope", NO_SERIES),
     ("causes --series nope", NO_SERIES),
     ("remove develop nope", "no revision 'nope'"),
@@ -59,7 +55,6 @@ ERRORS = (
     ("feed develop --base-url example.org", "--base-url: 'example.org' is not one of http://"),
     ("feed develop --server-url https://x/?a=b", "--server-url: "),
     ("verify --cluster far", "--cluster: 'far' is not of the form ray://HOST:PORT"),
-    ("import x --cluster http://head", "--cluster: 'http://head' is not of the form ray://HOST:"),
     ("import x --source-name '\t'", "--source-name: '\\t' holds characters that are not seen"),
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
     # Missing files, and files that cannot be written.
@@ -72,20 +67,16 @@ ERRORS = (
 )
 
 USAGE_ERRORS = (
-    ("diff /a /b --stat", TWO_SPECS),
     ("diff /a /b --spec hdf5", TWO_SPECS),
-    ("diff /a /b --package hdf5", TWO_SPECS),
     ("log --tag develop --series develop-DATE", "The tag develop is not in the series develop-DAT"),
     ("log /", PACKAGE_OR_HASH),
     ("log --since soon", "2025-03-30T12:00:00Z, or '1 week ago'"),
     ("log --since '99999 years ago'", "before the year 1"),
     ("log --oneline --commits", "--oneline prints one line per entry; leave --commits out."),
     ("log --target a", ONE_PACKAGE),
-    ("log /a --stack a", ONE_PACKAGE),
     ("log hdf5 --version 1 --commits", ONE_PACKAGE),
     ("show develop hdf5 zlib", "There is one argument too many: zlib"),
     ("show /", PACKAGE_OR_HASH),
-    ("show develop hdf5 --series develop", "leave REF out"),
     ("show /abc --series develop", "leave REF out"),
     ("notes a b --template chat --format html", "--template says how notes are written"),
     ("feed", "Name a SERIES, or write all feeds with --all."),
@@ -95,7 +86,6 @@ USAGE_ERRORS = (
     ("impact hdf5 --top 3", PACKAGES_OR_TOP),
     ("impact A..B", "A..B names commits of --recipes, which is missing"),
     ("impact hdf5 --recipes .", COMMITS),
-    ("impact --top 3 --recipes .", COMMITS),
     ("impact ..HEAD --recipes .", "Write two revisions with dots between them: BASE..HEAD."),
     ("keep-list", "Missing option '--keep'"),
     ("keep-list --keep '0 daily'", "'0 daily' keeps nothing"),
@@ -110,33 +100,18 @@ USAGE_ERRORS = (
     ("plan develop --lock spack.lock", "'spack.lock' is not written as STACK=FILE"),
     ("plan develop --lock e4s=x --json --format text", "prints one document; leave --format out."),
     ("gate develop", "Missing option '--rules'"),
-    ("gate develop.. --rules x", "Write two revisions with dots between them: BASE..HEAD."),
     ("import x --recipes-commit abc", "--recipes-commit names a commit of --recipes"),
     ("import --git x --view tools", "--view does not go with --git"),
 )
 
 
 GENERIC_USAGE_ERRORS = (
-    "import",
-    "import ''",
-    "import x --git y",
-    "import x --taken-at yesterday",
-    "diff develop",
-    "diff a..",
-    "diff ..b",
-    "diff a b --coverage stack,nose",
-    "diff a b --coverage stack,stack",
-    "diff a b --coverage stack --stat",
-    "why a..b c d",
-    "why a..b ''",
-    "why a b /",
-    "why a b c --package d",
-    "vacuum --older-than soon",
-    "find zlib --limit -1",
-    "check x --fail-under 101",
-    "check x --fail-under nan",
-    "serve --port 70000",
-    "serve --workers 0",
+    *("import", "import ''", "import x --git y", "import x --taken-at yesterday"),
+    *("diff develop", "diff a..", "diff ..b", "diff a b --coverage stack,nose"),
+    *("diff a b --coverage stack,stack", "diff a b --coverage stack --stat"),
+    *("why a..b c d", "why a..b ''", "why a b /", "why a b c --package d"),
+    *("vacuum --older-than soon", "find zlib --limit -1", "serve --port 70000"),
+    *("serve --workers 0", "check x --fail-under 101", "check x --fail-under nan"),
 )
 """Usage errors with a common message."""
 
@@ -157,56 +132,43 @@ def test_errors_name_their_argument(demo_catalog: Path, line: str, code: int, me
 
 
 READERS = (
-    ("revisions",),
-    ("packages",),
-    ("stacks",),
-    ("find", "x"),
-    ("show",),
-    ("log",),
-    ("diff", "a..b"),
-    ("notes", "a", "b"),
-    ("history", "fill"),
+    *("revisions", "packages", "stacks", "find x", "show", "log"),
+    *("diff a..b", "notes a b", "history fill"),
 )
-WRITERS = (("demo", "--revisions", "1", "--packages", "2", "--specs", "4"), ("import", "pages"))
+WRITERS = ("demo --revisions 1 --packages 2 --specs 4", "import pages")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "location_format"),
-    [*((reader, "{}") for reader in READERS), (("revisions",), "file://{}")],
-    ids=str,
-)
-def test_missing_catalog_is_an_error(
-    arguments: tuple[str, ...], location_format: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("line", READERS)
+def test_missing_catalog_is_an_error(line: str, tmp_path: Path) -> None:
     """The error states how to create a catalog; the command creates none."""
-    location = location_format.format(tmp_path / "nowhere")
-    error = fail(*arguments, "--catalog", location)
-    assert error.startswith(f"cachelog: there is no catalog at {location}; create one with ")
-    assert error.count("\n") == 1
+    for location in (str(tmp_path / "nowhere"), f"file://{tmp_path}/nowhere"):
+        error = fail(*line.split(), "--catalog", location)
+        assert error.startswith(f"cachelog: there is no catalog at {location}; create one with ")
+        assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-    assert fail(*arguments, catalog=tmp_path).startswith("cachelog: there is no catalog at ")
+    assert fail(*line.split(), catalog=tmp_path).startswith("cachelog: there is no catalog at ")
 
 
-@pytest.mark.parametrize("arguments", [("revisions",), *WRITERS], ids=" ".join)
+@pytest.mark.parametrize("line", ["revisions", *WRITERS])
 @pytest.mark.parametrize("location", ["s4://bucket", "http://host/x", "s3:/bucket", "s3:bucket"])
 def test_mistyped_location_is_an_error(
-    arguments: tuple[str, ...], location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error lists the valid forms; not even an import creates a folder of that name."""
     monkeypatch.chdir(tmp_path)
-    error = fail(*arguments, catalog=location)
+    error = fail(*line.split(), catalog=location)
     assert error.startswith(f"cachelog: catalog: '{location}' is ")
     assert "A catalog is a folder, or a URL that begins with " in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)
+@pytest.mark.parametrize("line", [*READERS, *WRITERS])
 def test_mistyped_variable_is_an_error(
-    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each command rejects it before it opens a catalog."""
     monkeypatch.chdir(tmp_path)
     error = "cachelog: CACHELOG_CATALOGUE: is not a setting; the nearest is CACHELOG_CATALOG\n"
-    assert fail(*arguments, catalogue=tmp_path / "other") == error
+    assert fail(*line.split(), catalogue=tmp_path / "other") == error
     assert list(tmp_path.iterdir()) == []

@@ -23,15 +23,8 @@ from tests.server.cache_pages import HASHES, detail, history_of, page, write_pag
 from tests.server.commands import cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.removal_catalogs import flip
-from tests.snapshots.sources.buildcache import registries
+from tests.snapshots.sources.buildcache import indexes, registries
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
-from tests.snapshots.sources.buildcache.indexes import (
-    LIBELF,
-    database,
-    documents_of,
-    node,
-    small_database,
-)
 from tests.snapshots.sources.buildcache.misbehaving_servers import serving
 
 
@@ -62,10 +55,7 @@ def test_time_of_several_folders_is_not_overridden(tmp_path: Path) -> None:
 
 
 def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
-    """Invalid pages and specs are omitted; each is listed, in text and JSON.
-
-    If nothing is valid, nothing is published, which is an error.
-    """
+    """Each invalid page and spec is listed, in text and JSON; it is an error if none is valid."""
     folder = tmp_path / "pages"
     good = write_page(folder, page())
     content = page("hdf5", spec_details=[detail("c" * 32), detail("no hash")])
@@ -89,7 +79,8 @@ def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
 
 def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
     """An index states no stacks: all outputs show them as unknown, not as none."""
-    file = put(tmp_path / "index.json", text(database(node("zlib", HASHES[0]), version="7")))
+    zlib = indexes.node("zlib", HASHES[0])
+    file = put(tmp_path / "index.json", text(indexes.database(zlib, version="7")))
     catalog = tmp_path / "c"
     result = cachelog("import", file, "--tag", "mine", catalog=catalog)
     assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in result.out, result.err
@@ -177,17 +168,7 @@ def test_damaged_content_is_replaced(tmp_path: Path) -> None:
     (line,) = cachelog(*command, catalog=catalog).lines
     assert line.startswith("develop: its stored content was damaged, and is replaced: ")
     assert cachelog("find", "zlib", catalog=catalog).code == 0
-    (file,) = (catalog / "specs").glob("*/*.parquet")
-    flip(file)
-    (second,) = cachelog(*command, "--json", catalog=catalog).json["revisions"]
-    assert (second["published"], second["replaced"]) == (False, True)
     assert "unchanged, nothing published" in cachelog(*command, catalog=catalog).out
-
-
-REPORTS = (
-    *("revisions", "tags", "show develop", "packages develop", "log", "log libelf"),
-    *("diff develop~1..develop", "why develop~1..develop", "notes develop~1..develop"),
-)
 
 
 def test_json_contains_no_local_path(tmp_path: Path) -> None:
@@ -199,9 +180,11 @@ def test_json_contains_no_local_path(tmp_path: Path) -> None:
         for number, label in enumerate("ab")
     ]
     base, head = (publication.revision for publication in Catalog(str(catalog)).publish(snapshots))
-    for command in REPORTS:
-        form = ("--format", "json") if "notes" in command else ("--json",)
-        assert "of-the-operator" not in succeed(*command.split(), *form, catalog=catalog).out
+    pair = "develop~1..develop"
+    for command in ("revisions", "tags", "show develop", "packages develop", "log", "log libelf"):
+        assert "of-the-operator" not in succeed(*command.split(), "--json", catalog=catalog).out
+    for command in (f"diff {pair} --json", f"why {pair} --json", f"notes {pair} --format json"):
+        assert "of-the-operator" not in succeed(*command.split(), catalog=catalog).out
     change = announcement(Neighbours(base, head), None)
     body = orjson.loads(document(change, "one", day(0)))
     assert [body[name]["source"]["location"] for name in ("base", "revision")] == ["mirror"] * 2
@@ -209,7 +192,7 @@ def test_json_contains_no_local_path(tmp_path: Path) -> None:
 
 def test_source_name_is_stored(tmp_path: Path) -> None:
     """It is stored with the revision, and printed by all commands."""
-    put_layout_3(tmp_path / "mirror", text(small_database()))
+    put_layout_3(tmp_path / "mirror", text(indexes.small_database()))
     catalog = tmp_path / "catalog"
     options = ("--tag", "mine", "--no-proof", "--source-name", "our nightly cache")
     assert cachelog("import", tmp_path / "mirror", *options, catalog=catalog).code == 0
@@ -223,14 +206,14 @@ def test_password_of_a_registry_stays_secret(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"catalog": tmp_path / "catalog", "cache_dir": tmp_path / "cache"}
     user, password = registries.USER, registries.PASSWORD
     login: dict[str, Any] = {"oci_user": user, "oci_password": password}
-    images = map(registries.spec_image, documents_of(small_database()).values())
+    images = map(registries.spec_image, indexes.documents_of(indexes.small_database()).values())
     with serving() as server:
         location = registries.serve(server, "site/cache", [*images])
         tokens = registries.Tokens(server, login=registries.basic(user, password))
         tokens.guard("site/cache")
         result = succeed("import", "--no-proof", location, "--tag", "mysite", **settings, **login)
         assert "3 packages, 3 specs" in result.out
-    spec = cachelog("show", "mysite", f"/{LIBELF}", "--json", **settings)
+    spec = cachelog("show", "mysite", f"/{indexes.LIBELF}", "--json", **settings)
     assert spec.json["spec"]["size"] > 0
     for file in filter(Path.is_file, tmp_path.rglob("*")):
         content = file.read_bytes()

