@@ -167,9 +167,6 @@ def test_number_of_breaches_is_limited(world: World) -> None:
     for first in (0, 1, PAGE_MAX):
         (rule,) = world.data(query, **REFS, first=first)["compare"]["check"]["rules"]
         assert len(rule["breaches"]) == min(first, rule["numBreaches"])
-    for first in (-1, PAGE_MAX + 1):
-        error = world.error(query, **REFS, first=first)
-        assert error["message"].startswith(f"first: {first} is not between 0")
 
 
 def cost(*rules: dict[str, Any]) -> int:

@@ -7,7 +7,6 @@ from strawberry.utils.str_converters import to_camel_case
 
 from tests.schema.questions import PLAN
 from tests.schema.worlds import State, World
-from tests.snapshots.costs import rows
 from tests.snapshots.factories import hash_of
 
 FACTS = ("hash", "name", "version", "platform", "operating_system", "target", "package_hash")
@@ -116,16 +115,6 @@ def test_patches_of_a_lock_file(world: World) -> None:
     new = as_input(old, None, hash=hash_of("other patches"), variants=variants)
     (built,) = planned(world, world.newest, [new])["toBuild"]["nodes"]
     assert "patches" not in built["cause"]["title"]
-
-
-def test_costs(world: World) -> None:
-    """Beside the number of builds."""
-    assert planned(world, world.newest, [GOOD])["seconds"] is None
-    world.catalog.costs.replace(rows((None, "a", 60.0, 2.0), unit="eur"))
-    world.catalog.refresh()
-    plan = planned(world, world.newest, [GOOD])
-    assert (plan["seconds"], plan["cost"]) == (60.0, 2.0)
-    assert plan["costBasis"] == {"unit": "eur", "numEstimated": 1, "numUnknown": 0}
 
 
 GOOD = {"name": "a", "hash": hash_of("a"), "version": "1"}

@@ -43,6 +43,9 @@ FILTERED = "filter: $filter, orderBy: $order"
 OF_SPECS = "$filter: SpecFilter, $order: SpecOrder"
 OF_PACKAGES = "$filter: PackageFilter, $order: PackageOrder"
 COMPARED = 'compare(base: "develop-2025-01-05", head: "develop")'
+SPEC = 'revision(ref: "v0.22.1") > spec(hash: "zh7lxl53wvxarodizic3kethrn3u3ann")'
+"""A spec that most others need."""
+
 LISTINGS = {
     "specs": Listing("revision > specs", FILTERED, OF_SPECS),
     "packages": Listing("revision > packages", FILTERED, OF_PACKAGES, "name"),
@@ -60,6 +63,7 @@ LISTINGS = {
     "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "package"),
     "packages of the catalog": Listing("packages", "", "", "name"),
     "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
+    "dependents": Listing(f"{SPEC} > dependents", "transitive: true", ""),
 }
 
 
@@ -178,3 +182,30 @@ def test_page_has_fifty_items_by_default(world: World, listing: Listing) -> None
         page = listing.of(world.data(listing.question, **arguments))
         assert names(listing, page) == names(listing, whole)[:50]
         assert page["pageInfo"]["hasNextPage"] == (whole["totalCount"] > 50)
+
+
+SIZES = {
+    "breaches": (
+        f'{{ {COMPARED} {{ check(rules: [{{name: "a", forbid: "spec-removed"}}]) '
+        "{ rules { breaches(first: %d) { message } } } } }",
+        1_000,
+    ),
+    "best revisions": ("{ bestCovering(specs: [], first: %d) { numFound } }", 1_000),
+    "holes": (
+        '{ revision(ref: "v0.22.1") { holes(first: 1) { nodes { affected(first: %d) '
+        "{ hash } } } } }",
+        1_000,
+    ),
+    "suggestions": ('{ suggest(text: "z", first: %d) { value } }', 100),
+}
+
+
+@pytest.mark.parametrize(("text", "most"), SIZES.values(), ids=SIZES)
+def test_sizes_of_lists_without_pages(world: World, text: str, most: int) -> None:
+    """Up to a maximum; a number out of range is a client error."""
+    for first in (0, most):
+        assert world.data(text % first)
+    for first in (-1, most + 1):
+        error = world.error(text % first)
+        assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+        assert error["message"].startswith(f"first: {first} is not between 0 and {most}")

@@ -1,7 +1,6 @@
 """The largest causes of rebuilds in a series through GraphQL, compared with the domain."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from tests.schema import questions
 from tests.schema.comparisons.test_causes import published
 from tests.schema.default_api import api
 from tests.schema.worlds import World, shown
-from tests.snapshots.costs import rows
 
 LINK = ("link",)
 
@@ -55,20 +53,6 @@ def test_all_fields(world: World) -> None:
                 for point in cause.points
             ],
         }
-
-
-def test_costs(tmp_path: Path) -> None:
-    """Each spec has the median of its package; the others are unknown."""
-    world = published(tmp_path, *STATES)
-    costs = rows(*((None, name, 60.0, 0.5) for name in ("zlib", "tiff")), unit="eur")
-    world.catalog.costs.replace(costs)
-    world.catalog.refresh()
-    fields = "seconds cost costBasis { unit numEstimated numUnknown }"
-    query = f'{{ series(name: "develop") {{ causes {{ nodes {{ {fields} }} }} }} }}'
-    zlib, tiff = world.data(query)["series"]["causes"]["nodes"]
-    # Two rebuilds of zlib and one of tiff have costs; those of png have none.
-    assert (zlib["seconds"], zlib["cost"], tiff["seconds"]) == (180.0, 1.5, 60.0)
-    assert zlib["costBasis"] == {"unit": "eur", "numEstimated": 3, "numUnknown": 2}
 
 
 BY_PACKAGE = """query($since: DateTime, $until: DateTime, $after: String) {

@@ -103,25 +103,6 @@ def test_unknown_dependencies(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names_of_page"),
-    [
-        ("first: 2", ["lib", "tool"]),
-        (f'first: 2, after: "{hash_of("tool")}"', ["gcc", "core"]),
-        ("last: 1", ["core"]),
-        (f'last: 2, before: "{hash_of("gcc")}"', ["lib", "tool"]),
-    ],
-)
-def test_pages_of_dependencies(world: World, arguments: str, names_of_page: list[str]) -> None:
-    """From either end; a cursor is the hash of a node."""
-    fields = "totalCount nodes { name } pageInfo { startCursor endCursor }"
-    selection = f"dependencies(transitive: true, {arguments}) {{ {fields} }}"
-    page = of_spec(world, "app", selection)["dependencies"]
-    assert (page["totalCount"], names(page)) == (4, names_of_page)
-    cursors = [hash_of(names_of_page[place]) for place in (0, -1)]
-    assert [*page["pageInfo"].values()] == cursors
-
-
-@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ('matching: "app %c=gcc %lib"', ["app"]),

@@ -80,13 +80,6 @@ def test_no_holes(world: World) -> None:
     assert holes_of(world, "pages") is None
 
 
-@pytest.mark.parametrize("first", [-1, 1_001])
-def test_number_of_affected_specs_is_limited(world: World, first: int) -> None:
-    """A number out of range is refused."""
-    error = world.error(HOLES, ref="develop", first=first)
-    assert "first" in error["message"]
-
-
 @pytest.mark.parametrize("name", ["p2", "p4"])
 def test_impact(world: World, name: str) -> None:
     """All specs that reach a spec of the package, including itself."""
