@@ -3,15 +3,7 @@
 from strawberry.utils.str_converters import to_camel_case
 
 from tests.model.listings import PLAIN_FACTS
-from tests.schema.model_histories import (
-    ALL_PACKAGES,
-    GROWTH,
-    HISTORY_OF_HASH,
-    HISTORY_OF_PACKAGE,
-    HOLDING,
-    ONE_PACKAGE,
-    SERIES,
-)
+from tests.schema import model_histories
 
 REVISION = """fragment R on Revision {
   id tag tagNode { name } tagInfo { name } digest takenAt confirmedAt publishedAt numPackages
@@ -282,36 +274,9 @@ PLAN = """query(
     comparison { id causes(first: 9) { totalCount nodes { title numSpecs } } }
   }
 }"""
-DOCUMENTS = (
-    REVISIONS,
-    PACKAGES,
-    SPECS,
-    DEPENDENCIES,
-    STACKS,
-    COMPARISON,
-    CAUSES,
-    CHECK,
-    HISTORIES,
-    MAIN_CAUSES,
-    SERIES,
-    HISTORY_OF_HASH,
-    HISTORY_OF_PACKAGE,
-    GROWTH,
-    HOLDING,
-    ALL_PACKAGES,
-    ONE_PACKAGE,
-    REPLACED_HASH,
-    LOOKUPS,
-    NODES,
-    PUBLISHED,
-    COMMITS,
-    COMMIT,
-    HOLES,
-    IMPACT,
-    TWINS,
-    PLAN,
-    TWO_SPECS,
-    CATALOG,
-    SUGGEST,
-    SERIES_CAUSES,
+DOCUMENTS = tuple(
+    text
+    for text in [*globals().values(), *vars(model_histories).values()]
+    if isinstance(text, str) and text.startswith(("query", "subscription", "{\n"))
 )
+"""All of these, and those of histories."""

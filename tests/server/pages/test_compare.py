@@ -336,19 +336,6 @@ def test_error_is_beside_its_field(
     assert page.values(f"{FORM} input[name=package]") == [params["package"]]
 
 
-def test_other_errors_are_beside_no_field(client: httpx.Client) -> None:
-    """An unknown revision, an invalid cursor, and an invalid filter."""
-    for address in (
-        "/compare/no-such-tag...develop?stack=e4s",
-        f"{PAIR}/specs?stack=e4s&after=nonsense",
-        f"{PAIR}/specs?matching=hdf5&kinds=NONE",
-    ):
-        page = shown(client, address)
-        assert page.status in (400, 404)
-        assert not page.dom.cssselect("[aria-invalid]")
-        assert page.texts(".problem")
-
-
 _FACTS = '{ revision(ref: "develop") { digest stacks { name } } }'
 
 

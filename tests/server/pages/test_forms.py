@@ -1,6 +1,8 @@
-"""Forms in the encodings of browsers."""
+"""Forms in the encodings of browsers, and the documents, paths and variables of pages."""
 
 import tracemalloc
+from importlib.resources import files
+from typing import Any
 from urllib.parse import unquote_to_bytes, urlencode
 
 import httpx
@@ -8,21 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schema.api import API
+from schema.limits import Limits
 from server.asgi.errors import BadRequest
 from server.pages import forms
+from server.pages.addresses import path_filled
+from server.pages.documents import PAGE_LENGTH, PageDocument, document
 from server.pages.forms import Field, read_form
 
 NAMES = st.text(st.characters(codec="ascii", min_codepoint=97, max_codepoint=122), min_size=1)
 FORMS = st.dictionaries(NAMES, st.binary(max_size=200), min_size=1, max_size=5)
 
 
-@given(FORMS)
-def test_files_round_trip(files: dict[str, bytes]) -> None:
+@given(sent_files=FORMS)
+def test_files_round_trip(sent_files: dict[str, bytes]) -> None:
     """Any bytes, with the names of the files."""
-    sent = {name: (f"{name}.lock", content) for name, content in files.items()}
+    sent = {name: (f"{name}.lock", content) for name, content in sent_files.items()}
     request = httpx.Request("POST", "http://127.0.0.1", files=sent)
     form = read_form(request.headers["content-type"].encode(), request.read())
-    assert form == {name: Field(content, f"{name}.lock") for name, content in files.items()}
+    assert form == {name: Field(content, f"{name}.lock") for name, content in sent_files.items()}
 
 
 @given(FORMS)
@@ -86,3 +92,63 @@ def test_names_in_invalid_utf8() -> None:
         b"\r\n--abc--\r\n"
     )
     assert read_form(MULTIPART, body) == {"file": Field(b"{}", "\ufffd.lock")}
+
+
+_API = API()
+NAMES = [
+    file.name.removesuffix(".graphql") for file in (files("server.pages") / "queries").iterdir()
+]
+TEXT = (
+    "query Q($ref: String!, $n: Int, $on: Boolean, $in: [String!], $first: Int, $last: Int) { a }"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_document_is_valid(name: str) -> None:
+    """It begins with a comment, and its cost is allowed."""
+    page = document(name)
+    assert _API.documents.get(page.text).errors == ()
+    assert page.text.startswith("# ")
+    variables = page.variables(page.known({name: ["1"] for name in page.parameters}))
+    assert _API.cost(page.text, None, variables).units <= Limits.max_cost
+
+
+@pytest.mark.parametrize(
+    ("parameters", "variables"),
+    [
+        ({"ref": ["a", "b"]}, {"ref": "b", "first": PAGE_LENGTH}),
+        ({"n": ["12"], "on": ["true"]}, {"n": 12, "on": True, "first": PAGE_LENGTH}),
+        ({"n": ["x"], "on": ["1"]}, {"n": "x", "on": "1", "first": PAGE_LENGTH}),
+        ({"in": ["b", "a", ""]}, {"in": ["b", "a"], "first": PAGE_LENGTH}),
+        ({"ref": [""], "unknown": ["x"], "first": ["9999"]}, {"first": PAGE_LENGTH}),
+    ],
+)
+def test_variables_in_an_address(
+    parameters: dict[str, list[str]], variables: dict[str, Any]
+) -> None:
+    """By the types of the document, ignoring others."""
+    page = PageDocument("q", TEXT)
+    assert page.variables(page.known(parameters)) == variables
+
+
+COMPARE = "/compare/{base}...{head}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "values", "path"),
+    [
+        ("/hash/{hash}", {"hash": ["abc"]}, "/hash/abc"),
+        ("/hash/{hash}", {"hash": ["x", " /abc\r\n"]}, "/hash/abc"),
+        ("/hash/{hash}", {"hash": ["a/b?c#d"]}, "/hash/a%2Fb%3Fc%23d"),
+        (COMPARE, {"base": ["v1"], "head": ["develop~1"]}, "/compare/v1...develop~1"),
+        (COMPARE, {"base": ["{head}"], "head": ["b"]}, "/compare/%7Bhead%7D...b"),
+        (COMPARE, {"base": ["v1"], "head": [""]}, None),
+        (COMPARE, {"base": ["v1"]}, None),
+        ("/hash/{hash}", {"hash": [" / "]}, None),
+    ],
+)
+def test_path_is_filled_from_a_form(
+    pattern: str, values: dict[str, list[str]], path: str | None
+) -> None:
+    """With escaped values; None if a value is missing."""
+    assert path_filled(pattern, values) == path
