@@ -25,6 +25,7 @@ from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, RevisionInfo, Source, Spec
 from snapshots.spack.names import ROOT_STACK
+from tests.model import states as model
 from tests.schema.default_api import api
 
 STATES = (
@@ -144,6 +145,15 @@ def published(folder: Path, *snapshots: Snapshot) -> World:
     """Publish snapshots in a folder, and open it."""
     Catalog(str(folder)).publish(snapshots)
     return opened(folder)
+
+
+def snapshots_of(*states: model.State) -> Iterator[Snapshot]:
+    """Yield states as revisions of develop, one day apart."""
+    for number, state in enumerate(states, 1):
+        outside = [spec for key, spec in state.nodes.items() if key not in state.specs]
+        content = Content.of(state.specs.values(), outside)
+        moment = datetime(2025, 3, number, tzinfo=UTC)
+        yield Snapshot(tag="develop", content=content, source=SOURCE, taken_at=moment)
 
 
 def opened(folder: Path, states: Sequence[State] = ()) -> World:

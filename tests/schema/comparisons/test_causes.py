@@ -1,24 +1,20 @@
 """Reasons, causes, paths, coverage and costs through GraphQL, compared with the naive model."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock, create_autospec
+from unittest.mock import create_autospec
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from snapshots.changes.causes import Causes
 from snapshots.changes.explanation import Explanation
-from snapshots.contents import Content, Snapshot
-from snapshots.notes.changelog import coverage_in
 from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.model.cells import coverage
 from tests.model.changes import added_reasons, counterparts, removed_reasons
 from tests.model.states import State
-from tests.schema import questions
-from tests.schema.worlds import SOURCE, World, opened, shown
+from tests.schema import questions, worlds
+from tests.schema.worlds import World, shown
 from tests.snapshots.costs import rows
 
 ARM = ("ubuntu22.04", "neoverse_v2")
@@ -46,15 +42,7 @@ BY = ["STACK", "TARGET"]
 
 def published(folder: Path, *states: State) -> World:
     """Publish states as revisions of one series, one day apart."""
-    start = datetime(2025, 3, 1, tzinfo=UTC)
-    snapshots = []
-    for number, state in enumerate(states):
-        outside = [spec for key, spec in state.nodes.items() if key not in state.specs]
-        content = Content.of(state.specs.values(), outside)
-        moment = start + timedelta(days=number)
-        snapshots.append(Snapshot(tag="develop", content=content, source=SOURCE, taken_at=moment))
-    Catalog(str(folder)).publish(snapshots)
-    return opened(folder)
+    return worlds.published(folder, *worlds.snapshots_of(*states))
 
 
 @pytest.fixture(scope="module")
@@ -237,24 +225,6 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
     specs = world.data(text % "id packages")["compare"]["specs"]["nodes"]
     ids = {spec["cause"]["id"] for spec in specs if spec["cause"]}
     assert rows_of.call_count == len(ids) < len(specs)
-
-
-def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all fields of a request with the same dimensions."""
-    counting = Mock(side_effect=coverage_in)
-    monkeypatch.setattr("snapshots.side_comparisons.coverage_in", counting)
-    answer = world.data(
-        """{ compare(base: "develop~1", head: "develop") {
-          summary { coverageLost coverageGained }
-          all: coverage(by: [STACK, TARGET]) { totalCount }
-          lost: coverage(by: [STACK, TARGET], kinds: [LOST]) { totalCount }
-          packages: coverage(by: []) { totalCount }
-        } }"""
-    )["compare"]
-    assert counting.call_count == 2
-    summary = answer["summary"]
-    assert answer["lost"]["totalCount"] == summary["coverageLost"]
-    assert answer["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]
 
 
 COSTS = """{

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from snapshots.contents import Content, Snapshot
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of
 from tests.model.states import State
 from tests.schema.questions import HOLES, IMPACT, TWINS
-from tests.schema.worlds import SOURCE, World, published
+from tests.schema.worlds import World, published, snapshots_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 
@@ -32,19 +31,12 @@ COMPLETE = tree_of("cache", "cache", "cache", "cache", "cache")
 NOW = tree_of("named", "stated", "cache", "named", "cache")
 
 
-def snapshot_of(state: State, number: int) -> Snapshot:
-    """Return a state as a revision of develop, taken on a numbered day."""
-    outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
-    content = Content.of(state.specs.values(), outside)
-    return Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(number))
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of a complete state, one with holes, and one without dependencies."""
     folder = tmp_path_factory.mktemp("catalog")
     pages = a_snapshot([a_spec()], "pages", day(0))
-    return published(folder, snapshot_of(COMPLETE, 0), snapshot_of(NOW, 1), pages)
+    return published(folder, *snapshots_of(COMPLETE, NOW), pages)
 
 
 def holes_of(world: World, ref: str, **variables: Any) -> Any:

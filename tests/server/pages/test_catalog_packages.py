@@ -70,6 +70,7 @@ def test_removed_package(client: httpx.Client) -> None:
     assert "removed in develop" in elsewhere
     links = missing.links()
     assert links["All about gone-away"].endswith("/packages/gone-away")
+    assert shown(client, links["availability"]).text("h1") == "Availability of gone-away"
     last = next(link for text, link in links.items() if text.startswith("last in develop"))
     assert shown(client, last).status == 200
     release = shown(client, "/r/develop/packages/zlib").text(".elsewhere")
@@ -124,14 +125,3 @@ def test_availability_without_matches(client: httpx.Client) -> None:
     assert (missing.status, missing.text(".problem")) == (404, "There is no such package.")
     near = missing.links(".nearest a")["hdf5"]
     assert shown(client, near).text("h1") == "Availability of hdf5 for a"
-
-
-@pytest.mark.parametrize("address", ["/packages/hdf5", "/r/develop~1/packages/hdf5?by=STACK"])
-def test_links_to_availability(client: httpx.Client, address: str) -> None:
-    """Each empty cell of a matrix is a link, as on the page of a removed package."""
-    page = shown(client, address)
-    links = page.links("td.gap a")
-    if links:
-        assert shown(client, links["none"]).text("h1").startswith("Availability of ")
-    missing = shown(client, "/r/develop/packages/gone-away").links()["availability"]
-    assert shown(client, missing).text("h1") == "Availability of gone-away"

@@ -95,7 +95,7 @@ def test_names_in_invalid_utf8() -> None:
 
 
 _API = API()
-NAMES = [
+DOCUMENT_NAMES = [
     file.name.removesuffix(".graphql") for file in (files("server.pages") / "queries").iterdir()
 ]
 TEXT = (
@@ -103,7 +103,7 @@ TEXT = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DOCUMENT_NAMES)
 def test_document_is_valid(name: str) -> None:
     """It begins with a comment, and its cost is allowed."""
     page = document(name)

@@ -65,6 +65,8 @@ def test_versions_gaps_and_dependents(of_specs: httpx.Client) -> None:
     page = shown(of_specs, "/r/develop/packages/hdf5")
     cells = page.texts("table.matrix th, table.matrix td")
     assert cells == ["Target", "1.10", "1.9", "m1", "none", "1", "zen4", "1", "1"]
+    gap = shown(of_specs, page.links("td.gap a")["none"])
+    assert gap.text("h1").startswith("Availability of hdf5")
     assert page.texts("#dependents + ul li") == ["app 1 spec"]
     assert page.links("#dependents + ul a")["app"].endswith("/r/develop/packages/app")
     without_dependents = shown(of_specs, "/r/develop/packages/app")
