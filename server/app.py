@@ -137,7 +137,9 @@ def create_app(
         streams=streams,
     )
 
-    feeds = FeedsEndpoint(catalog, library, execution.answers, answers.responses, lanes, allowances)
+    feeds = FeedsEndpoint(
+        catalog, library, execution.history_answers, answers.responses, lanes, allowances
+    )
 
     docs = settings.documentation()
     pages = PageContext(

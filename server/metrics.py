@@ -325,7 +325,7 @@ class Gauges(msgspec.Struct, frozen=True):
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
         caches |= {
             "responses": self.answers.responses,
-            "histories": self.execution.answers,
+            "histories": self.execution.history_answers,
             "rows": self.execution.api.rows,
         }
         for name, cache in caches.items():

@@ -64,7 +64,7 @@ class Execution:
         self._library = library
         self._lanes = lanes
         self._loads: SingleFlight[Any] = SingleFlight()
-        self.answers = HistoryAnswers(catalog, library)
+        self.history_answers = HistoryAnswers(catalog, library)
 
     def weigh(self, request: GraphQLRequest, cost: Estimate | None = None) -> tuple[Weight, int]:
         """Return the weight of a request, and its cost in units.
@@ -157,7 +157,7 @@ class Execution:
 
     def _is_incomplete(self, query: HistoryQuery) -> bool:
         try:
-            return not self.answers.is_complete(query)
+            return not self.history_answers.is_complete(query)
         except CatalogError:
             return False  # the query itself fails immediately
 
@@ -184,7 +184,7 @@ class Execution:
             may_take_long=may_take_long,
             budget=Budget(self.api.limits),
             loaded=loaded,
-            answers=self.answers,
+            answers=self.history_answers,
         )
 
     def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:

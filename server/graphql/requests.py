@@ -132,8 +132,8 @@ def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-_MORE_THAN_REVISIONS = ("confirmedAt", "reason", "releaseNotes")
-"""Names of fields whose values depend on more than the revisions.
+_FIELDS_OF_ONE_STATE = ("confirmedAt", "reason", "releaseNotes")
+"""Names of fields whose values depend on the state of the catalog, not only on its revisions.
 
 These are the time when a revision was last seen, and which hashes returned: for a long series whose
 changes are not all stored, that is computed from the newest contents only.
@@ -171,8 +171,8 @@ class ParsedRequest(msgspec.Struct, eq=False):
     weight: Weight
     units: int
     is_subscription: bool
-    is_about_more: bool
-    """Whether the response depends on more than the revisions."""
+    depends_on_state: bool
+    """Whether the response depends on the state of the catalog, not only on its revisions."""
 
     is_permanent: bool = False
 
@@ -196,8 +196,8 @@ class ParsedRequest(msgspec.Struct, eq=False):
             request.query, variables, request.operation_name, media_type, None, request.include_cost
         )
         num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
-        is_about_more = any(name in request.query for name in _MORE_THAN_REVISIONS)
-        return cls(request, key, key, num_bytes, weight, units, is_subscription, is_about_more)
+        depends_on_state = any(name in request.query for name in _FIELDS_OF_ONE_STATE)
+        return cls(request, key, key, num_bytes, weight, units, is_subscription, depends_on_state)
 
     @property
     def is_small(self) -> bool:
@@ -207,9 +207,9 @@ class ParsedRequest(msgspec.Struct, eq=False):
     def key_at(self, generation: int, state: int) -> CacheKey:
         """Return the key of a response that is valid in one generation of the catalog.
 
-        A response that depends on more than the revisions is valid only in one state.
+        A response that depends on the state is valid only in that state.
         """
-        if self.is_about_more:
+        if self.depends_on_state:
             generation = state
         if self.current_key.generation != generation:
             self.current_key = self.permanent_key.at(generation)

@@ -20,7 +20,7 @@ from snapshots.catalog.workers import mapping
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import named_stack
-from snapshots.sources.imports import read_parts
+from snapshots.sources.readers import read_parts
 from snapshots.sources.reports import Indivisible, Part, PartRead, PartReader, ReadRequest, Report
 from snapshots.sources.settings import ReadSettings
 

@@ -57,7 +57,7 @@ class ChangedDependency(msgspec.Struct, frozen=True):
     path: Sequence[CauseStep] = ()
 
 
-class Below(msgspec.Struct, frozen=True):
+class SharedDependencies(msgspec.Struct, frozen=True):
     """All nodes that two specs reach over any edge, without themselves.
 
     ``shared`` are the nodes of base whose hash both reach. ``differing`` are pairs of nodes of one
@@ -163,7 +163,7 @@ class SpecPair:
     # -- below
 
     @cached_property
-    def below(self) -> Below:
+    def below(self) -> SharedDependencies:
         """The nodes that both specs reach: shared ones, pairs that differ, and the others."""
         base, head = nodes = [
             side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
@@ -179,12 +179,14 @@ class SpecPair:
             for side, of_side, places in zip(self.sides, nodes, shared, strict=True)
         ]
         pairs = pair_edges(*ends)
-        return Below(base[np.sort(shared[0])], pairs.both, pairs.only_base, pairs.only_head)
+        return SharedDependencies(
+            base[np.sort(shared[0])], pairs.both, pairs.only_base, pairs.only_head
+        )
 
     @property
-    def _nearest_below(self) -> Below:
+    def _nearest_below(self) -> SharedDependencies:
         below = self.below
-        return Below(
+        return SharedDependencies(
             below.shared,
             below.differing[:MAX_NESTED],
             below.only_base[:MAX_NESTED],

@@ -141,6 +141,9 @@ HTML = NotesMarkup(
 )
 
 
+_MARKUPS = {NotesFormat.MARKDOWN: MARKDOWN, NotesFormat.HTML: HTML}
+
+
 def markup_of(name: str) -> NotesMarkup:
     """Return the markup that a template writes, by its name: release.html or release.html.jinja."""
     name = name.lower().removesuffix(".jinja").removesuffix(".j2")
@@ -229,7 +232,7 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     """Render release notes in a format; HTML is a self-contained page."""
     if format_ is NotesFormat.JSON:
         return to_json(log).decode() + "\n"
-    markup = HTML if format_ is NotesFormat.HTML else MARKDOWN
+    markup = _MARKUPS[format_]
     template = own_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
     return "".join(watch(template.generate(variables(log))))
 

@@ -495,11 +495,11 @@ def _rows_of(scoped: ScopedComparison, package: str) -> Rows:
     return rows
 
 
-class Event(msgspec.Struct, frozen=True):
+class Prohibition(msgspec.Struct, frozen=True):
     """What a rule can forbid: ``noun`` names the counted objects, ``happened`` the change to them.
 
     ``find`` returns the breaches in a scope, by the dimensions of the rule if it names any. An
-    event that is ``of_head`` needs no base: it depends on head alone.
+    prohibition that is ``of_head`` needs no base: it depends on head alone.
     """
 
     noun: str
@@ -508,16 +508,16 @@ class Event(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-EVENTS: Mapping[Forbidden, Event] = {
-    Forbidden.PACKAGE_REMOVED: Event("package", "removed", _packages_removed),
-    Forbidden.PACKAGE_DOWNGRADED: Event("package", "downgraded", _packages_downgraded),
-    Forbidden.VERSION_REMOVED: Event("version", "removed", _versions_removed),
-    Forbidden.STACK_REMOVED: Event("stack", "removed", _stacks_removed),
-    Forbidden.COVERAGE_LOST: Event("cell", "lost", _cells_lost),
-    Forbidden.SPEC_REMOVED: Event("spec", "removed", _specs_removed),
-    Forbidden.HOLE: Event("hole", "", _holes, of_head=True),
+PROHIBITIONS: Mapping[Forbidden, Prohibition] = {
+    Forbidden.PACKAGE_REMOVED: Prohibition("package", "removed", _packages_removed),
+    Forbidden.PACKAGE_DOWNGRADED: Prohibition("package", "downgraded", _packages_downgraded),
+    Forbidden.VERSION_REMOVED: Prohibition("version", "removed", _versions_removed),
+    Forbidden.STACK_REMOVED: Prohibition("stack", "removed", _stacks_removed),
+    Forbidden.COVERAGE_LOST: Prohibition("cell", "lost", _cells_lost),
+    Forbidden.SPEC_REMOVED: Prohibition("spec", "removed", _specs_removed),
+    Forbidden.HOLE: Prohibition("hole", "", _holes, of_head=True),
 }
-"""The events that rules can forbid."""
+"""What rules can forbid."""
 
 
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
@@ -622,7 +622,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     @property
     def needs_base(self) -> bool:
         """Whether the rule is about changes between base and head."""
-        return not EVENTS[self.forbid].of_head
+        return not PROHIBITIONS[self.forbid].of_head
 
     def faults(self) -> "Iterator[Fault]":
         """Yield a fault if dimensions are given for anything but lost coverage."""
@@ -632,9 +632,12 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
 
     def judge(self, scoped: ScopedComparison) -> "RuleResult":
         """Return the number of forbidden changes or holes as a message, and each as a breach."""
-        event = EVENTS[self.forbid]
-        breaches = event.find(scoped, *([self.for_each] if self.for_each else []))
-        message = f"{counted(len(breaches), event.noun)} {event.happened}".rstrip() + breaches.note
+        prohibition = PROHIBITIONS[self.forbid]
+        breaches = prohibition.find(scoped, *([self.for_each] if self.for_each else []))
+        message = (
+            f"{counted(len(breaches), prohibition.noun)} {prohibition.happened}".rstrip()
+            + breaches.note
+        )
         return RuleResult(self, message, breaches)
 
 

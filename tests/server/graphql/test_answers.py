@@ -86,7 +86,7 @@ def test_incomplete_history_is_not_cached(
     catalog = Catalog(str(older))
     catalog.refresh()
     execution = recording(catalog, lanes)
-    monkeypatch.setattr(execution.answers, "_fill_seconds", 0)
+    monkeypatch.setattr(execution.history_answers, "_fill_seconds", 0)
     answers = Answers(catalog, execution, lanes, cache_bytes=1 << 20)
     query = request_bytes('{ series(name: "vX.Y.Z") { growth { numSpecs } } }')
     others = request_bytes('{ series(name: "develop-DATE") { growth { numSpecs } } }')
@@ -110,7 +110,7 @@ def test_new_generation_keeps_permanent_responses(
     changing = request_bytes("{ revision { numSpecs } }")
     before = answered(answers, permanent, changing)
     assert [answer.key.generation is None for answer in before if answer.key] == [True, False]
-    monkeypatch.setattr(Catalog, "generation", catalog.generation + 1)
+    monkeypatch.setattr(catalog, "generation", catalog.generation + 1)
     after = answered(answers, permanent, changing)
     assert after[0].response is before[0].response
     assert after[1].response is not before[1].response

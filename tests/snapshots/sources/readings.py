@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snapshots.contents import Snapshot
 from snapshots.models import Spec
-from snapshots.sources import imports
+from snapshots.sources import readers
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
 from snapshots.sources.reports import PartReader, ReadRequest, Report
@@ -22,7 +22,7 @@ def read_locations(
 ) -> Iterator[Snapshot]:
     """Read locations; all pages are one part."""
     request = ReadRequest(tags, sizes=sizes, is_whole=True)
-    return imports.read_parts(locations, request, _here(settings, report))
+    return readers.read_parts(locations, request, _here(settings, report))
 
 
 def read_pages(
