@@ -136,16 +136,22 @@ def changed_specs(
     rows = chosen.after
     if kind is SpecChangeKind.REMOVED:
         rows, frame, others = chosen.before, changes.base, changes.head
-    columns = (rows, reasons[mask], explanation.counterpart_rows(chosen))
+    columns = (
+        frame.hashes.texts_at(rows),
+        frame.package.values_at(rows),
+        frame.version.values_at(rows),
+        reasons[mask].tolist(),
+        explanation.counterpart_rows(chosen).tolist(),
+    )
     return [
         ChangedSpec(
-            hash=frame.hashes.at(row),
-            name=frame.package.at(row),
-            version=frame.version.at(row),
+            hash=text,
+            name=name,
+            version=version,
             reason=REASONS[reason].value,
             counterpart=None if other < 0 else others.hashes.at(other),
         )
-        for row, reason, other in zip(*(column.tolist() for column in columns), strict=True)
+        for text, name, version, reason, other in zip(*columns, strict=True)
     ]
 
 
