@@ -81,11 +81,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Attack:
-    """A named attack; ``run`` sends its requests and returns the responses.
-
-    There are none if it only holds connections open. Short runs omit ``long`` attacks, which send
-    very many requests.
-    """
+    """A named attack; short runs omit ``long`` ones, which send very many requests."""
 
     name: str
     tries: str

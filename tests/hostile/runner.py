@@ -25,10 +25,7 @@ _IDLE_SHARE = 0.3
 
 
 class Bounds(NamedTuple):
-    """The limits of an attack: seconds of a response and of the victim, bytes of memory.
-
-    The victim may also wait ``idle_factor`` times as long as without an attack.
-    """
+    """The limits of an attack; the victim may also wait ``idle_factor`` times as long as before."""
 
     answer_seconds: float
     victim_p99: float
@@ -54,10 +51,7 @@ class Result(NamedTuple):
 def run_all(
     server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds, *, longest: float = LONGEST
 ) -> Iterator[Result]:
-    """Run attacks one after the other; restart a server that was hurt.
-
-    An attack sends no new requests after ``longest`` seconds.
-    """
+    """Run attacks, each for up to ``longest`` seconds; restart a server that was hurt."""
     target = replace(server.restart(), longest=longest)
     with victim_of(target.port) as victim:
         idle, is_hurt = _calm(victim), False

@@ -214,10 +214,7 @@ def _load(
 
 
 def _imports(catalog: Path, pages: Path, tags: list[str], every: float) -> Iterator[str | None]:
-    """Yield a few times per second: None, or after an import its error, which may be empty.
-
-    The same contents are imported repeatedly under new tags, so that revisions are new.
-    """
+    """Yield None or, after an import of contents under a new tag, its error, which may be empty."""
     due, turns = time.monotonic(), itertools.count()
     while True:
         if time.monotonic() < due:

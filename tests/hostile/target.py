@@ -36,10 +36,7 @@ SMALL_CACHES: Mapping[str, Any] = {
     "comparison_cache": 96 << 20,
     "sending_bytes": 64 << 20,
 }
-"""Settings for little memory, so that uncounted memory is noticed.
-
-The data of one comparison of the largest catalog fits into each cache.
-"""
+"""Settings for little memory; the data of one comparison fits into each cache."""
 
 
 class AttackedServer:

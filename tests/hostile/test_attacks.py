@@ -43,10 +43,7 @@ def test_names_of_attacks_are_unique() -> None:
 
 @pytest.mark.long
 def test_no_attack_hurts(tmp_path: Path) -> None:
-    """No attack delays small queries, has no response, or uses uncounted memory.
-
-    Attacks of a group that seem to hurt are run again, one by one, as the machine may be busy.
-    """
+    """No attack delays small queries, has no response, or uses uncounted memory."""
     Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
     hurting = list[Result]()
     with attacked(tmp_path, **SMALL_CACHES) as server:

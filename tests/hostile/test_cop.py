@@ -1,7 +1,4 @@
-"""The findings of graphql-cop (github.com/dolevf/graphql-cop): none, except for intended behaviour.
-
-It is not on PyPI: each request is that of one of its checks, according to its description.
-"""
+"""graphql-cop (github.com/dolevf/graphql-cop, not on PyPI) finds only intended behaviour."""
 
 from pathlib import Path
 from urllib.parse import quote

@@ -1,6 +1,5 @@
-"""Expensive arguments: long filters, spec queries, pairs of revisions, walks, ids."""
+"""Expensive arguments: long filters, spec queries, pairs of revisions, walks."""
 
-import base64
 from collections.abc import Iterator
 from itertools import product
 
@@ -100,17 +99,6 @@ def _walks(field: str) -> Attack:
     return Attack(f"{field} of {field}", "whole graphs walked from each spec", sending(make))
 
 
-def _ids(make: "list[str]") -> Request:
-    return query("query($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }", {"ids": make})
-
-
-def _unknown_ids(_target: Target) -> Iterator[Request]:
-    yield _ids([f"unknown{number}" for number in range(12_000)])
-    forged = (base64.b64encode(f"Spec:{'0' * 64}:{i:032}".encode()) for i in range(1_500))
-    yield _ids([text.decode() for text in forged])
-    yield _ids(["\u202e" * 9] * 5_000)
-
-
 ATTACKS = (
     _filter("packages", 60_000, "%s"),
     _filter("variants", 10_000, "+%s"),
@@ -123,5 +111,4 @@ ATTACKS = (
     Attack("many pairs", "up to 120 pairs of revisions to compare", sending(_many_pairs)),
     _walks("dependencies"),
     _walks("dependents"),
-    Attack("unknown ids", "18,500 ids that are null each", sending(_unknown_ids)),
 )

@@ -7,13 +7,6 @@ from tests.hostile.attack import Attack, Request, Target, aliased, query, sendin
 _INTROSPECTION = "fields{name args{name type{name}} type{name fields{name type{name}}}}"
 
 
-def _overlapping(_target: Target) -> Iterator[Request]:
-    """Give the same name to different, deeply nested fields."""
-    one = "revision{packages{nodes{specs{nodes{%s}}}}}"
-    yield query("{" + " ".join(one % f"x{i % 7}:hash" for i in range(500)) + "}")
-    yield query("{" + " ".join(f'x:tag(name:"{i}"){{name}}' for i in range(2_000)) + "}")
-
-
 def _cycles(_target: Target) -> Iterator[Request]:
     count = 3_000
     yield query("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }")
@@ -48,14 +41,6 @@ def _directives(_target: Target) -> Iterator[Request]:
     yield query("{ __typename " + "@skip(if:false)" * 12_000 + "}")
     yield query("{ __typename " + "@aa" * 40_000 + "}")
     yield query("{" + " ".join(f"a{i}:__typename @include(if:true)" for i in range(6_000)) + "}")
-
-
-def _unknown_fields(_target: Target) -> Iterator[Request]:
-    yield query("{" + " ".join(f"revisionz{i}" for i in range(6_000)) + "}")
-    yield query("{ revision { " + "numSpecz" * 20_000 + " } }")
-    arguments = ",".join(f"arg{i}:1" for i in range(6_000))
-    yield query(f"{{ revision({arguments}) {{ id }} }}")
-    yield query("{ ...on " + "T" * 200_000 + " { id } }")
 
 
 def _echo(_target: Target) -> Iterator[Request]:
@@ -95,12 +80,10 @@ def _introspection(_target: Target) -> Iterator[Request]:
 
 
 ATTACKS = (
-    Attack("overlapping fields", "one name for what differs", sending(_overlapping)),
     Attack("circles of fragments", "3,000 fragments in a ring", sending(_cycles)),
     Attack("deep documents", "100,000 brackets of each kind", sending(_deep)),
     Attack("many tokens", "the whole body is tokens", sending(_many_tokens)),
     Attack("directives", "40,000 directives, known and not", sending(_directives)),
-    Attack("unknown fields", "6,000 errors with suggestions", sending(_unknown_fields)),
     Attack("echo", "200 kB in each of 150 errors", sending(_echo)),
     Attack("invalid variables", "70,000 values of a wrong type", sending(_invalid_variables)),
     Attack("introspection", "the schema within the schema", sending(_introspection)),

@@ -57,12 +57,6 @@ ATTACKS = (
             "{specs(first:1000){nodes{hash}}}}}}}}",
             "facets of each package": "packages(first:1000){nodes{specs(first:0){facets"
             "{versions{value}stacks{value}}}}}",
-            "orders x 60": " ".join(
-                f"{field}{number}:specs(first:1,orderBy:{{field:{field}}},filter:{{platforms:"
-                f'["linux","{number}"]}}){{nodes{{hash}}}}'
-                for number in range(12)
-                for field in ("SIZE", "COMPILER", "VERSION", "HASH", "TARGET")
-            ),
         },
     ),
     Attack("package of each spec", "50,000 packages of 100 lists", sending(_package_of_each_spec)),

@@ -17,10 +17,8 @@ from tests.hostile.attack import (
     Target,
     fresh,
     get,
-    raw,
     sending,
 )
-from tests.hostile.attacks.sockets import held
 
 _MANY = 100
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -157,12 +155,6 @@ def _forms(_target: Target) -> Iterator[Request]:
     yield Request(b"x" * 20_000_000, "POST", "/check", _FORM)
 
 
-def _filtered(target: Target) -> bytes:
-    """Request a long page: each of its links has all filters of its address."""
-    filters = "&".join(f"stacks={'x' * 40}{number}" for number in range(140))
-    return raw(target, f"GET /r/{target.tags[0]}?search={fresh()}&{filters}")
-
-
 ATTACKS = (
     Attack("existing pages", "rendering many pages", sending(_existing, at_once=16)),
     Attack("existing feeds", "rendering many feeds", sending(_existing_feeds, at_once=16)),
@@ -171,6 +163,5 @@ ATTACKS = (
     Attack("odd addresses of pages", "confusing the reading of paths", sending(_odd_addresses)),
     Attack("new addresses of pages", "filling memory", sending(_new_addresses, at_once=8)),
     Attack("whole tables", "streams beside each other", _streamed),
-    Attack("long pages, not read", "60 slow readers", held(60, _filtered, b"")),
     Attack("forms of pages", "lock files that are none", sending(_forms, at_once=4)),
 )

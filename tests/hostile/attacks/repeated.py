@@ -75,11 +75,6 @@ def _walks_in_walks(target: Target, size: int) -> Request:
     return about_revision(target, f"specs(first:1){{nodes{{{walk}{below}}}}}")
 
 
-def _ids(ids: Callable[[Target, int], list[str]]) -> Make:
-    text = "query($i: [ID!]!) { nodes(ids: $i) { id ...on Spec { short variants stacks } } }"
-    return lambda target, size: query(text, {"i": ids(target, size)})
-
-
 def _fragments(_target: Target, size: int) -> Request:
     parts = (f"fragment F{i} on Query {{ a{i}:__typename ...F{i + 1} }}" for i in range(size))
     last = f"fragment F{size} on Query {{ tags {{ name }} }}"
@@ -100,10 +95,10 @@ def _makers() -> Iterator[tuple[str, Make]]:
             yield f"{rows.partition('(')[0]}: {field}", _of_each_row(about, rows, field)
 
 
+_BY_IDS = "query($i: [ID!]!) { nodes(ids: $i) { id ...on Spec { short variants stacks } } }"
 _OTHERS: Mapping[str, Make] = {
     "walks in walks": _walks_in_walks,
-    "unknown ids": _ids(lambda _target, n: [fresh() for _ in range(n)]),
-    "known ids": _ids(lambda target, n: [target.ids[i % len(target.ids)] for i in range(n)]),
+    "known ids": lambda target, n: query(_BY_IDS, {"i": (target.ids * (n // 1000 + 1))[:n]}),
     "names": _repeated(about_catalog, "__typename"),
     "chained fragments": _fragments,
 }

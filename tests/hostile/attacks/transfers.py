@@ -1,4 +1,4 @@
-"""Large transfers: files, uploads that stall, and clients that read slowly."""
+"""Large transfers: files, lock files, and clients that read slowly."""
 
 import contextlib
 import socket
@@ -16,7 +16,6 @@ from tests.hostile.attack import (
     about_revision,
     fresh,
     get,
-    query,
     raw,
     raw_post,
     send,
@@ -28,11 +27,8 @@ ELSEWHERE = "127.0.0.2"
 
 _FILE = "/static/vendor/graphiql.js"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_LARGEST_FORM = 8 << 20
 _READERS = 520
 _SETTLE = 0.3
-_STALLS = 1.2
-"""Seconds that an upload stalls before others need the capacity."""
 
 
 def _files(_target: Target) -> Iterator[Request]:
@@ -69,33 +65,6 @@ def _files_not_read(target: Target) -> list[Answer]:
         return _others(target, *map(get, pages))
 
 
-def _form(target: Target) -> bytes:
-    headers = (f"Content-Length: {_LARGEST_FORM}", f"Content-Type: {_FORM['Content-Type']}")
-    return raw(target, "POST /check", *headers, body=b"text=")
-
-
-def _stalled_upload(target: Target) -> list[Answer]:
-    """Send all but 100 bytes of the largest form; then others send theirs."""
-    with contextlib.ExitStack() as held:
-        _opened(held, target, _form(target) + b"[" * (_LARGEST_FORM - 105))
-        time.sleep(_STALLS)
-        return _others(target, *_large_requests())
-
-
-def _greedy_upload(target: Target) -> list[Answer]:
-    """Send a part of many forms; then others send theirs."""
-    with contextlib.ExitStack() as held:
-        for _ in range(20):
-            _opened(held, target, _form(target) + b"[" * 1_040_000)
-        time.sleep(_SETTLE)
-        return _others(target, *_large_requests())
-
-
-def _large_requests() -> Iterator[Request]:
-    for _ in range(3):
-        yield query("{ tags { name } }", {fresh(): "x" * 100_000})
-
-
 def _answers_not_read(target: Target) -> list[Answer]:
     """Request as many large responses as the server has capacity for; then others request one."""
 
@@ -126,8 +95,6 @@ def _lists_of_numbers(_target: Target) -> Iterator[Request]:
 ATTACKS = (
     Attack("transfers: files", "50 at a time, to be compressed", sending(_files, at_once=50)),
     Attack("transfers: files not read", f"by {_READERS} clients", _files_not_read),
-    Attack("transfers: an upload that stalls", "100 bytes before its end", _stalled_upload),
-    Attack("transfers: greedy uploads", "20 of the largest", _greedy_upload),
     Attack("transfers: answers not read", "60 large ones", _answers_not_read),
     Attack("transfers: millions of values", "lock files that are none", sending(_lists_of_numbers)),
 )
