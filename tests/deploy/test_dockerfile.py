@@ -102,10 +102,7 @@ def test_copied_files_are_in_the_build_context() -> None:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """Return the variables of the image, for temporary folders in which cachelog is installed.
-
-    The libraries are those of the tests.
-    """
+    """Return the variables of the image, for a temporary folder with cachelog installed."""
     venv, source = tmp_path / "venv", tmp_path / "source"
     source.mkdir()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)

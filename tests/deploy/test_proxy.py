@@ -19,6 +19,7 @@ from tests.server.servers import PATIENCE, Server, free_port, serving, until
 
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
 TAGS = "{ tags { name } }"
+BY_POST = {"query": TAGS}
 
 pytestmark = pytest.mark.skipif(
     NGINX is None and not os.environ.get("CI"), reason="nginx is not installed"
@@ -29,11 +30,7 @@ pytestmark = pytest.mark.skipif(
 def two_servers(
     catalog: Path, folder: Path, replacements: Mapping[str, str] | None = None, **settings: object
 ) -> Iterator[tuple[Sequence[Server], httpx.Client]]:
-    """Run nginx in front of two servers of a catalog; yield the servers and a client of nginx.
-
-    Its configuration is that of deploy/ with other ports and folders, in which the keys of
-    ``replacements`` are replaced by their values.
-    """
+    """Run nginx, with texts of its configuration replaced, in front of two servers of a catalog."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(serving(catalog, folder / str(number), **settings))
@@ -176,36 +173,25 @@ AT_LEAST = 20
 """Number of responses that each client receives before and after the outage."""
 
 
-class LoadClient:
-    """Sends requests of one method until ``stopping`` is set, and records their statuses."""
-
-    def __init__(self, url: str, method: str, stopping: threading.Event) -> None:
-        self._url = url
-        self._method = method
-        self._stopping = stopping
-        self.statuses: list[int] = []
-
-    def run(self) -> None:
-        """Send the requests; raises TransportError if a connection fails."""
-        with httpx.Client(base_url=self._url, timeout=PATIENCE) as client:
-            while not self._stopping.wait(PAUSE):
-                if self._method == "GET":
-                    response = get(client, TAGS)
-                else:
-                    response = client.post("/graphql", json={"query": TAGS})
-                self.statuses.append(response.status_code)
+def load(url: str, method: str, stopping: threading.Event, statuses: list[int]) -> None:
+    """Send requests until ``stopping`` is set; raises TransportError if a connection fails."""
+    with httpx.Client(base_url=url, timeout=PATIENCE) as client:
+        while not stopping.wait(PAUSE):
+            is_get = method == "GET"
+            response = get(client, TAGS) if is_get else client.post("/graphql", json=BY_POST)
+            statuses.append(response.status_code)
 
 
-def stop(server: Server, _clients: list[LoadClient]) -> None:
+def stop(server: Server, _clients: list[list[int]]) -> None:
     """End a server as an operating system does."""
     server.process.send_signal(signal.SIGTERM)
 
 
-def kill(server: Server, clients: list[LoadClient]) -> None:
+def kill(server: Server, clients: list[list[int]]) -> None:
     """Kill a server while each client waits for its response to a request."""
     server.process.send_signal(signal.SIGSTOP)
     before: list[int] = []
-    while (now := [len(client.statuses) for client in clients]) != before:
+    while (now := [*map(len, clients)]) != before:
         before = now
         time.sleep(SILENCE)
     server.process.send_signal(signal.SIGKILL)
@@ -214,17 +200,18 @@ def kill(server: Server, clients: list[LoadClient]) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("end", [stop, kill])
 def test_no_request_fails_if_a_server_ends(
-    end: Callable[[Server, list[LoadClient]], None], demo_catalog: Path, tmp_path: Path
+    end: Callable[[Server, list[list[int]]], None], demo_catalog: Path, tmp_path: Path
 ) -> None:
-    """The other server answers all requests, GET and POST.
-
-    Without a server, cached immutable responses remain available; others are 502.
-    """
+    """The other answers GET and POST; without any, cached immutable responses remain."""
     with two_servers(demo_catalog, tmp_path, UNLIMITED) as ((first, second), proxy):
         stopping, url = threading.Event(), str(proxy.base_url)
-        clients = [LoadClient(url, method, stopping) for method in ("GET", "POST") * 2]
+        clients: list[list[int]] = [[] for _ in range(4)]
+        methods = ("GET", "POST") * 2
         with ThreadPoolExecutor(len(clients)) as pool:
-            futures = [pool.submit(client.run) for client in clients]
+            futures = [
+                pool.submit(load, url, method, stopping, statuses)
+                for method, statuses in zip(methods, clients, strict=True)
+            ]
             try:
                 wait_for_responses(clients, futures)
                 end(first, clients)
@@ -234,7 +221,7 @@ def test_no_request_fails_if_a_server_ends(
                 stopping.set()
             for future in futures:
                 future.result()
-        assert {status for client in clients for status in client.statuses} == {200}
+        assert {status for statuses in clients for status in statuses} == {200}
         query = immutable_query(proxy)
         before = get(proxy, query)
         assert before.headers["X-Cache-Status"] == "MISS"
@@ -246,13 +233,13 @@ def test_no_request_fails_if_a_server_ends(
         assert get(proxy, TAGS).status_code == 502
 
 
-def wait_for_responses(clients: list[LoadClient], futures: "list[Future[None]]") -> None:
+def wait_for_responses(clients: list[list[int]], futures: "list[Future[None]]") -> None:
     """Wait until each client has received AT_LEAST more responses, or one has failed."""
-    numbers = [len(client.statuses) + AT_LEAST for client in clients]
-
-    def is_done() -> bool:
-        counts = zip(clients, numbers, strict=True)
-        has_all = all(len(client.statuses) >= number for client, number in counts)
-        return has_all or any(future.done() for future in futures)
-
-    until(is_done, "all clients have responses")
+    before = [*map(len, clients)]
+    until(
+        lambda: (
+            all(len(now) - number >= AT_LEAST for now, number in zip(clients, before, strict=True))
+            or any(future.done() for future in futures)
+        ),
+        "all clients have responses",
+    )

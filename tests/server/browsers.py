@@ -33,10 +33,7 @@ FLAGS = (
 
 @contextmanager
 def chromium_in(folder: Path) -> Iterator[webdriver.Chrome]:
-    """Start a headless Chromium whose profile is in a folder.
-
-    If it is not installed, the test is skipped, but fails in continuous integration.
-    """
+    """Start a headless Chromium with a profile in a folder, or skip the test outside of CI."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (chromium and driver) and not os.environ.get("CI"):
         pytest.skip("chromium and chromedriver are not installed")
@@ -55,10 +52,7 @@ def chromium_in(folder: Path) -> Iterator[webdriver.Chrome]:
 
 @contextmanager
 def fresh_profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """Switch to a window with new cookies, storage and cache, and remove these afterwards.
-
-    They belong to a user context of WebDriver BiDi.
-    """
+    """Switch to a window of a new user context, with its own cookies, storage and cache."""
     first = chromium.current_window_handle
     profile = chromium.browser.create_user_context()
     window = chromium.browsing_context.create(type="tab", user_context=profile)
@@ -72,10 +66,7 @@ def fresh_profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
 
 
 def wait_for(browser: webdriver.Chrome, inspect: Callable[[], Shown | Literal[False]]) -> Shown:
-    """Return the first true result of a function that inspects the page.
-
-    Scripts may replace elements at the same time.
-    """
+    """Return the first true result of a function that inspects a page, which may change."""
     stale = [StaleElementReferenceException]
     return WebDriverWait(browser, SECONDS, 0.02, stale).until(lambda _: inspect())
 

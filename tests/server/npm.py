@@ -12,11 +12,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cac
 
 
 def installed(package: Path, folder: Path) -> Path:
-    """Copy a package into a folder, with its dependencies; return the copy.
-
-    npm installs these once for each content of package.json. Without npm, the test is skipped, but
-    fails in continuous integration.
-    """
+    """Copy a package with its dependencies, or skip the test without npm outside of CI."""
     if not shutil.which("npm") and not os.environ.get("CI"):
         pytest.skip("node and npm are not installed")
     copy = Path(shutil.copytree(package, folder / package.name))

@@ -48,10 +48,7 @@ class Server:
 def serving(
     catalog: Path | str, log: Path, *options: str, **settings: object
 ) -> AbstractContextManager[Server]:
-    """Serve a catalog on a free port; ``settings`` become CACHELOG_* variables.
-
-    Afterwards the server is stopped, and must exit cleanly.
-    """
+    """Serve with ``settings`` as CACHELOG_* variables; the server must stop cleanly."""
     return serving_by(CACHELOG, catalog, log, *options, **settings)
 
 

@@ -121,26 +121,18 @@ def test_trailing_slash_redirects(client: httpx.Client) -> None:
 
 def test_schema_is_served_as_text(client: httpx.Client) -> None:
     """It is text; a client that has it gets 304."""
-    gzip = {"accept-encoding": "gzip"}
-    response = client.get("/schema.graphql", headers=gzip)
+    response = client.get("/schema.graphql")
     assert (response.status_code, response.text) == (200, sdl())
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
-    assert response.headers["content-encoding"] == "gzip"
     assert response.headers["cache-control"] == "no-cache"
-    etag = response.headers["etag"]
-    again = client.get("/schema.graphql", headers=gzip | {"if-none-match": etag})
+    again = client.get("/schema.graphql", headers={"if-none-match": response.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    head = client.head("/schema.graphql", headers=gzip)
-    assert (head.headers["etag"], head.content) == (etag, b"")
     refused = client.post("/schema.graphql")
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
 def test_examples_of_graphiql_return_data(client: httpx.Client) -> None:
-    """Each runs without errors and returns data; none contains a digest.
-
-    Tabs of a browser outlast the revisions of a catalog, but tags remain valid.
-    """
+    """Each returns data without errors; none has a digest, which tabs of a browser may outlast."""
     page = client.get("/graphql", headers={"accept": "text/html"}).text
     (examples,) = re.findall(r'id="examples">(\[.*\])</script>\n', page)
     queries = [example["query"] for example in orjson.loads(examples)]

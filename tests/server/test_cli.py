@@ -33,10 +33,7 @@ COMMANDS = dict(commands(root))
 
 @pytest.mark.parametrize("path", COMMANDS)
 def test_help_describes_every_parameter(path: str) -> None:
-    """Each command, argument and option has a sentence.
-
-    The help names every option, shows no Python types and no nested brackets, and fits 80 columns.
-    """
+    """Each has a sentence; the help has every option, no Python types, and fits 80 columns."""
     command = COMMANDS[path]
     for parameter in command.params:
         text = getattr(parameter, "help", None)

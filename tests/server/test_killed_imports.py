@@ -1,7 +1,4 @@
-"""Imports of each kind that are killed while another one runs.
-
-The suite kills three; ``CACHELOG_TEST_KILLS`` overrides the number.
-"""
+"""Imports of each kind that are killed while another one runs (CACHELOG_TEST_KILLS times)."""
 
 import os
 from collections.abc import Callable
@@ -22,8 +19,6 @@ from tests.server.cache_pages import detail, history_of, page, write_page
 from tests.server.commands import cachelog
 from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state
-from tests.snapshots.sources.buildcache.folders import put, text
-from tests.snapshots.sources.buildcache.indexes import database, node
 from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
 KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(8)))
@@ -40,13 +35,6 @@ def pages(folder: Path, number: int) -> list[object]:
     return [folder / str(number), "--taken-at", f"20{number // 300 + 10}-01-01"]
 
 
-def index(folder: Path, number: int) -> list[object]:
-    """Write an index; return the arguments that import it."""
-    specs = [node(f"p{row}", hash_of(f"index {number} {row}"), str(number)) for row in range(SPECS)]
-    file = put(folder / f"{number}.json", text(database(*specs)))
-    return [file, "--tag", "index", "--no-proof"]
-
-
 repository_in = cache(Repository)
 
 
@@ -57,7 +45,7 @@ def repository(folder: Path, number: int) -> list[object]:
     return ["--git", folder]
 
 
-KINDS: list[Callable[[Path, int], list[object]]] = [pages, index, repository]
+KINDS: list[Callable[[Path, int], list[object]]] = [pages, repository]
 
 
 def import_in_process(

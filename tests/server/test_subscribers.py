@@ -94,10 +94,7 @@ def open_subscriptions(server: Server) -> int:
 
 
 def test_graphql_sse(catalog: Catalog, tmp_path: Path) -> None:
-    """The reference client receives the published revisions of the requested series.
-
-    After a lost connection, it resumes after the last event. A single result is one event.
-    """
+    """The reference client gets the revisions of a series, and resumes after lost connections."""
     folder = npm.installed(Path(__file__).with_name("clients"), tmp_path)
     one, release, two, three = range(1, 5)  # all but the release belong to the series
     with serving(tmp_path / "catalog", tmp_path / "log", "--workers", "2", **FAST) as server:
@@ -133,10 +130,7 @@ def running_client(
 
 
 def test_heartbeats_and_the_last_event(catalog: Catalog, tmp_path: Path) -> None:
-    """A subscription is not closed as idle; a server that stops ends it with an event.
-
-    HTTP/1.0, which proxies may use, has no chunks: the events end with the connection.
-    """
+    """It is not closed as idle; a stopping server ends it, over HTTP/1.0 without chunks."""
     log = tmp_path / "log"
     short = FAST | {"keep_alive": 0.1, "head_timeout": 0.1, "send_timeout": 0.1}
     old = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")

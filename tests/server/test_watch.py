@@ -78,10 +78,7 @@ def test_unexpected_error_is_logged_once(
 def test_looks_until_the_end(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first look precedes the first request; none follows the end.
-
-    Looks continue if the preparation fails, which only accelerates history queries.
-    """
+    """The first precedes the first request; none follows the end; failed preparation ends none."""
     looks: list[None] = []
     monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
     monkeypatch.setattr(watching, "prepare", lambda _catalog: 1 / 0)
