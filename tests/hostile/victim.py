@@ -44,19 +44,15 @@ class Victim:
     def since_mark(self) -> Latencies:
         """Return the latencies since the last call."""
         self._pipe.send("report")
-        return summarized(*self._pipe.recv())
-
-
-def summarized(latencies: list[float], failed: int) -> Latencies:
-    """Return the statistics of latencies in seconds."""
-    ordered = sorted(latencies) or [0.0]
-    return Latencies(
-        len(latencies),
-        ordered[len(ordered) // 2],
-        ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
-        ordered[-1],
-        failed,
-    )
+        latencies, failed = self._pipe.recv()
+        ordered = sorted(latencies) or [0.0]
+        return Latencies(
+            len(latencies),
+            ordered[len(ordered) // 2],
+            ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
+            ordered[-1],
+            failed,
+        )
 
 
 @contextmanager

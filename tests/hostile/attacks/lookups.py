@@ -58,15 +58,10 @@ def _odd_specs(target: Target) -> Iterator[Request]:
     """Look up specs with very long or many facts, with invalid ones, and one many times."""
     (spec,) = _specs(target, 1)
     for odd in (
-        {"hash": ""},
-        {"hash": "\0" * 32},
         {"hash": "ß" * 32},
         {"name": "../../etc/passwd"},
-        {"name": "\x1b[2J"},
-        {"name": ""},
         {"version": "9" * 4_000},
         {"version": "1." * 2_000},
-        {"version": "\x1b]0;x\x07"},
         {"variants": [f"v{number}=" + "x" * 100 for number in range(1_000)]},
         {"variants": ["+" + "x" * 3_999] * 10},
         {"compiler": "@" * 4_000},

@@ -71,7 +71,6 @@ def _searches(target: Target) -> Iterator[Request]:
 
 
 _ODD = ("%00", "%0d%0aX:y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "%", "+", "a" * 60_000)
-_ODD_METHODS = ("POST", "PUT", "DELETE", "OPTIONS", "TRACE")
 
 
 def _odd_addresses(target: Target) -> Iterator[Request]:
@@ -86,9 +85,6 @@ def _odd_addresses(target: Target) -> Iterator[Request]:
         yield get(f"{feed}.atom?{text}&after=x&after=y")
     yield _page(f"/r/{tag}?" + "&".join(f"stacks={number}" for number in range(2_000)))
     yield _page(f"/r/{tag}?" + "&".join(f"{number}=" for number in range(150)))
-    for path in (f"/r/{tag}", f"{feed}.atom"):
-        for method in _ODD_METHODS:
-            yield Request(b"x" * 100, method, path, {"Accept": "text/html"})
 
 
 def _new_addresses(target: Target) -> Iterator[Request]:

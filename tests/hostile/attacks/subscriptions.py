@@ -64,17 +64,6 @@ def _flood(count: int, *, resumed: bool) -> Callable[[Target], list[Answer]]:
     return run
 
 
-def _hung_up(target: Target) -> list[Answer]:
-    """Request everything published and disconnect, many times; then wait for a response."""
-    last = _oldest_id(target)
-    for _ in range(200):
-        with contextlib.ExitStack() as held:
-            _subscribed(held, target, last)
-            time.sleep(0.002)
-    with contextlib.ExitStack() as held:
-        return [_status(*_subscribed(held, target, last))]
-
-
 ATTACKS = (
     Attack("subscriptions: flood", "200 at the same time", _flood(200, resumed=False)),
     Attack(
@@ -82,5 +71,4 @@ ATTACKS = (
         "200 that request all events, and do not read",
         _flood(200, resumed=True),
     ),
-    Attack("subscriptions: hung up", "200 that request all events, and disconnect", _hung_up),
 )

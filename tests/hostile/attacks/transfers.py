@@ -31,11 +31,6 @@ _READERS = 520
 _SETTLE = 0.3
 
 
-def _files(_target: Target) -> Iterator[Request]:
-    for _ in range(2_000):
-        yield get(_FILE, {"Accept-Encoding": "gzip"})
-
-
 def _others(target: Target, *requests: Request) -> list[Answer]:
     """Send requests as another client, which the attacker must not keep out."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
@@ -93,7 +88,6 @@ def _lists_of_numbers(_target: Target) -> Iterator[Request]:
 
 
 ATTACKS = (
-    Attack("transfers: files", "50 at a time, to be compressed", sending(_files, at_once=50)),
     Attack("transfers: files not read", f"by {_READERS} clients", _files_not_read),
     Attack("transfers: answers not read", "60 large ones", _answers_not_read),
     Attack("transfers: millions of values", "lock files that are none", sending(_lists_of_numbers)),
