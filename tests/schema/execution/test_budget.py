@@ -104,7 +104,7 @@ def test_time_is_checked_throughout(world: World, text: str, clock: Clock) -> No
     clock.looks = 0
     assert "errors" not in answered(world, text, Budget())
     looks = clock.looks
-    assert looks > 3
+    assert looks > (20 if "releaseNotes" in text else 3)
     clock.step = 1
     for seconds in range(1, looks - 1):
         response = answered(world, text, Budget(Limits(max_seconds=seconds - 0.5)))
