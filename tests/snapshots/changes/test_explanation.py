@@ -289,7 +289,7 @@ def check_causes(base: State, head: State, pairs: Mapping[str, str]) -> None:
 # -- two sides without common builds, as caches of two machines
 
 
-def moved(state: State, generic: Collection[str] = ()) -> State:
+def moved(state: State, generic: Collection[str], of_stack: str) -> State:
     """Return a state as another machine builds it; generic packages have the same target."""
 
     def there(spec: Spec) -> Spec:
@@ -298,7 +298,9 @@ def moved(state: State, generic: Collection[str] = ()) -> State:
             spec,
             hash=hash_of(f"moved {spec.hash}"),
             target=spec.target if spec.name in generic else f"{spec.target}_there",
-            stacks=tuple(stack if stack == "root" else f"{stack}-there" for stack in spec.stacks),
+            stacks=tuple(
+                stack if stack == "root" else f"{stack}{of_stack}" for stack in spec.stacks
+            ),
             dependencies=edges
             and tuple(replace(edge, hash=hash_of(f"moved {edge.hash}")) for edge in edges),
         )
@@ -312,10 +314,10 @@ GENERIC = st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2)
 
 
 @FEWER_EXAMPLES
-@given(st.one_of(weeks(), users), GENERIC)
-def test_two_machines(week: tuple[State, State], generic: set[str]) -> None:
-    """Specs of one machine have counterparts on the other, as in the model."""
-    check(week[0], moved(week[1], generic))
+@given(st.one_of(weeks(), users), GENERIC, st.sampled_from(("", "-there")))
+def test_two_machines(week: Week, generic: set[str], of_stack: str) -> None:
+    """Specs have counterparts on another machine as in the model, also with common stacks."""
+    check(week[0], moved(week[1], generic, of_stack))
 
 
 def test_real_stacks() -> None:
