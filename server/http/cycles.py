@@ -89,6 +89,8 @@ class AnswerCycle(RequestResponseCycle):
 
     async def send(self, message: Any) -> None:
         """Process a message of the application; see ASGI's specification."""
+        if self.disconnected:
+            return  # the transport has no protocol any more
         if message["type"] == "http.response.start":
             if self.more_body:
                 # Otherwise the rest of the request's body would have to be read, of any length.

@@ -35,14 +35,14 @@ LIMITS = ConnectionLimits(
 
 
 MAY_END = threading.Event()
-"""Set to answer requests for /held."""
+"""Set to answer requests for /held and /late."""
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Respond with the number of body bytes; at /early before reading them."""
+    """Respond with the number of body bytes; at /early and /late before reading them."""
     if scope["type"] != "http":
         return
-    size, more = 0, scope["path"] != "/early"
+    size, more = 0, scope["path"] not in ("/early", "/late")
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -51,7 +51,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         more = message["more_body"]
         if scope["path"] == "/drop":
             scope["extensions"][DROP]()
-    while scope["path"] == "/held" and not MAY_END.is_set():
+    while scope["path"] in ("/held", "/late") and not MAY_END.is_set():
         await asyncio.sleep(0.01)
     body = b"x" * BIG if scope["path"] == "/big" else str(size).encode()
     length = (b"content-length", str(len(body)).encode())
@@ -68,7 +68,7 @@ class DirectApplication:
 
     def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
         """Respond as the application does."""
-        if scope["path"] in ("/early", "/held", "/big", "/drop", "/drop-answer"):
+        if scope["path"] in ("/early", "/late", "/held", "/big", "/drop", "/drop-answer"):
             return None
         size = str(len(body)).encode()
         return ReadyAnswer(200, b"content-length: %d\r\n" % len(size), size)
@@ -231,6 +231,21 @@ def test_response_before_the_end_of_the_body_closes(bounded: Running) -> None:
             answer = rest(connection)
         assert status(answer) == 200
         assert b"connection: close" in answer
+
+
+def test_client_gone_before_the_end_of_the_body_is_no_error(
+    bounded: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its response is discarded, and nothing is logged, so that no client can fill the log."""
+    MAY_END.clear()
+    tasks = bounded.server.server_state.tasks
+    with bounded.connect() as connection:
+        connection.sendall(request_bytes("/late", body=b"c" * 1_000)[:-10])
+        until(lambda: tasks, "it is being answered")
+    until(lambda: not bounded.num_connections(), "the server noticed that the client is gone", SOON)
+    MAY_END.set()
+    until(lambda: not tasks, "its task has ended", SOON)
+    assert not caplog.records
 
 
 # -- times
