@@ -36,7 +36,7 @@ from snapshots.spack.names import checked_hash, checked_items, checked_variant, 
 from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.factories import hash_of
-from tests.snapshots.record_checks import check_facts
+from tests.snapshots.records import check_facts
 from tests.snapshots.sources.buildcache.folders import blob, manifest, put, put_specs, signed
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,

@@ -57,7 +57,7 @@ QUOTING = {
     "a query": errors.ConstraintSyntaxError(HOSTILE, 3, HOSTILE),
     "a revision": errors.RevisionNotFound(HOSTILE, "there is none"),
     "a package": errors.UnknownPackage(HOSTILE),
-    "a place": errors.SourceError("a.md", HOSTILE, key=HOSTILE),
+    "a place": errors.SourceError("a\x1b[2J.md", HOSTILE, key=HOSTILE),
 }
 
 

@@ -1,6 +1,6 @@
 """Tags, their series and order, and the syntax of refs."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,6 @@ NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
     [
         ("develop", refs.Ref("develop")),
         ("develop~2", refs.Ref("develop", back=2)),
-        ("develop-2025-03-30", refs.Ref("develop-2025-03-30")),
         ("develop@2025-03-30", refs.Ref("develop", LAST_OF_DAY)),
         ("develop@2025-03-30T12:00:00Z", refs.Ref("develop", NOON)),
         ("develop@2025-03-30T14:00:00+02:00", refs.Ref("develop", NOON)),
@@ -97,10 +96,8 @@ def test_full_digest(text: str, *, expected: bool) -> None:
 
 def test_a_date_alone_is_its_first_or_last_moment() -> None:
     """A day is a span of time: the caller chooses its beginning or its end."""
-    first = refs.parse_moment("2025-03-30")
-    assert first == datetime(2025, 3, 30, tzinfo=UTC)
-    last = refs.parse_moment("2025-03-30", end_of_day=True)
-    assert last + timedelta(microseconds=1) == first + timedelta(days=1)
+    assert refs.parse_moment("2025-03-30") == datetime(2025, 3, 30, tzinfo=UTC)
+    assert refs.parse_moment("2025-03-30", end_of_day=True) == LAST_OF_DAY
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
@@ -136,7 +133,6 @@ def test_refused_tag(tag: str) -> None:
         ("develop-2025-02-30", "develop-2025-02-30", None),
         ("develop-20250330", "develop-20250330", None),
         ("v0.22.0", "vX.Y.Z", None),
-        ("v1", "vX.Y.Z", None),
         ("v1.0.0rc1", "vX.Y.Z", None),
         ("v1.0.0-alpha.4", "vX.Y.Z", None),
         ("v1.0.0-custom", "v1.0.0-custom", None),
@@ -175,11 +171,8 @@ def test_paths_are_recognized(text: str) -> None:
     [
         ("develop", "develop", None),
         ("develop:e4s", "develop", "e4s"),
-        ("develop~1:e4s", "develop~1", "e4s"),
-        ("develop:ml-linux-x86_64-cpu", "develop", "ml-linux-x86_64-cpu"),
         ("0123abcd:e4s", "0123abcd", "e4s"),
         ("develop@2025-03-30:e4s", "develop@2025-03-30", "e4s"),
-        ("develop@2025-03-30~2:e4s", "develop@2025-03-30~2", "e4s"),
         ("develop@2025-03-30T12:00:00Z", "develop@2025-03-30T12:00:00Z", None),
         ("develop@2025-03-30T12:00:00Z:e4s", "develop@2025-03-30T12:00:00Z", "e4s"),
         ("develop@2025-03-30T14:00:00+02:00", "develop@2025-03-30T14:00:00+02:00", None),
@@ -203,12 +196,10 @@ def test_stack_after_a_revision(text: str, ref: str, stack: str | None) -> None:
         ("develop~1:e4s..develop:e4s", ("develop~1:e4s", "develop:e4s")),
         ("../a.lock..develop", ("../a.lock", "develop")),
         ("develop..../a.lock", ("develop", "../a.lock")),
-        ("develop.././a.lock", ("develop", "/./a.lock")),
         ("develop..../../a.lock", ("develop", "../../a.lock")),
         ("develop.../a.lock", ("develop", "./a.lock")),
         ("develop../a.lock", ("develop", "/a.lock")),
         ("/a/../b.lock..c", ("/a/../b.lock", "c")),
-        ("../../a..../../b", ("../../a", "../../b")),
         ("./x/..develop", ("./x/", "develop")),
         ("a..", ("a", "")),
         ("..b", ("", "b")),

@@ -43,11 +43,6 @@ def commit(number: int) -> str:
     return f"{number:020}.json"
 
 
-def reason(log: Path) -> str | None:
-    """Return the reason why the log is broken."""
-    return what_is_broken(Storage(parse_location(str(log.parent.parent))), "revisions")
-
-
 def writing(name: str, data: bytes) -> Callable[[Path], None]:
     """Return a function that overwrites a file."""
 
@@ -94,7 +89,7 @@ def test_broken_file_is_named(
 ) -> None:
     """The reason names it and describes the damage; a readable log has no reason."""
     breakage(log)
-    text = reason(log)
+    text = what_is_broken(Storage(parse_location(str(log.parent.parent))), "revisions")
     if expected is None:
         assert text is None
     else:

@@ -17,14 +17,6 @@ from tests.snapshots.removal_catalogs import publish
 FORMAT = "cachelog.format"
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog with one revision."""
-    made = Catalog(str(tmp_path / "catalog"))
-    publish(made, 0, 0)
-    return made
-
-
 def table(catalog: Catalog) -> DeltaTable:
     """Open the table of revisions as other tools do."""
     return DeltaTable(f"{catalog.location}/revisions")
@@ -59,17 +51,17 @@ def test_newer_format(catalog: Catalog, number: str) -> None:
         assert text.startswith(f"catalog {catalog.location}: its format is ")
         assert text.endswith("this cachelog reads formats up to 1: it needs a newer cachelog")
         assert text.isprintable()
-    assert table(catalog).to_pyarrow_table().num_rows == 1
+    assert table(catalog).to_pyarrow_table().num_rows == 3
 
 
 def test_catalog_without_a_format(catalog: Catalog) -> None:
     """It has the first format, which its next import records."""
     without_format(catalog)
     reader = Catalog(catalog.location)
-    assert len(reader.require_history().revisions) == 1
-    publish(reader, 1, 1)
+    assert len(reader.require_history().revisions) == 3
+    publish(reader, 3, 3)
     assert table(catalog).metadata().configuration[FORMAT] == "1"
-    assert len(Catalog(catalog.location).require_history().revisions) == 2
+    assert len(Catalog(catalog.location).require_history().revisions) == 4
 
 
 def test_concurrent_imports_record_the_format(
@@ -77,7 +69,7 @@ def test_concurrent_imports_record_the_format(
 ) -> None:
     """Two imports that record the format at the same time succeed."""
     without_format(catalog)
-    set_properties, others = TableAlterer.set_table_properties, iter([1])
+    set_properties, others = TableAlterer.set_table_properties, iter([3])
 
     def set_late(alterer: TableAlterer, *arguments: Any, **options: Any) -> None:
         for number in others:
@@ -85,6 +77,6 @@ def test_concurrent_imports_record_the_format(
         set_properties(alterer, *arguments, **options)
 
     monkeypatch.setattr(TableAlterer, "set_table_properties", set_late)
-    publish(Catalog(catalog.location), 2, 2)
-    assert len(Catalog(catalog.location).require_history().revisions) == 3
+    publish(Catalog(catalog.location), 4, 4)
+    assert len(Catalog(catalog.location).require_history().revisions) == 5
     assert table(catalog).metadata().configuration[FORMAT] == "1"

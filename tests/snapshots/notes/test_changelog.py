@@ -5,14 +5,14 @@ from msgspec.structs import asdict
 
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.changelog import ComparisonFilter, changelog, scope_of
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.sections import FEW, ChangedPackage, Section
 from snapshots.notes.sentences import plain
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between, revision
+from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between
 
 
 @FEWER_EXAMPLES
@@ -148,17 +148,6 @@ def test_nearest_specs_of_few_lost_cells() -> None:
 
 
 # -- a scope
-
-
-@FEWER_EXAMPLES
-@given(SPECS, SPECS)
-def test_scope_of_everything(base: list[Spec], head: list[Spec]) -> None:
-    """The notes equal those without a scope."""
-    explanation = explained(base, head)
-    sides = explanation.base.frame, explanation.head.frame
-    lines = revision("v1", 0, base), revision("v2", 1, head)
-    unscoped = changelog(*lines, explanation)
-    assert changelog(*lines, explanation, scope_of(ComparisonFilter(), sides, None)) == unscoped
 
 
 @FEWER_EXAMPLES

@@ -198,16 +198,6 @@ def test_json() -> None:
     assert document["why_no_commits"] is None
 
 
-def test_unavailable_commits() -> None:
-    """Text shows no commits, and JSON has the reason."""
-    log = log_between(BASE, HEAD)
-    assert (log.commits, log.why_no_commits) == (None, "not available")
-    assert {cause.commits for cause in log.causes} == {None}
-    for text in (as_markdown(log), as_html(log)):
-        assert "ull request" not in text
-        assert "of the recipes" not in text
-
-
 @pytest.mark.parametrize("hostile", HOSTILE[:6])
 def test_hostile_subjects(hostile: str) -> None:
     """Subjects and link templates cannot add markup."""

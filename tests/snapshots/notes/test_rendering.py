@@ -55,32 +55,24 @@ def test_markdown_without_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "row", "sentence"),
+    ("before", "after", "sizes", "delta", "sentence"),
     [
-        (0, None, "0 B | unknown | | | |", None),
-        (1023, 1024, "1023 B | 1.0 KiB | | | +1 B |", "grew by 1 B to 1.0 KiB"),
-        (
-            1_048_575,
-            1 << 30,
-            "1.0 MiB | 1.0 GiB | | | +1023.0 MiB |",
-            "grew by 1023.0 MiB to 1.0 GiB",
-        ),
-        (
-            1 << 20,
-            1 << 10,
-            "1.0 MiB | 1.0 KiB | | | -1023.0 KiB |",
-            "shrank by 1023.0 KiB to 1.0 KiB",
-        ),
-        (7, 7, "7 B | 7 B | | | +0 B |", "is 7 B, as before"),
-        (None, 1 << 52, "unknown | 4,096.0 TiB | | | |", None),
+        (0, None, "0 B | unknown", "", None),
+        (1023, 1024, "1023 B | 1.0 KiB", "+1 B ", "grew by 1 B to 1.0 KiB"),
+        (1_048_575, 1 << 30, "1.0 MiB | 1.0 GiB", "+1023.0 MiB ", "grew by 1023.0 MiB to 1.0 GiB"),
+        (1 << 20, 1024, "1.0 MiB | 1.0 KiB", "-1023.0 KiB ", "shrank by 1023.0 KiB to 1.0 KiB"),
+        (7, 7, "7 B | 7 B", "+0 B ", "is 7 B, as before"),
+        (None, 1 << 52, "unknown | 4,096.0 TiB", "", None),
     ],
 )
-def test_sizes(before: int | None, after: int | None, row: str, sentence: str | None) -> None:
+def test_sizes(
+    before: int | None, after: int | None, sizes: str, delta: str, sentence: str | None
+) -> None:
     """Sizes have the largest unit that fits, and are shown if one of them is available."""
     log = log_between([a_spec(size=before)], [a_spec(size=after)])
-    assert f"| Size | {row}" in as_markdown(log).splitlines()
-    sizes = [text for text in map(plain, log.highlights) if text.startswith("The size ")]
-    assert sizes == ([] if sentence is None else [f"The size {sentence}."])
+    assert f"| Size | {sizes} | | | {delta}|" in as_markdown(log).splitlines()
+    texts = [text for text in map(plain, log.highlights) if text.startswith("The size ")]
+    assert texts == ([] if sentence is None else [f"The size {sentence}."])
 
 
 @pytest.mark.parametrize(

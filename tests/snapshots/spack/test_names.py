@@ -13,7 +13,7 @@ from snapshots.spack import names
 from snapshots.spack.names import is_hash, is_name, natural_key, natural_order
 from snapshots.texts import is_plain
 from tests.snapshots.factories import SPECS, full_spec, hash_of, shuffled
-from tests.snapshots.record_checks import check_facts
+from tests.snapshots.records import check_facts
 
 NAMES = st.text("ab-_.0123456789", min_size=1, max_size=30)
 

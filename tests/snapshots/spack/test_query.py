@@ -18,8 +18,7 @@ from snapshots.spack.query import (
     query_of,
 )
 from snapshots.spack.versions import parse_versions
-from tests.snapshots.record_checks import error_of
-from tests.snapshots.records import has_facts
+from tests.snapshots.records import error_of, has_facts
 
 ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
 

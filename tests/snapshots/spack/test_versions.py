@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.versions import parse_versions, remembered, version_key
-from tests.snapshots.record_checks import error_of
+from tests.snapshots.records import error_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 RELEASES = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(

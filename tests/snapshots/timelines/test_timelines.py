@@ -154,7 +154,6 @@ def timeline(past: HistoryQueries, name: str = "zlib", series: str = "develop") 
         (["1.9"], ["1.10"], K.UPGRADED, ("1.10",), ("1.9",)),
         (["1.2", "1.10"], ["1.2"], K.DOWNGRADED, (), ("1.10",)),
         (["1.10"], ["1.2", "1.3", "1.10"], K.VERSIONS_CHANGED, ("1.3", "1.2"), ()),
-        (["1.10"], ["develop", "1.10"], K.UPGRADED, ("develop",), ()),
     ],
 )
 def test_kinds(
@@ -328,7 +327,6 @@ def cells() -> PackageCells:
         ({TARGET: "neoverse_v1"}, [(2, 3, 1, 4, {"target_gone": 1}), (5, 5, 1, None, {})]),
         ({STACK: "e4s"}, [(1, 3, 1, 5, {})]),
         ({STACK: "ml"}, [(1, 2, 1, 3, {"facts": 1})]),
-        ({STACK: "e4s-arm"}, [(2, 5, 1, None, {})]),
         ({STACK: "root"}, []),
         ({TARGET: "neoverse_v1", VERSION: "1.14.5", STACK: "ml"}, []),
     ],

@@ -85,12 +85,6 @@ def whole(template: Path) -> Catalog:
 
 
 @pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a copy of that catalog."""
-    return copied(template, tmp_path)
-
-
-@pytest.fixture
 def older(template: Path, tmp_path: Path) -> Catalog:
     """Return a catalog in an older form, without stored changes."""
     forget(copied(template, tmp_path), *TABLES)
@@ -149,15 +143,6 @@ def test_hashes_of_a_content(whole: Catalog) -> None:
     assert hashes["nope"] == {}
     assert hashes["hdf5"].keys() == {HASH, a_spec("c").hash}
     assert hashes["hdf5"][HASH] == value(answers, whole, OF_HASH)
-
-
-@pytest.mark.parametrize(
-    ("series", "names"), [("v0", ["hdf5"]), ("develop", ["a" * 201, "is not a name", "nope"])]
-)
-def test_packages_without_a_timeline(whole: Catalog, series: str, names: list[str]) -> None:
-    """No revision of the series has them."""
-    topic = HistoryTopic(About.PACKAGES, items=frozenset(names), series=series)
-    assert value(answers_of(whole), whole, topic) == {}
 
 
 @pytest.mark.parametrize(
