@@ -86,6 +86,22 @@ def test_invalid_policies(text: str, part: str) -> None:
     assert part in caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
+        ("1 weekly, 1 monthly, 1 yearly", ["01-03 06"]),
+        ("2 daily", ["01-03 06", "01-02 18"]),
+        ("all hourly", [f"{row.taken_at:%m-%d %H}" for row in every_six_hours(10)[::-1]]),
+    ],
+)
+def test_newest_revision_of_each_period(policy: str, expected: list[str]) -> None:
+    """The current period counts."""
+    choices = retention.choose(History(every_six_hours(10)), retention.parse_policy(policy))
+    kept = [choice.revision for choice in choices if choice.kept_by]
+    assert [f"{revision.taken_at:%m-%d %H}" for revision in kept] == expected
+
+
 def test_rules_apply_to_each_series() -> None:
     """Releases are one series; each choice names the rules that keep it."""
     rows = [*every_six_hours(4), *every_six_hours(4, "main")]
