@@ -157,6 +157,13 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
     assert [publication.is_repaired for publication in again] == [False, True, False]
 
 
+def test_nothing_to_publish(tmp_path: Path) -> None:
+    """If all files are skipped, the import fails."""
+    file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
+    with pytest.raises(NothingToPublish):
+        published(tmp_path / "catalog", file, report=Report(skip_bad=True))
+
+
 def test_tag_under_another_name(tmp_path: Path) -> None:
     """Also if the pages of a second folder cannot be read, so that only one tag is stated."""
     put(tmp_path / "pages" / "a" / "x" / "specs.md", page("x", "x", tag="develop"))

@@ -21,6 +21,7 @@ from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.specs_table import ContentReader
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.history import Pair
 from snapshots.models import NOTHING
@@ -208,6 +209,22 @@ def test_damage(
             library.history_queries.package_counts(history.pairs),
             library.history_queries.count_returned(history, "develop", history.pairs),
         )
+
+
+def test_files_that_another_tool_merged(catalog: Catalog) -> None:
+    """Their rows are the same."""
+    *first, last = states("ab", "b", "abc")
+    for some in (first, [last]):
+        catalog.publish(some)
+    library, history = Library(catalog), catalog.history
+    expected = library.history_queries.package_counts(history.pairs)
+    DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
+    reader = reopened(catalog)
+    assert Library(reader).history_queries.package_counts(history.pairs) == expected
+    (returned,) = (
+        Library(reader).history_queries.count_returned(history, "develop", history.pairs).items()
+    )
+    assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
 def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
