@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
@@ -20,7 +21,7 @@ from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes
-from snapshots.catalog.removal import Contents, plan, remove
+from snapshots.catalog.removal import Contents, drop_rows, plan, remove
 from snapshots.catalog.storage import FileStat, Storage
 from snapshots.catalog.vacuum import check_grace, vacuum
 from snapshots.catalog.verification import verify
@@ -129,6 +130,23 @@ def test_concurrent_publications_are_kept(
     files = {file.name for file in Path(catalog.location, "revisions").glob("*.parquet")}
     unlisted = files - {file.path for file in contents.revisions.files()}
     assert len(unlisted) == 1  # the replaced file; those of earlier attempts are deleted
+
+
+def test_rows_are_dropped_from_a_known_state_only(catalog: Catalog) -> None:
+    """Later commits of others prevent it."""
+    contents = Contents(catalog.location)
+    table = contents.revisions
+    table.current()
+    seen = table.mark()
+    publish(catalog, 3, 3)
+
+    def everything(rows: pa.Table) -> pa.ChunkedArray:
+        return pc.is_valid(rows["tag"])
+
+    assert drop_rows(contents.storage, table, everything, seen=seen) == 0
+    assert len(rows(catalog)) == 4
+    assert drop_rows(contents.storage, table, everything, seen=table.mark()) == 4
+    assert rows(catalog) == set()
 
 
 def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
