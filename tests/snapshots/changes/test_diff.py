@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -296,3 +297,26 @@ def test_narrowed_comparison(states: tuple[list[Spec], list[Spec]], conditions: 
     chosen = narrowed(comparison, conditions)
     assert_equal(chosen, compare(*matching))
     assert list(chosen.specs) == list(comparison.specs.select(conditions=conditions))
+
+
+@pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])
+def test_package_removed_from_a_stack(stack: str, size: int | None) -> None:
+    """A stack without any spec of the package is removed, for this package."""
+    others = [a_spec("other", name="zlib", stacks=("e4s", "hep", "root"), size=7)]
+    base = [a_spec("1", stacks=(stack, "root"), size=size), *others]
+    chosen = narrowed(compare(base, others), SpecFilter(packages=("hdf5",)))
+    (change,) = chosen.stacks
+    assert (change.name, change.kind) == (stack, StackChangeKind.REMOVED)
+    assert (change.size_before, change.size_after) == (size, 0)
+    summary = summarize(chosen)
+    assert (summary.specs_unchanged, summary.packages_unchanged) == (0, 0)
+    assert (summary.total_size_before, summary.total_size_after) == (size, None)
+
+
+def test_added_spec_has_no_differing_facts() -> None:
+    """Only a changed hash has differing facts; an unchanged hash is not among the changes."""
+    comparison = compare([a_spec("1")], [a_spec("1"), a_spec("2")])
+    (change,) = comparison.specs
+    assert comparison.field_changes(change) == []
+    assert comparison.specs.find(hash_of("2")) == 0
+    assert comparison.specs.find(hash_of("1")) is None

@@ -293,3 +293,26 @@ def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
     rest = [tuple(item for item in value if item != "gcc") for value in values]
     for row, value in enumerate(rest):
         assert (without == without[row]).tolist() == [other == value for other in rest]
+
+
+def test_equal_counts_of_a_facet_sort_by_value() -> None:
+    """Versions sort from the oldest, names from A to Z."""
+    specs = [
+        a_spec("1", version="1.10", stacks=("b", "a")),
+        a_spec("2", version="1.9", stacks=("b", "a")),
+        a_spec("3", version="1.11", stacks=("c", "c2")),
+        a_spec("4", version="1.11", stacks=("c",)),
+    ]
+    frame = frame_of(specs)
+    assert frame.facet("version", slice(None)) == [("1.11", 2), ("1.9", 1), ("1.10", 1)]
+    assert frame.facet("stacks", slice(None)) == [("a", 2), ("b", 2), ("c", 2), ("c2", 1)]
+
+
+def test_empty_frame() -> None:
+    """A revision without specs has no packages, and nothing matches a condition."""
+    frame = frame_of([])
+    assert (len(frame), list(frame.packages)) == (0, [])
+    assert not len(frame.select(SpecFilter(packages=("hdf5",), hash_prefix="abc")))
+    assert not len(frame.select_packages(PackageFilter(search="h", stacks=("e4s",))))
+    assert all(not len(frame.order(field)[0]) for field in SpecField)
+    assert frame.facet("stacks", slice(None)) == []

@@ -74,3 +74,13 @@ def test_long_chains() -> None:
     assert order_of(chain, size) == [[node] for node in reversed(range(size))]
     (cycle,) = order_of([*chain, (size - 1, 0)], size)
     assert len(cycle) == size
+
+
+def test_values_spread_through_cycles() -> None:
+    """Each node has the largest value that it reaches; the end is the cycle that others lead to."""
+    sources, targets = np.array([(0, 1), (1, 2), (2, 1), (3, 0)], np.int32).T
+    graph = BottomUpGraph(sources, targets, 5)
+    values = np.array([1, 7, 2, 3, 4])
+    graph.spread(values, np.maximum)
+    assert values.tolist() == [7, 7, 7, 7, 4]
+    assert graph.ends(np.zeros(5, np.bool_)).tolist() == [False, True, True, False, True]

@@ -1,5 +1,6 @@
 """The bytes of a content decode to the same frame as its records, with and without a base."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from snapshots.catalog import recent_rows
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.completions import Names
+from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import Base, Bases, folder_of, whole
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.catalog.recent_rows import RecentRows, deciding_rows
@@ -27,6 +29,7 @@ from snapshots.catalog.specs_table import (
     how_to_mend,
     stored_content,
 )
+from snapshots.catalog.storage import Storage
 from snapshots.changes.stored_changes import changes_to_store
 from snapshots.contents import Content, ContentRows, SuccessiveTables
 from snapshots.frames.columns import Column
@@ -282,3 +285,20 @@ def test_packages_and_stacks_of_each_revision(form: str, tmp_path: Path) -> None
         assert sorted(names.packages(revision.digest)) == sorted({spec.name for spec in specs})
         stacks = {stack for spec in specs for stack in spec.stacks}
         assert sorted(names.stacks(revision.digest)) == sorted(stacks)
+
+
+@pytest.mark.parametrize(
+    ("damage", "num_files"),
+    [(Path.exists, 2), (Path.unlink, 1), (lambda file: file.write_bytes(b""), 1)],
+    ids=["sound", "missing", "damaged"],
+)
+def test_unreadable_base(tmp_path: Path, damage: Callable[[Path], object], num_files: int) -> None:
+    """The next content is no overlay of it."""
+    base, head = (Content.of(map(a_spec, labels)) for labels in ("abc", "bcd"))
+    specs = SpecsTable(Storage(parse_location(str(tmp_path))))
+    with laid_always():
+        files = specs.write([ContentRows(base.digest, base.table())], {})
+        damage(tmp_path / "specs" / files[base.digest][0].path)
+        rows = ContentRows(head.digest, head.table())
+        written = specs.write([rows], files, {head.digest: base.digest}.get)
+    assert len(written[head.digest]) == num_files

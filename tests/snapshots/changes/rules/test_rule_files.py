@@ -279,3 +279,15 @@ def test_lock_files(tmp_path: Path) -> None:
     (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")
     with pytest.raises(RulesError, match=r"rules\.toml, line 3, cover: .*spack\.lock"):
         read_rules(str(file))
+
+
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_multi_line_texts(quotes: str) -> None:
+    """Tables and keys within a text do not count; those after it do."""
+    text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
+    assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
+
+
+def test_windows_line_endings() -> None:
+    """CRLF line endings do not change the rules."""
+    assert parse_rules(GOOD.replace("\n", "\r\n"), "f") == parse_rules(GOOD, "f")

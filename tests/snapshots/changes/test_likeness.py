@@ -1,0 +1,65 @@
+"""Similarity of specs: their dependencies, and the distance of their versions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes import likeness
+from snapshots.changes.likeness import Below
+from snapshots.models import Spec
+from tests.expensive import FEWER_EXAMPLES
+from tests.model.builds import weeks
+from tests.model.states import State
+from tests.snapshots.changes.graphs import node, side_of
+
+
+def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
+    """Assert that numbers and shares of all rows of two contents are those of the model's sets."""
+    sides = side_of(base), side_of(head)
+    rows = [np.arange(len(side.frame), dtype=np.int32) for side in sides]
+    below = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
+    sets = [
+        [state.below(state.specs[digest]) for digest in side.frame.hashes.texts]
+        for state, side in zip(map(State, (base, head)), sides, strict=True)
+    ]
+    numbers = [*below.base_numbers.tolist(), *below.head_numbers.tolist()]
+    by_number = dict(zip(numbers, [*sets[0], *sets[1]], strict=True))
+    assert [by_number[number] for number in numbers] == [*sets[0], *sets[1]]
+    assert len({*by_number.values()}) == len(by_number)
+    ours = np.repeat(below.base_numbers, len(head))
+    theirs = np.tile(below.head_numbers, len(base))
+    expected = [
+        len(one & other) / len(one | other) if one | other else 1.0
+        for one in sets[0]
+        for other in sets[1]
+    ]
+    assert below.shares(ours, theirs).tolist() == expected
+
+
+@FEWER_EXAMPLES
+@given(weeks(), st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
+def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes: int) -> None:
+    """The model agrees for cycles, absent specs and compilers without edges, cached or not."""
+    base, head = ([*state.specs.values()] for state in week)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
+        patch.setattr(likeness, "_MAX_CACHED_BYTES", kept_bytes)
+        check(base, head)
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ([], []),
+        ([node("a")], []),
+        ([node("a")], [node("b")]),
+        ([node("a", "a")], [node("a:2", "a:3"), node("a:3", "a:2")]),
+        ([node("a", "b"), node("b", "a")], [node("a", "b", "c"), node("b", "a"), node("c", "b")]),
+    ],
+)
+def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
+    """The model agrees on empty graphs, and on specs that depend on themselves."""
+    check(base, head)
