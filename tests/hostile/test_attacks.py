@@ -27,10 +27,10 @@ _IDLE_FACTOR = 5
 _BOUNDS = Bounds(
     ANSWER_SECONDS_LOADED, VICTIM_P99_LOADED, max_memory(Settings(**SMALL_CACHES)), _IDLE_FACTOR
 )
-_TRIES = 10
+_TRIES = 5
 """The number of times that an attack is run alone before it counts as one that hurts."""
 
-_PAUSE = 20.0
+_PAUSE = 40.0
 """Seconds before an attack is run again: tests beside it may use all of the machine until then."""
 
 _LONGEST = 0.04 if IS_QUICK else 0.3
