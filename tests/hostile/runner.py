@@ -23,6 +23,9 @@ _SETTLE_SECONDS = 4.0
 _IDLE_SHARE = 0.3
 """A server that computes for a smaller share of the time is idle; the victim needs some."""
 
+_MEMORY, _BUSY = "memory", "busy after its end"
+"""Effects that last, and so would be those of the next attack too."""
+
 
 class Bounds(NamedTuple):
     """The limits of an attack; the victim may also wait ``idle_factor`` times as long as before."""
@@ -51,19 +54,21 @@ class Result(NamedTuple):
 def run_all(
     server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds, *, longest: float = LONGEST
 ) -> Iterator[Result]:
-    """Run attacks, each for up to ``longest`` seconds; restart a server that was hurt."""
-    target = replace(server.restart(), longest=longest)
+    """Run attacks, each for up to ``longest`` seconds, against one server.
+
+    It starts if it is not running, and again after an attack that takes too much memory or leaves
+    it busy. A victim that waited is no reason: new servers answer their first requests slowly, so
+    the next victim would wait too.
+    """
+    target = replace(server.learn() if server.is_running() else server.start(), longest=longest)
     with victim_of(target.port) as victim:
-        idle, is_hurt = _calm(victim), False
+        idle = _calm(victim)
         for attack in attacks:
-            # Memory that attacks leave accumulates within the bounds, as in a server that runs for
-            # months. Beyond them, it must not affect the next attacks.
-            if is_hurt or not server.is_running():
+            result = run_one(server, target, victim, attack, bounds.beside(idle))
+            yield result
+            if {_MEMORY, _BUSY} & {*result.hurts} or not server.is_running():
                 target = replace(server.restart(), longest=longest)
                 idle = _calm(victim)
-            result = run_one(server, target, victim, attack, bounds.beside(idle))
-            is_hurt = bool(result.hurts)
-            yield result
 
 
 def run_one(
@@ -118,9 +123,9 @@ def _hurts(
     if latencies.p99 > bounds.victim_p99:
         yield "victim waits"
     if peak > bounds.memory:
-        yield "memory"
+        yield _MEMORY
     if busy >= _SETTLE_SECONDS:
-        yield "busy after its end"
+        yield _BUSY
 
 
 def _statuses(answers: list[Answer]) -> str:
