@@ -13,7 +13,6 @@ from msgspec.structs import asdict, replace
 from strawberry.utils.str_converters import to_camel_case, to_snake_case
 
 from snapshots.contents import Content
-from snapshots.demo import history
 from snapshots.frames.columns import Column, ListColumn, list_column_of
 from snapshots.frames.filters import PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
@@ -59,6 +58,7 @@ def random_filter(random: Random) -> SpecFilter:
         stacks=choice(random, STACKS),
         variants=choice(random, VARIANTS),
         hash_prefix=random.choice((None, None, None, prefix)),
+        search=random.choice((None, None, None, "LIB", "")),
     )
 
 
@@ -145,25 +145,15 @@ def test_order(specs: list[Spec]) -> None:
         assert order[positions].tolist() == list(range(len(specs)))
 
 
-def test_orders_of_packages() -> None:
-    """Packages of unknown size sort first; names and a search select packages."""
-    sizes = {"a": (1, 2), "b": (9,), "c": (None,), "search": (4,)}
-    frame = frame_of(
-        [
-            a_spec(f"{name} {size}", name=name, size=size)
-            for name, some in sizes.items()
-            for size in some
-        ]
-    )
-    codes = frame.select_packages(PackageFilter(names=("a", "b", "c")))
-
-    def ordered(field: PackageField) -> list[str]:
-        return [frame.packages[code] for code in frame.sort_packages(codes, field)]
-
-    assert ordered(PackageField.NAME) == ["a", "b", "c"]
-    assert ordered(PackageField.NUM_SPECS) == ["b", "c", "a"]
-    assert ordered(PackageField.SIZE) == ["c", "a", "b"]
-    assert np.flatnonzero(frame.select(SpecFilter(search="EAR"))).tolist() == [4]
+@given(SPECS)
+def test_orders_of_packages(specs: list[Spec]) -> None:
+    """Packages of unknown size sort first, equal ones by name."""
+    frame = frame_of(specs)
+    codes = frame.select_packages(PackageFilter())
+    for field in PackageField:
+        assert [frame.packages[code] for code in frame.sort_packages(codes, field)] == sorted(
+            listings.names(specs), key=lambda name: listings.PACKAGE_ORDERS[field.name](name, specs)
+        )
 
 
 @given(SPECS, FILTERS)
@@ -191,9 +181,10 @@ def use(frame: Frame) -> None:
         frame.order(field)
 
 
-def distinct_facts() -> Content:
-    """Return specs of which each has a version, variants and a stack of its own."""
-    return Content.of(
+@pytest.mark.untraced
+def test_memory() -> None:
+    """The estimated size of a frame is about the memory that it takes, with all of its caches."""
+    content = Content.of(
         full_spec(
             f"spec {number}",
             version=f"1.{number}",
@@ -202,14 +193,7 @@ def distinct_facts() -> Content:
         )
         for number in range(1_000)
     )
-
-
-@pytest.mark.untraced
-@pytest.mark.parametrize("has_distinct_facts", [False, True])
-def test_memory(has_distinct_facts: bool) -> None:
-    """The estimated size of a frame is about the memory that it takes, with all of its caches."""
-    (snapshot,) = history(revisions=1, packages=100, specs=1_000)
-    table = (distinct_facts() if has_distinct_facts else snapshot.content).table()
+    table = content.table()
     frame, size = measured(lambda: Frame(table, "d"), use)
     assert 0.7 * size < frame.num_bytes - frame.tarball.num_bytes < 1.5 * size
 
