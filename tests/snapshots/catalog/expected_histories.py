@@ -10,7 +10,6 @@ from deltalake import DeltaTable, write_deltalake
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Snapshot
 from snapshots.history import Pair
 from snapshots.models import NOTHING
@@ -46,31 +45,11 @@ def check(catalog: Catalog, past: HistoryQueries) -> None:
     }
     for text in HASHES:
         assert library.history_queries.hash_history(history, text) == past.hash_history(text)
-    packages = {text: spec.name for all_ in past.contents.values() for text, spec in all_.items()}
-    histories = library.history_queries.hash_histories(history, packages)
-    assert histories == {
-        text: history_of_hash for text in packages if (history_of_hash := past.hash_history(text))
-    }
     assert library.history_queries.all_packages(history) == past.all_packages()
     for series in history.series_names:
         for name in NAMES:
             timeline = library.history_queries.package_timeline(history, series, name)
             assert timeline == past.package_timeline(name, series)
-        grown = library.history_queries.growth(history, series)
-        assert [each.revision for each in grown] == list(history.of_series(series))[::-1]
-        assert library.history_queries.holding(history, HASHES[:2], series) == past.holding(
-            HASHES[:2], series
-        )
-        steps = history.neighbours(series)
-        returned = library.history_queries.count_returned(
-            history, series, {step.pair for step in steps}
-        )
-        assert {revision: sum(returned.values()) for revision, returned in returned.items()} == {
-            step.head: count
-            for step in steps
-            if step.pair.base != step.pair.head
-            and (count := [*past.reasons(step).values()].count(SpecChangeReason.RETURNED))
-        }
     counted = library.history_queries.package_counts(history.pairs)
     assert counted == {pair: past.packages(pair) for pair in history.pairs}
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from msgspec.structs import asdict, replace
 
 from snapshots.catalog import delta, revisions_table
@@ -15,8 +15,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, NoCatalog
 from snapshots.models import Dependency, RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
-from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
-from tests.snapshots.records import with_digest
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec
 
 A = [a_spec("1"), a_spec("2", name="zlib", compiler=None, variants=(), stacks=("root",))]
 B = [a_spec("1"), a_spec("3", name="zlib")]
@@ -78,26 +77,6 @@ def test_facts_of_a_revision(catalog: Catalog) -> None:
     assert reopened.history.revisions[0].key == revision.key
 
 
-def test_every_fact_is_stored(catalog: Catalog) -> None:
-    """Specs are loaded with every fact, known or unknown, and with their dependencies."""
-    specs = [full_spec("1", stacks=(), variants=()), a_spec("2", compiler=None, size=0)]
-    specs.append(a_spec("3", name="zlib", dependencies=()))
-    digest = publish(catalog, specs)
-    in_order = sorted(specs, key=lambda spec: (spec.name, spec.hash))
-    assert loaded(catalog, digest) == [replace(spec, dependencies=None) for spec in in_order]
-    rows = catalog.reader().dependencies(digest).to_pylist()
-    edges = specs[0].dependencies
-    assert edges is not None
-    assert {row["hash"]: row["dependencies"] for row in rows} == {
-        hash_of("1"): [
-            asdict(edge) | {"types": list(edge.types), "virtuals": list(edge.virtuals)}
-            for edge in edges
-        ],
-        hash_of("2"): None,
-        hash_of("3"): [],
-    }
-
-
 def test_specs_outside_the_cache(catalog: Catalog) -> None:
     """They are no specs of the revision; the dependency graph has their facts."""
     gcc = full_spec("gcc", name="gcc", version="12.2.0", stacks=(), size=None, dependencies=())
@@ -111,16 +90,6 @@ def test_specs_outside_the_cache(catalog: Catalog) -> None:
     assert (len(frame), frame.packages) == (2, ["hdf5"])
     graph = library.dependencies.get(made.revision.digest)
     assert graph.outside.spec(0) == replace(gcc, dependencies=None)
-
-
-def test_older_catalog_without_a_column(catalog: Catalog) -> None:
-    """Its contents are read, and new ones have all columns."""
-    old = with_digest(Content.of(A)).drop_columns(["in_cache", "package_hash"])
-    write_deltalake(f"{catalog.location}/specs", old, partition_by=["digest"])
-    before, now = Content.of(A).digest, publish(catalog, [full_spec()])
-    assert loaded(catalog, before) == A
-    assert len(catalog.reader().dependencies(before)) == len(A)
-    assert loaded(catalog, now) == [replace(full_spec(), dependencies=None)]
 
 
 def test_package_names(catalog: Catalog) -> None:

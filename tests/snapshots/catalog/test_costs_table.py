@@ -10,7 +10,6 @@ from snapshots.catalog.copies import backup
 from snapshots.catalog.costs_table import COSTS_TABLE
 from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.library import Library
-from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.costs import BuildCost
 from snapshots.errors import CatalogError
 from snapshots.tables import COSTS
@@ -52,14 +51,6 @@ def test_killed_import(catalog: Catalog) -> None:
     """An import of costs that was killed after it created the table leaves no costs."""
     CatalogTable(catalog.storage, COSTS_TABLE, COSTS).prepare()
     assert cost(Catalog(catalog.location)) is None
-
-
-def test_rows_are_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two changes, also if there are no rows."""
-    catalog.costs.replace(rows())
-    assert catalog.costs.current is None
-    monkeypatch.delattr(WholeTable, "refresh")
-    assert catalog.costs.current is None
 
 
 def test_damaged_file(catalog: Catalog) -> None:

@@ -157,39 +157,6 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
     assert [publication.is_repaired for publication in again] == [False, True, False]
 
 
-def test_nothing_to_publish(tmp_path: Path) -> None:
-    """If all files are skipped, the import fails."""
-    file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
-    with pytest.raises(NothingToPublish):
-        published(tmp_path / "catalog", file, report=Report(skip_bad=True))
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_tags_mixed_in_folders(tmp_path: Path, jobs: int) -> None:
-    """The content of a tag depends on all pages, which are read again as one part."""
-    for folder, tags in {"one": ("develop", "main"), "two": ("main", "develop")}.items():
-        for name, tag in zip("ab", tags, strict=True):
-            file = tmp_path / "pages" / folder / name / "specs.md"
-            put(file, page(f"{folder}-{name}", f"{folder}-{name}", tag=tag))
-    put(tmp_path / "pages" / "one" / "c" / "specs.md", page("c", tag="empty"))
-    report = Report()
-    publications = published(tmp_path / "catalog", tmp_path / "pages", jobs=jobs, report=report)
-    revisions = [publication.revision for publication in publications]
-    assert {each.tag: each.num_packages for each in revisions} == {"develop": 2, "main": 2}
-    assert len(report.warnings) == 1
-
-
-def test_tag_under_another_name(tmp_path: Path) -> None:
-    """Also if the pages of a second folder cannot be read, so that only one tag is stated."""
-    put(tmp_path / "pages" / "a" / "x" / "specs.md", page("x", "x", tag="develop"))
-    put(tmp_path / "pages" / "b" / "y" / "specs.md", b"no page")
-    report = Report(skip_bad=True)
-    (made,) = published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
-    assert made.revision.tag == "mine"
-    (warning,) = report.warnings
-    assert warning.endswith(": says tag develop; published as mine")
-
-
 NAMES = st.sampled_from(["a", "b", "c"])
 FOLDERS = st.tuples(st.sampled_from(["x", "y", "."]), st.sampled_from(["develop", "main", "t"]))
 PAGES = st.one_of(

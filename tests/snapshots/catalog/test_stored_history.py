@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, missing_pairs, prepare
-from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.specs_table import ContentReader
@@ -275,19 +274,6 @@ def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.Mo
     monkeypatch.setattr(delta, "query_table", None)
     assert Library(catalog).history_queries.hash_history(catalog.history, hash_of("c")) is not None
     assert not missing_pairs(catalog, catalog.history)
-
-
-def test_texts_of_pairs() -> None:
-    """Each pair has a distinct text, by which its rows are selected."""
-    some = (Pair("a", "bc"), Pair("ab", "c"), Pair("abc", ""), Pair("a", "b"))
-    texts = texts_of(some).to_pylist()
-    assert len(set(texts)) == len(some)
-    assert tuple(map(pair_of, texts)) == some
-    base, head = zip(*some, strict=True)
-    table = pa.table({"base": base, "head": head})
-    assert texts_in(table).to_pylist() == texts
-    assert are_of(table, texts_of(some[1:3])).to_pylist() == [False, True, True, False]
-    assert are_of(table, texts_of([])).to_pylist() == [False] * len(some)
 
 
 # -- filling

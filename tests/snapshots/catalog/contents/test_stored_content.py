@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.catalog import recent_rows
@@ -129,15 +128,6 @@ def test_damaged_file(damaged: int) -> None:
         stored_content("catalog", head.digest, files)(["hash"])
     assert f"the content {head.digest[:12]} is " in str(caught.value)
     assert (f"laid over {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(damaged)
-
-
-@given(st.lists(st.sampled_from(SPEC_ROWS.names), unique=True))
-def test_dictionary_columns(columns: list[str]) -> None:
-    """Their texts are the same."""
-    base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
-    read = stored_content("catalog", head.digest, two_files(base, head))
-    coded = [name for name in columns if name in _CODED]
-    assert read(columns, coded).to_pylist() == read(columns).to_pylist()
 
 
 def revision(number: int, label: str, kind: str) -> RevisionInfo:

@@ -38,29 +38,15 @@ def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
 @pytest.mark.parametrize(
     ("text", "rules"),
     [
-        ("30 daily", [retention.RetentionRule("daily", 30)]),
-        (
-            " 30 daily, 52  weekly ,all releases",
-            [
-                retention.RetentionRule("daily", 30),
-                retention.RetentionRule("weekly", 52),
-                retention.RetentionRule("releases"),
-            ],
-        ),
-        (
-            "All Yearly, 5 LAST",
-            [retention.RetentionRule("yearly"), retention.RetentionRule("last", 5)],
-        ),
-        ("all", [retention.RetentionRule("")]),
-        (
-            "0 daily, 1 hourly",
-            [retention.RetentionRule("daily", 0), retention.RetentionRule("hourly", 1)],
-        ),
+        (" 30 daily, 52  weekly ,all releases", ["30 daily", "52 weekly", "all releases"]),
+        ("All Yearly, 5 LAST", ["all yearly", "5 last"]),
+        ("all", ["all"]),
+        ("0 daily, 1 hourly", ["0 daily", "1 hourly"]),
     ],
 )
-def test_policies(text: str, rules: list[retention.RetentionRule]) -> None:
+def test_policies(text: str, rules: list[str]) -> None:
     """Rules are separated by commas; blanks and case are ignored."""
-    assert list(retention.parse_policy(text)) == rules
+    assert [*map(str, retention.parse_policy(text))] == rules
 
 
 @pytest.mark.parametrize(
@@ -84,22 +70,6 @@ def test_invalid_policies(text: str, part: str) -> None:
         retention.parse_policy(text)
     assert caught.value.name == "keep"
     assert part in caught.value.reason
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
-        ("1 weekly, 1 monthly, 1 yearly", ["01-03 06"]),
-        ("2 daily", ["01-03 06", "01-02 18"]),
-        ("all hourly", [f"{row.taken_at:%m-%d %H}" for row in every_six_hours(10)[::-1]]),
-    ],
-)
-def test_newest_revision_of_each_period(policy: str, expected: list[str]) -> None:
-    """The current period counts."""
-    choices = retention.choose(History(every_six_hours(10)), retention.parse_policy(policy))
-    kept = [choice.revision for choice in choices if choice.kept_by]
-    assert [f"{revision.taken_at:%m-%d %H}" for revision in kept] == expected
 
 
 def test_rules_apply_to_each_series() -> None:

@@ -87,16 +87,6 @@ def test_number_of_contents_is_limited(catalog: Catalog) -> None:
     assert candidates(history, None, 100) == candidates(history)
 
 
-def test_hashes_are_cached(catalog: Catalog) -> None:
-    """The hashes of each content are read once, without a frame."""
-    library = Library(catalog)
-    revisions = candidates(catalog.history)
-    first = best_covering(library, revisions, specs_of("a"))
-    assert (library.hash_sets.num_cached, library.frames.num_cached) == (4, 0)
-    assert library.hash_sets.num_bytes < 2_000
-    assert best_covering(library, revisions, specs_of("a")) == first
-
-
 def test_damaged_content(catalog: Catalog, tmp_path: Path) -> None:
     """It is an error, as its specs are unknown."""
     catalog = copied(Path(catalog.location), tmp_path)

@@ -108,17 +108,6 @@ def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any
     return answers.get(query(catalog, topic)).value
 
 
-def test_causes_of_packages(whole: Catalog) -> None:
-    """A package that did not change has none, and neither has another pair."""
-    other = Pair("0" * 64, "1" * 64)
-    items = frozenset({("hdf5", REPLACING), ("nope", REPLACING), ("hdf5", other)})
-    causes_of = value(answers_of(whole), whole, HistoryTopic(About.PACKAGE_CAUSES, items=items))
-    assert causes_of.keys() == {("hdf5", REPLACING), ("nope", REPLACING)}
-    assert causes_of["nope", REPLACING] == ()
-    causes = causes_of["hdf5", REPLACING]
-    assert [(cause.before, cause.after, count) for cause, count in causes] == [("2", "3", 1)]
-
-
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.about.value)
 def test_answers_are_cached(
     whole: Catalog, topic: HistoryTopic, monkeypatch: pytest.MonkeyPatch
@@ -132,17 +121,6 @@ def test_answers_are_cached(
     assert answers.num_bytes == answer.num_bytes > 0
     monkeypatch.setattr("snapshots.catalog.history_answers._answer", None)
     assert answers.get(cached_query) is answers.peek(cached_query) is answer
-
-
-def test_hashes_of_a_content(whole: Catalog) -> None:
-    """Each has its entire history; those of other packages are left out."""
-    answers, digest = answers_of(whole), Content.of(STATES[3]).digest
-    topic = HistoryTopic(About.CONTENT, digest, frozenset({"hdf5", "nope"}))
-    hashes = value(answers, whole, topic)
-    assert hashes.keys() == {"hdf5", "nope"}
-    assert hashes["nope"] == {}
-    assert hashes["hdf5"].keys() == {HASH, a_spec("c").hash}
-    assert hashes["hdf5"][HASH] == value(answers, whole, OF_HASH)
 
 
 @pytest.mark.parametrize(
@@ -287,13 +265,8 @@ def test_no_readable_content(older: Catalog) -> None:
 
 
 def test_suggestions(whole: Catalog) -> None:
-    """Names of a content are loaded once; series and tags are those of the current history."""
-    library, history = Library(whole), whole.history
-    assert history.latest is not None
-    names = library.names.get(history.latest.digest)
-    assert [name.value for _, name in names.like("hdf", [SuggestionKind.PACKAGE], 5)] == ["hdf5"]
-    of_history = names_of_history(history)
-    kinds = [SuggestionKind.SERIES, SuggestionKind.TAG]
+    """Series and tags are those of the current history."""
+    of_history, kinds = names_of_history(whole.history), [SuggestionKind.SERIES, SuggestionKind.TAG]
     assert [name.value for _, name in of_history.like("v0", kinds, 5)] == ["v0.22", "v0.23"]
     assert [name.value for _, name in of_history.like("develop", kinds, 5)] == ["develop"]
-    assert names_of_history(history) is of_history
+    assert names_of_history(whole.history) is of_history

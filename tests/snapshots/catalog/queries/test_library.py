@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier, Event, Semaphore
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from snapshots.errors import CatalogError, ConstraintSyntaxError
 from snapshots.frames.pools import pool_of
 from snapshots.history import Pair
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
-from tests.snapshots.templates import copied
 
 THREADS = 8
 
@@ -207,35 +205,6 @@ def pair(catalog: Catalog) -> Pair:
     return catalog.history.pairs[0]
 
 
-def test_library(catalog: Catalog, pair: Pair) -> None:
-    """Frames, graphs and comparisons are those of the catalog, and are cached."""
-    base, head = pair
-    library = Library(catalog)
-    frame = library.frames.get(base)
-    assert (frame.digest, len(frame)) == (base, 1)
-    comparison = library.comparisons.get((base, head))
-    assert comparison.base is frame
-    assert comparison.head is library.frames.get(head)
-    assert [change.hash for change in comparison.specs] == [hash_of("2")]
-    assert library.comparisons.get((base, head)) is comparison
-    assert library.comparisons.peek((head, base)) is None
-    graph = library.dependencies.get(head)
-    assert graph.num_rows == 2
-    assert library.dependencies.get(head) is graph
-
-
-def test_package_names_follow_the_catalog(catalog: Catalog, tmp_path: Path) -> None:
-    """They are read once per state of the catalog."""
-    catalog = copied(Path(catalog.location), tmp_path)
-    library = Library(catalog)
-    names = library.package_names()
-    assert names == {"hdf5"}
-    assert library.package_names() is names
-    catalog.publish([a_snapshot([a_spec("3", name="zlib")], taken_at=day(9))])
-    catalog.refresh()
-    assert library.package_names() == {"zlib"}
-
-
 def test_library_is_bounded(catalog: Catalog, pair: Pair) -> None:
     """The caches of frames and comparisons stay within their bounds."""
     base, head = pair
@@ -249,33 +218,29 @@ def test_library_is_bounded(catalog: Catalog, pair: Pair) -> None:
     assert library.comparisons.peek((base, head)) is None
 
 
-def test_queries_and_comparisons(catalog: Catalog) -> None:
-    """They use the caches."""
+def test_queries_comparisons_and_explanations(catalog: Catalog) -> None:
+    """They use the caches, which count the memory of frames and graphs."""
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     library = Library(catalog)
     assert library.matching(head, "hdf5").tolist() == [True, True]
     assert library.matching(head, f"/{hash_of('2')[:9]}").sum() == 1
     assert library.matching(head, "zlib").sum() == 0
     assert library.matching(base, "* ^zlib").tolist() == [True]
-    assert library.frames.peek(head.digest) is not None
-    assert library.compare(base, head) is library.comparisons.peek((base.digest, head.digest))
     with pytest.raises(ConstraintSyntaxError):
         library.matching(head, "@")
-
-
-def test_explanations(catalog: Catalog, pair: Pair) -> None:
-    """A comparison is explained once, from cached frames, whose memory the explanation counts."""
-    base, head = pair
-    library = Library(catalog)
-    explanation = library.explanations.get((base, head))
-    assert explanation is library.explanations.peek((base, head))
-    assert explanation.comparison is library.comparisons.peek((base, head))
-    assert explanation.base.graph is library.dependencies.peek(base)
-    assert explanation.head.graph is library.dependencies.peek(head)
+    comparison = library.compare(base, head)
+    assert comparison is library.comparisons.peek((base.digest, head.digest))
+    assert comparison.base is library.frames.peek(base.digest)
+    assert [change.hash for change in comparison.specs] == [hash_of("2")]
+    explanation = library.explain(base, head)
+    assert explanation is library.explanations.peek((base.digest, head.digest))
+    assert explanation.comparison is comparison
+    assert explanation.head.graph is library.dependencies.peek(head.digest)
     sides = (explanation.base, explanation.head)
-    num_bytes = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
     pools = {pool_of(side.frame) for side in sides}
     counted = explanation.num_bytes + sum(pool.num_bytes for pool in pools if pool is not None)
-    assert explanation.num_bytes > num_bytes
+    assert explanation.num_bytes > sum(
+        side.frame.num_bytes + side.graph.num_bytes for side in sides
+    )
     assert library.explanations.num_bytes == counted
-    assert library.explanations.peek((head, base)) is None
+    assert library.explanations.peek((head.digest, base.digest)) is None

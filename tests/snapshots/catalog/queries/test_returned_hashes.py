@@ -79,15 +79,6 @@ def paired(label: str, **facts: str) -> Spec:
     return a_spec(label, version=f"1.{ord(label)}", **facts)
 
 
-def test_base_that_does_not_precede_head(catalog: Catalog) -> None:
-    """All earlier revisions of head's series count, and no others."""
-    _, c, bd = publish(catalog, ["ab", "c", "bd"])
-    (release,) = publish(catalog, ["e"], "v1.0")
-    library = Library(catalog)
-    assert returned(library, release, bd) == hashes("b")
-    assert returned(library, bd, release) == returned(library, bd, c) == set()
-
-
 def forget_changes(catalog: Catalog) -> Catalog:
     """Convert the catalog to an older form, without the tables of the history."""
     forget(catalog, *TABLES)
