@@ -286,21 +286,16 @@ async def test_single_result_is_one_event(unchanging: World, query: str, code: s
 async def test_query_is_answered_in_the_preferred_media_type(
     unchanging: World, accept: str, kind: str
 ) -> None:
-    """JSON for clients that accept both, such as urql; each media type is cached separately."""
+    """JSON for clients that accept both, such as urql, which get events of subscriptions.
+
+    Each media type is cached separately.
+    """
     for other in (EVENTS, "application/json", accept):
         stream = await unchanging.request("{ tags { name } }", accept=other).done()
     assert stream.headers[b"content-type"].decode() == f"{kind}; charset=utf-8"
     assert stream.text.startswith("event: " if kind == EVENTS else '{"data"')
-
-
-@pytest.mark.parametrize(
-    "accept", ["application/json, text/event-stream, multipart/mixed", "*/*, text/event-stream"]
-)
-async def test_subscription_is_answered_by_events(unchanging: World, accept: str) -> None:
-    """If the client accepts them at all."""
-    stream = await unchanging.follow(SUBSCRIPTION, "POST", accept)
-    assert stream.headers[b"content-type"].startswith(EVENTS.encode())
-    await stream.hang_up()
+    if EVENTS in accept:
+        await (await unchanging.follow(SUBSCRIPTION, "POST", accept)).hang_up()
 
 
 @pytest.mark.parametrize("accept", ["application/json", "", "text/event-stream;q=0, */*"])
@@ -308,20 +303,20 @@ async def test_subscription_is_answered_by_events(unchanging: World, accept: str
 async def test_subscription_without_events_is_not_acceptable(
     unchanging: World, accept: str, method: str
 ) -> None:
-    """The error names the required media type, each time."""
+    """The error names the required media type, each time; HEAD begins no subscription."""
+    await unchanging.request(SUBSCRIPTION, "HEAD").done()
     for _ in range(2):
         stream = await unchanging.request(SUBSCRIPTION, method, accept).done()
         assert stream.status == 406
         assert "text/event-stream" in stream.text
 
 
-async def test_head_has_only_headers(unchanging: World) -> None:
-    """No subscription begins."""
-    stream = await unchanging.request(SUBSCRIPTION, "HEAD").done()
-    assert stream.headers[b"content-type"].startswith(EVENTS.encode())
-
-
-@with_settings(max_subscriptions=2)
+@pytest.mark.parametrize(
+    "world",
+    [{"max_subscriptions": 2}, {"max_subscriptions": 50, "max_connections": 5}],
+    indirect=True,
+    ids=["subscriptions", "half of the connections"],
+)
 async def test_number_of_subscriptions_is_limited(world: World) -> None:
     """503 with Retry-After; queries are answered, and a disconnect frees a slot."""
     first, _ = await world.follow(), await world.follow()
@@ -331,14 +326,6 @@ async def test_number_of_subscriptions_is_limited(world: World) -> None:
     assert (await world.request("{ tags { name } }").ended())[-1] == END
     await first.hang_up()
     assert (await world.follow()).status == 200
-
-
-@with_settings(max_subscriptions=50, max_connections=5)
-async def test_half_of_the_connections_are_reserved_for_queries(world: World) -> None:
-    """Regardless of the limit of subscriptions."""
-    for _ in range(2):
-        await world.follow()
-    assert (await world.request().done()).status == 503
 
 
 async def test_equal_events_are_executed_once(
@@ -474,17 +461,6 @@ async def test_subscriptions_are_charged_like_queries(world: World) -> None:
     event, end = await stream.ended()
     assert event.data["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
     assert end == END
-
-
-async def test_documents_may_be_persisted(published: Path, tmp_path: Path) -> None:
-    """A document that is not in the manifest is refused by an event."""
-    manifest = tmp_path / "documents.json"
-    manifest.write_bytes(orjson.dumps({"a": SUBSCRIPTION}))
-    async with running(published, documents=str(manifest)) as world:
-        assert (await world.follow()).status == 200
-        first, end = await world.request("subscription { revisionPublished { tag } }").ended()
-        assert first.data["errors"][0]["extensions"]["code"] == "PERSISTED_QUERY_NOT_IN_LIST"
-        assert end == END
 
 
 async def test_cached_events_are_bounded_with_their_documents() -> None:

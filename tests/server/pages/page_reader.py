@@ -1,14 +1,19 @@
-"""Pages as a reader sees them."""
+"""Pages as a reader sees them, and responses of the API to compare with them."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import httpx
 from lxml import html
 
 from server.pages.addresses import Address
+from server.pages.documents import document
 from server.pages.renderer import Renderer
 from server.pages.routes import Page
+
+Serve = Callable[..., httpx.Client]
+"""The type of the fixture ``serve``."""
 
 
 class Shown:
@@ -36,13 +41,19 @@ class Shown:
         terms, descriptions = (self.texts(f"{selector} {tag}") for tag in ("dt", "dd"))
         return dict(zip(terms, descriptions, strict=True))
 
+    def rows(self, table: str = "table.changes") -> list[list[str]]:
+        """Return the texts of the cells of a table, by its rows."""
+        rows = self.dom.cssselect(table)[0].cssselect("tbody tr")
+        return [[" ".join(field.text_content().split()) for field in row] for row in rows]
+
+    def targets(self, selector: str) -> list[str]:
+        """Return the absolute targets of links."""
+        base = self.response.url
+        return [str(base.join(link.get("href", ""))) for link in self.dom.cssselect(selector)]
+
     def links(self, selector: str = "main a") -> dict[str, str]:
         """Return the absolute targets of links, by their texts."""
-        base = str(self.response.url)
-        return {
-            " ".join(link.text_content().split()): str(httpx.URL(base).join(link.get("href", "")))
-            for link in self.dom.cssselect(selector)
-        }
+        return dict(zip(self.texts(selector), self.targets(selector), strict=True))
 
 
 def rendered(
@@ -69,3 +80,25 @@ def shown(client: httpx.Client, address: str, headers: Mapping[str, str] | None 
     """Request a page as a browser does."""
     accept = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     return Shown(client.get(address, headers=accept | dict(headers or {})))
+
+
+def numbers(texts: Iterable[str]) -> list[int]:
+    """Return the first number of each text."""
+    return [int(re.findall(r"\d[\d,]*", text)[0].replace(",", "")) for text in texts]
+
+
+def data_of(client: httpx.Client, query: str, **variables: Any) -> Any:
+    """Return the data of a response without errors."""
+    answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
+    assert "errors" not in answer, answer["errors"]
+    return answer["data"]
+
+
+def page_data(client: httpx.Client, page: str, **variables: Any) -> Any:
+    """Return the data of the document of a page, by the document's name.
+
+    Variables that it does not declare are left out.
+    """
+    query = document(page)
+    declared = {name: value for name, value in variables.items() if name in query.parameters}
+    return data_of(client, query.text, **declared)

@@ -1,7 +1,8 @@
-"""The commits of the recipes on pages: a tab of comparisons, a page per commit, and links."""
+"""Commits of the recipes on pages (a tab of comparisons, a page each, links), and build costs."""
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -12,13 +13,12 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Recipes, RecipesOrigin, SpackChange
-from tests.server.pages.api_answers import page_data
-from tests.server.pages.demo_comparison import PAIR, links, rows
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import Shown, page_data, shown
 from tests.server.pages.recipes import SPACK, import_recipes
 from tests.server.servers import application
+from tests.snapshots.costs import rows as cost_rows
 
-WEEK = "/compare/develop~1...develop"
+PAIR, WEEK = "/compare/develop-2025-01-05...develop", "/compare/develop~1...develop"
 
 
 def link_to(page: Shown, text: str, selector: str = "main a") -> str:
@@ -32,9 +32,9 @@ def test_tab_lists_the_commits(history_client: httpx.Client) -> None:
     page = shown(history_client, f"{WEEK}/commits")
     sides = {"base": "develop~1", "head": "develop", "first": 50}
     data = page_data(history_client, "compare_commits", **sides)["compare"]
-    nodes, targets = data["commits"]["nodes"], links(page, "tbody th a")
+    nodes, targets = data["commits"]["nodes"], page.targets("tbody th a")
     assert len(nodes) > 5
-    for row, node in zip(rows(page), nodes, strict=True):
+    for row, node in zip(page.rows(), nodes, strict=True):
         commit, pull = node["commit"], node["commit"]["pullRequest"]
         title = commit["subject"].partition(" (#")[0]
         assert row[0].startswith(f"{title} #{pull['number']} {commit['committedAt'][:10]}")
@@ -50,11 +50,11 @@ def test_commits_are_filtered(history_client: httpx.Client) -> None:
     """By level, and by the package of the cause."""
     page = shown(history_client, f"{WEEK}/commits")
     closely = shown(history_client, link_to(page, "another Spack", ".choices a"))
-    assert [row[0].split(":")[0] for row in rows(closely)] == ["Spack"]
-    cause = rows(page)[2][4].split()[0]
+    assert [row[0].split(":")[0] for row in closely.rows()] == ["Spack"]
+    cause = page.rows()[2][4].split()[0]
     narrowed = shown(history_client, f"{WEEK}/commits?cause={cause}")
-    assert rows(narrowed)
-    assert all(cause in row[4] for row in rows(narrowed))
+    assert narrowed.rows()
+    assert all(cause in row[4] for row in narrowed.rows())
     assert {*narrowed.values("input[name=cause]")} == {cause}
     nothing = shown(history_client, f"{WEEK}/commits?cause=zlib-of-nobody")
     assert nothing.text("#results").startswith("No commit matches.")
@@ -69,13 +69,13 @@ def test_page_of_a_commit(history_client: httpx.Client) -> None:
     assert re.search(r"\d+ specs? rebuilt in 1 series\.", page.text())
     headings = page.texts("thead th")
     assert headings[:4] == ["Series", "Revision", "Specs rebuilt", "Specs reached"]
-    newest = rows(page)[0]
+    newest = page.rows()[0]
     assert newest[0].startswith("develop")
-    assert newest[2:4] == rows(tab)[0][1:3]
+    assert newest[2:4] == tab.rows()[0][1:3]
     assert shown(history_client, next(iter(page.links("td a").values()))).status == 200
     oid = address.rpartition("/")[2]
     prefix = shown(history_client, f"/commits/{oid[:8]}")
-    assert rows(prefix) == rows(page)
+    assert prefix.rows() == page.rows()
     assert f"The only commit that begins with {oid[:8]}" in prefix.text()
 
 
@@ -114,12 +114,12 @@ def test_level_of_commits_of_a_cause(history_client: httpx.Client) -> None:
 
 def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
     """Reverted commits, then sweeping ones, each marked; a change of Spack has both commits."""
-    commits = [row[0] for row in rows(shown(history_client, f"{WEEK}/commits"))]
+    commits = [row[0] for row in shown(history_client, f"{WEEK}/commits").rows()]
     marks = [2 if "sweeping" in text else 1 if "taken back" in text else 0 for text in commits]
     assert marks == sorted(marks)
     assert {*marks} == {0, 1, 2}
     page = shown(history_client, f"{WEEK}/commits?levels=SPACK")
-    (row,) = rows(page)
+    (row,) = page.rows()
     assert f"Spack: {'a' * 12} → {'b' * 12} (compare)" in row[0]
     link = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
     assert link_to(page, "compare", "th a") == link
@@ -166,7 +166,55 @@ def test_link_to_the_comparison_of_spack(
     import_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)
     with application(Settings(catalog=str(tmp_path), recipes_url=setting)) as client:
         page = shown(client, f"{WEEK}/commits?levels=SPACK")
-    (row,) = rows(page)
+    (row,) = page.rows()
     assert text in row[0]
     compared = page.links("th a").get("compare")
     assert compared is None if link is None else str(compared).startswith(link)
+
+
+# -- costs
+
+BUILD_TIME = re.compile(r"[\d.,]+ (?:hours?|minutes), [\d.,]+ EUR \([\d,]+ estimated")
+PAGES_WITH_COSTS = ("compare", "cause", "compare-commits", "commit", "package", "series-causes")
+
+
+@pytest.fixture(scope="module")
+def client_with_costs(
+    history_catalog: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """Return a client of a server of the same catalog with costs."""
+    folder = tmp_path_factory.mktemp("costs")
+    shutil.copytree(history_catalog, folder / "catalog")
+    catalog = Catalog(str(folder / "catalog"))
+    catalog.refresh()
+    names = sorted(catalog.package_names())
+    costs = cost_rows(*((None, name, 3_600.0, 2.0) for name in names), unit="eur")
+    catalog.costs.replace(costs)
+    with application(Settings(catalog=catalog.location)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", PAGES_WITH_COSTS)
+def test_build_times_are_beside_counts(
+    client_with_costs: httpx.Client,
+    history_client: httpx.Client,
+    addresses: dict[str, str],
+    name: str,
+) -> None:
+    """With the estimated hours, costs and number of specs; absent without costs."""
+    assert BUILD_TIME.search(shown(client_with_costs, addresses[name]).text("main"))
+    without = shown(history_client, addresses[name]).text("main")
+    assert "EUR" not in without
+    assert "estimated" not in without
+
+
+def test_pages_with_costs_are_not_permanent(
+    client_with_costs: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
+) -> None:
+    """Other costs can be imported; without costs, pages under digests are permanent."""
+    permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent address"]
+    path = httpx.URL(permanent).raw_path.decode()
+    assert "immutable" in history_client.get(path).headers["cache-control"]
+    assert "immutable" not in client_with_costs.get(path).headers["cache-control"]
+    assert BUILD_TIME.search(shown(client_with_costs, path).text("main"))
+    assert not history_client.get(f"{path}?hasCosts=true").text.count("EUR")

@@ -6,11 +6,14 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
+from urllib.parse import unquote
 
 import httpx
 import pytest
 from msgspec.structs import replace
 from starlette.routing import compile_path
+from starlette.types import Scope
 
 from server.app import create_app
 from server.asgi.allowances import Allowances
@@ -23,8 +26,8 @@ from server.pages.routes import PAGES, TABS
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.server.pages.api_answers import data_of
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.exchanges import scope
+from tests.server.pages.page_reader import Shown, data_of, shown
 from tests.server.servers import PATIENCE, application
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
@@ -70,16 +73,9 @@ def test_trailing_slash_redirects(client: httpx.Client) -> None:
     assert client.get("/r//").status_code == 404
 
 
-def test_name_with_a_slash(client: httpx.Client) -> None:
-    """Links escape it as %2F."""
-    page = shown(client, "/r/a%2Fb")
-    assert page.status == 404
-    assert "'a/b'" in page.text(".problem")
-    assert page.links()["All series"] == str(client.base_url.join("/"))
-
-
 def test_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
-    """And a plain text for other clients and methods."""
+    """And a plain text for other clients and methods; its relative links do not make it large."""
+    assert len(shown(client, "/x" * 3_000).response.content) < 20_000
     page = shown(client, "/nope/<b>")
     assert (page.status, page.text("h1")) == (404, "Not found")
     assert page.links()["All series"] == str(client.base_url.join("/"))
@@ -195,75 +191,58 @@ def test_concurrent_requests_share_a_page(
     assert (len(renderings), len(charges)) == (1, 1)
 
 
-def scope_of(path: str, query: str = "") -> dict[str, Any]:
+def scope_of(query: str = "") -> Scope:
     """Return the ASGI scope of a browser's request."""
-    return {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": query.encode(),
-        "headers": [(b"accept", b"text/html")],
-    }
+    path, accept = "/r/develop", (b"accept", b"text/html")
+    query_string = query.encode()
+    return scope(path, raw_path=path.encode(), query_string=query_string, headers=[accept])
 
 
 def test_disconnected_client_is_sent_nothing(small: str) -> None:
     """The log has a status; there is no page."""
-    messages: list[Any] = []
-
-    async def disconnect() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        messages.append(message)
+    send = AsyncMock()
 
     async def answer() -> None:
         app = create_app(Settings(catalog=small))
         async with app.router.lifespan_context(app):
-            await app(scope_of("/r/develop"), disconnect, send)
+            await app(scope_of(), AsyncMock(return_value={"type": "http.disconnect"}), send)
 
     asyncio.run(answer())
-    assert messages[0]["status"] == 499
-    assert not any(message.get("body") for message in messages)
+    start, *others = (call.args[0] for call in send.call_args_list)
+    assert start["status"] == 499
+    assert not any(message.get("body") for message in others)
 
 
 def test_pages_for_slow_readers_are_bounded(small: str) -> None:
     """While a large page is in transit, another is refused by a small one."""
     many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
+    statuses: list[int] = []
 
-    async def requests() -> list[int]:
+    async def requests() -> None:
         app = create_app(Settings(catalog=small, sending_bytes=1))
+
+        async def respond(query: str, is_read: asyncio.Event | None = None) -> None:
+            async def send(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+                elif is_read is not None:
+                    await is_read.wait()
+
+            receive: Any = asyncio.Event().wait
+            await app(scope_of(query), receive, send)
+
         async with app.router.lifespan_context(app):
             is_read = asyncio.Event()
-            first = asyncio.create_task(respond(app, "/r/develop", many, is_read))
+            first = asyncio.create_task(respond(many, is_read))
             while not statuses:
                 await asyncio.sleep(0.01)
-            await respond(app, "/r/develop", f"search=a&{many}")
+            await respond(f"search=a&{many}")
             is_read.set()
             await first
-            await respond(app, "/r/develop", f"search=a&{many}")
-        return statuses
+            await respond(f"search=a&{many}")
 
-    async def respond(
-        app: Any, path: str, query: str, is_read: asyncio.Event | None = None
-    ) -> None:
-        async def send(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
-            elif is_read is not None:
-                await is_read.wait()
-
-        await app(scope_of(path, query), asyncio.Event().wait, send)
-
-    statuses: list[int] = []
-    assert asyncio.run(requests()) == [200, 503, 200]
-
-
-def test_depth_of_relative_links_is_bounded(client: httpx.Client) -> None:
-    """The page for an address with thousands of slashes is small."""
-    page = shown(client, "/x" * 3_000)
-    assert page.status == 404
-    assert len(page.response.content) < 20_000
+    asyncio.run(requests())
+    assert statuses == [200, 503, 200]
 
 
 def test_links_are_valid(history_client: httpx.Client, addresses: dict[str, str]) -> None:
@@ -287,30 +266,20 @@ def _kind(url: httpx.URL) -> tuple[str, frozenset[str]]:
     return next(routes, url.path), frozenset(url.params)
 
 
-_FACTS = """
-{
-  revisions(first: 2) { nodes { digest } }
-  revision { stacks { name } specs(first: 1) { nodes { hash name } } }
-}
-"""
-
-
 def test_immutable_pages_never_change(tmp_path: Path) -> None:
     """Not even when other tags of the same contents, and new neighbours, are published."""
     earlier, later, newest = history(revisions=3, packages=8, specs=30)
     catalog = Catalog(str(tmp_path))
     catalog.publish([earlier, later])
     with application(Settings(catalog=str(tmp_path))) as client:
-        facts = data_of(client, _FACTS)
-        head, base = (node["digest"] for node in facts["revisions"]["nodes"])
-        revision = facts["revision"]
-        (spec,) = revision["specs"]["nodes"]
-        of_head = ("", f"/stacks/{revision['stacks'][0]['name']}", f"/packages/{spec['name']}")
-        pair = f"/compare/{base}...{head}"
+        head, base = later.content.digest, earlier.content.digest
+        spec = next(iter(later.content.packages.values())).specs[0]
+        pair, stack = f"/compare/{base}...{head}", spec.stacks[0]
         addresses = [pair + tab for tab in TABS]
-        addresses += [f"{pair}:{revision['stacks'][0]['name']}{tab}" for tab in ("", "/coverage")]
-        addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
-        addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
+        addresses += [f"{pair}:{stack}{tab}" for tab in ("", "/coverage")]
+        of_head = ("", f"/stacks/{stack}", f"/packages/{spec.name}", f"/specs/{spec.hash}")
+        addresses += [f"/r/{head}{rest}" for rest in of_head]
+        addresses += [f"/search?in={head}&q={spec.name}", f"/compare?base={base}"]
         pages = {address: client.get(address) for address in addresses}
     catalog.publish(
         [
@@ -353,23 +322,36 @@ def test_nearest_names_are_links(client: httpx.Client, address: str, near: str, 
     assert page.values("header input[name=q]") != [""]
 
 
-def test_unknown_spec_leads_to_its_hash(client: httpx.Client) -> None:
-    """To the page of the hash's history."""
-    page = shown(client, f"/r/develop/specs/{'a' * 32}")
+@pytest.mark.parametrize(
+    ("address", "problem", "link", "target"),
+    [
+        (f"/r/develop/specs/{'a' * 32}", "", "History of this hash", f"/hash/{'a' * 32}"),
+        (
+            "/r/v0.22.0/specs/a",
+            "'a' begins",
+            "Specs of this revision whose hash begins with it",
+            "/search?q=%2Fa&in=v0.22.0",
+        ),
+        (
+            "/r/develop/packages/%3Cqqqq%3E",
+            "",
+            "Search this revision for it",
+            "/search?q=%3Cqqqq%3E&in=develop",
+        ),
+        ("/r/a%2Fb", "", "All series", "/"),
+    ],
+)
+def test_unknown_names_lead_on(
+    client: httpx.Client, address: str, problem: str, link: str, target: str
+) -> None:
+    """By links to a search or a history; a prefix lists the specs of the same revision."""
+    page = shown(client, address)
     assert page.status == 404
-    link = page.links()["History of this hash"]
-    assert link == str(client.base_url.join(f"/hash/{'a' * 32}"))
-
-
-def test_prefix_leads_to_specs_of_the_same_revision(client: httpx.Client) -> None:
-    """Although the catalog has other hashes with the prefix."""
-    page = shown(client, "/r/v0.22.0/specs/a")
-    assert page.status == 404
-    assert page.text(".problem").startswith("'a' begins")
-    assert all(link.rpartition("/")[2][0] == "a" for link in page.links(".candidates a").values())
-    link = page.links()["Specs of this revision whose hash begins with it"]
-    assert link == str(client.base_url.join("/search?q=%2Fa&in=v0.22.0"))
-    assert client.get(link).status_code == 200
+    assert bool(page.texts(".nearest")) == ("%2F" in address)
+    assert page.text(".problem").startswith(problem)
+    assert unquote(address).rpartition("/")[2] in page.text()
+    assert page.links()[link] == str(client.base_url.join(target))
+    assert all("/a" in link for link in page.links(".candidates a").values())
 
 
 @pytest.mark.parametrize(
@@ -388,13 +370,3 @@ def test_invalid_parameters(client: httpx.Client, address: str, message: str) ->
     links = {link.text: link.get("href") for link in page.dom.cssselect(".ways-on a")}
     if "?" in address:
         assert links["This page without filters"] == "?"
-
-
-def test_no_nearest_name(client: httpx.Client) -> None:
-    """The page states the name, and links to a search for it."""
-    page = shown(client, "/r/develop/packages/%3Cqqqq%3E")
-    assert page.status == 404
-    assert page.texts(".nearest") == []
-    assert "<qqqq>" in page.text()
-    link = page.links()["Search this revision for it"]
-    assert link.endswith("/search?q=%3Cqqqq%3E&in=develop")

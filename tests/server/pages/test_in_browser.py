@@ -13,7 +13,6 @@ from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from tests.expensive import IS_QUICK
 from tests.server.browsers import wait_for
-from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import (
     OF_LOOKS,
     complaints,
@@ -24,6 +23,7 @@ from tests.server.pages.browser import (
     sideways,
     violations,
 )
+from tests.server.pages.page_reader import data_of
 
 NARROW = 360
 COMPONENTS = (
@@ -42,10 +42,10 @@ SAME_TEMPLATE = (
 """Pages without components of their own, which the suite omits."""
 
 _FEWER_ROWS = """
-document.querySelectorAll("tbody tr:nth-child(n+11), li:nth-child(n+11)")
+document.querySelectorAll("tbody tr:nth-child(n+4), li:nth-child(n+4)")
   .forEach((row) => row.remove());
 """
-"""Shortens tables and lists to ten rows, which the suite checks in place of all."""
+"""Shortens tables and lists to three rows, which the suite checks in place of all."""
 
 BY_KEYBOARD = ("home", "compare", "check", "spec")
 CARDS = ("series", "revision", "package", "compare-specs", "compare-packages", "hash")

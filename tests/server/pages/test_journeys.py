@@ -1,6 +1,5 @@
 """Common tasks of readers on the pages, each in at most four actions."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import httpx
@@ -11,9 +10,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from tests.server.browsers import paste, wait_for
-from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
-from tests.server.pages.catalogs import published
+from tests.server.pages.page_reader import Serve, data_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -46,16 +44,15 @@ for (const name of ["dragenter", "dragover", "drop"]) {
 
 
 @pytest.fixture(scope="module")
-def lost_builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def lost_builds(serve: Serve) -> str:
     """Return the address of a server with releases, and a develop without its former Arm builds."""
-    with published(
-        tmp_path_factory.mktemp("journeys"),
+    client = serve(
         a_snapshot([ARM, X86, ZLIB], "develop", day(1)),
         a_snapshot([NEWER], "develop", day(8)),
         a_snapshot([X86, ZLIB], "v1.0", day(2)),
         a_snapshot([NEWER, ZLIB], "v1.1", day(9)),
-    ) as client:
-        yield str(client.base_url)
+    )
+    return str(client.base_url)
 
 
 class Visit:

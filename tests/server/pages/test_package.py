@@ -1,7 +1,4 @@
-"""The page of a package: coverage, specs, dependents and history; and its badges."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""The pages of packages, in a revision and over all series; their availability and badges."""
 
 import httpx
 import pytest
@@ -10,9 +7,7 @@ from lxml import etree
 from server.pages.documents import document
 from server.pages.filters import MINUS
 from snapshots.models import Dependency
-from tests.server.pages.api_answers import data_of
-from tests.server.pages.catalogs import served
-from tests.server.pages.page_reader import shown
+from tests.server.pages.page_reader import Serve, data_of, shown
 from tests.snapshots.factories import a_spec, day, hash_of
 
 PACKAGE = """query($name: String!) { revision(ref: "develop") { package(name: $name) {
@@ -54,10 +49,9 @@ def test_coverage_is_a_matrix_whose_cells_are_filters(
 
 
 @pytest.fixture(scope="module")
-def of_specs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def of_specs(serve: Serve) -> httpx.Client:
     """Return a client of a server of these specs."""
-    with served(tmp_path_factory.mktemp("specs"), SPECS) as client:
-        yield client
+    return serve(SPECS)
 
 
 def test_versions_gaps_and_dependents(of_specs: httpx.Client) -> None:
@@ -95,38 +89,38 @@ def test_common_variants_are_stated_once(of_specs: httpx.Client) -> None:
     assert "No spec of hdf5 matches" in nothing.text(".empty")
 
 
-def test_history_of_a_package(tmp_path: Path) -> None:
+def test_history_of_a_package(serve: Serve) -> None:
     """Since when it exists, and each revision that changed it, with a link to the causes."""
     states = [SPECS[1:2], SPECS[1:2], SPECS[:3]]
-    with served(tmp_path, *states) as client:
-        page = shown(client, "/r/develop/packages/hdf5")
-        newest, first = page.texts("ol.log li")
-        assert "versions changed" in newest or "upgraded" in newest
-        assert "+1.10" in newest
-        assert "+2" in newest
-        assert "added" in first
-        assert "and still available" in page.text("#history + p")
-        (why,) = page.links("ol.log a[aria-label]").values()
-        assert "/specs?packages=hdf5" in why
-        (feed,) = page.values("link[type='application/atom+xml']", "href")
-        assert client.get(page.response.url.join(feed or "")).status_code == 200
+    client = serve(*states)
+    page = shown(client, "/r/develop/packages/hdf5")
+    newest, first = page.texts("ol.log li")
+    assert "versions changed" in newest or "upgraded" in newest
+    assert "+1.10" in newest
+    assert "+2" in newest
+    assert "added" in first
+    assert "and still available" in page.text("#history + p")
+    (why,) = page.links("ol.log a[aria-label]").values()
+    assert "/specs?packages=hdf5" in why
+    (feed,) = page.values("link[type='application/atom+xml']", "href")
+    assert client.get(page.response.url.join(feed or "")).status_code == 200
 
 
-def test_titles_distinguish_revisions(tmp_path: Path) -> None:
+def test_titles_distinguish_revisions(serve: Serve) -> None:
     """A revision that is not the newest of its tag is identified by its date."""
-    with served(tmp_path, [a_spec("1")], [a_spec("2")]) as client:
-        digest = data_of(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
-        for path in ("packages/hdf5", f"specs/{hash_of('1')}"):
-            for ref in (digest, "develop~1"):
-                page = shown(client, f"/r/{ref}/{path}")
-                (title,) = page.texts("title")
-                assert f" · develop of {day(0):%Y-%m-%d} · " in title
-                assert page.texts(".crumbs li")[1] == f"develop of {day(0):%Y-%m-%d}"
-        (title,) = shown(client, "/r/develop/packages/hdf5").texts("title")
-        assert title == "hdf5 · develop · cachelog"
+    client = serve([a_spec("1")], [a_spec("2")])
+    digest = data_of(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
+    for path in ("packages/hdf5", f"specs/{hash_of('1')}"):
+        for ref in (digest, "develop~1"):
+            page = shown(client, f"/r/{ref}/{path}")
+            (title,) = page.texts("title")
+            assert f" · develop of {day(0):%Y-%m-%d} · " in title
+            assert page.texts(".crumbs li")[1] == f"develop of {day(0):%Y-%m-%d}"
+    (title,) = shown(client, "/r/develop/packages/hdf5").texts("title")
+    assert title == "hdf5 · develop · cachelog"
 
 
-def test_history_names_causes(tmp_path: Path) -> None:
+def test_history_names_causes(serve: Serve) -> None:
     """The main cause of each rebuild, on the page of a revision and of all series."""
     states = [
         [
@@ -135,11 +129,11 @@ def test_history_names_causes(tmp_path: Path) -> None:
         ]
         for zlib, png, version in (("z1", "p1", "1.2"), ("z2", "p2", "1.3"))
     ]
-    with served(tmp_path, *states) as client:
-        for address in ("/packages/png", "/r/develop/packages/png"):
-            newest, first = shown(client, address).texts("ol.log li")
-            assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
-            assert "why" not in first
+    client = serve(*states)
+    for address in ("/packages/png", "/r/develop/packages/png"):
+        newest, first = shown(client, address).texts("ol.log li")
+        assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
+        assert "why" not in first
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -178,3 +172,115 @@ def test_badges_agree(name: str, message: str, client: httpx.Client) -> None:
 def test_badge_of_an_unknown_revision(client: httpx.Client) -> None:
     """Not found."""
     assert client.get("/badge/develp/hdf5.svg").status_code == 404
+
+
+# -- over all series
+
+
+@pytest.fixture(scope="module")
+def lost(serve: Serve) -> httpx.Client:
+    """Serve a catalog in which develop lost specs that a release has, and others that none has."""
+    arm, x86 = a_spec("1", target="neoverse_v1", stacks=("e4s-arm", "root")), a_spec("2")
+    zlib, gone = a_spec("4", name="zlib", version="1.3"), a_spec("5", name="gone-away", version="7")
+    states = [[arm, x86, zlib, gone], [arm, x86, zlib], [a_spec("3", version="2.0.0")]]
+    return serve(*states, **{"v1.0": [[x86, zlib]]})
+
+
+def test_all_packages_are_listed(lost: httpx.Client) -> None:
+    """With the newest versions and their series; removed packages are marked."""
+    page = shown(lost, "/packages")
+    assert page.text("#count") == "3 packages, 1 of them removed"
+    rows = [text.split() for text in page.texts("tbody tr")]
+    assert rows[0][:5] == ["gone-away", "7", "removed", "since", "develop"]
+    assert rows[1][:3] == ["hdf5", "2.0.0", "develop"]
+    assert rows[2][:3] == ["zlib", "1.3", "v1.0"]
+    assert page.links("tbody th a")["zlib"].endswith("/packages/zlib")
+    narrowed = shown(lost, "/packages?search=LIB")
+    assert narrowed.texts("tbody th") == ["zlib"]
+    gone = shown(lost, "/packages?gone=true")
+    assert gone.texts("tbody th") == ["gone-away"]
+    nothing = shown(lost, "/packages?search=nope")
+    assert "No package matches this" in nothing.text("main")
+
+
+def test_one_package_over_all_series(lost: httpx.Client) -> None:
+    """The series with it, since when, its removal, its history in each series, and the feed."""
+    page = shown(lost, "/packages/zlib")
+    assert "1.3 is the newest version in v1.0" in page.text(".lead")
+    rows = page.texts("table:not(.matrix) tbody tr")
+    assert [row.split()[0] for row in rows] == ["develop", "vX.Y.Z"]
+    assert "removed in develop" in rows[0]
+    assert rows[1].endswith("still available")
+    history = shown(lost, "/packages/zlib?series=develop")
+    assert len(history.dom.cssselect("ol.log li")) == 2
+    assert "/feeds/develop/zlib.atom" in history.links()["Feed"]
+    matrix = shown(lost, "/packages/hdf5").texts("table.matrix th")
+    assert matrix == ["Target", "2.0.0", "x86_64_v3"]
+
+
+def test_removed_package(lost: httpx.Client) -> None:
+    """The page of the package states when it was removed, that of a revision its spans."""
+    page = shown(lost, "/packages/gone-away")
+    assert page.text(".lead").startswith("Removed: no newest revision has it.")
+    missing = shown(lost, "/r/develop/packages/gone-away")
+    assert missing.status == 404
+    elsewhere = missing.text(".elsewhere")
+    assert elsewhere.startswith("develop: added in develop")
+    assert "removed in develop" in elsewhere
+    links = missing.links()
+    assert links["All about gone-away"].endswith("/packages/gone-away")
+    assert shown(lost, links["availability"]).text("h1") == "Availability of gone-away"
+    last = next(link for text, link in links.items() if text.startswith("last in develop"))
+    assert shown(lost, last).status == 200
+    release = shown(lost, "/r/develop/packages/zlib").text(".elsewhere")
+    assert "1.3 in v1.0" in release
+
+
+def test_series_without_the_package(lost: httpx.Client) -> None:
+    """The page says so, and remains that of the package."""
+    page = shown(lost, "/packages/gone-away?series=vX.Y.Z")
+    assert page.status == 200
+    assert "vX.Y.Z never had gone-away" in page.text("main")
+
+
+def test_availability_of_removed_specs(lost: httpx.Client) -> None:
+    """Spans, the reason of the removal, its comparison, and the nearest spec."""
+    page = shown(lost, "/packages/hdf5/availability?target=neoverse_v1")
+    assert page.text("h1") == "Availability of hdf5 for neoverse_v1"
+    assert page.text(".lead").startswith(
+        "Removed: no newest revision has it. develop has none since"
+    )
+    (row,) = page.texts("[aria-label='When it was available'] tbody tr")
+    assert row.split()[:2] == ["develop", "develop"]
+    assert row.endswith(": 1 stack gone")
+    assert page.text("#nearest + p").startswith("In develop ")
+    (near,) = page.texts("[aria-label='Nearest specs'] tbody tr")
+    assert near.split()[1:3] == ["2.0.0", "x86_64_v3"]
+
+
+def test_availability_in_another_series(lost: httpx.Client) -> None:
+    """The newest revision of each series counts."""
+    page = shown(lost, "/packages/hdf5/availability?target=x86_64_v3&version=1.14.5")
+    assert page.text(".lead").startswith("Still available in vX.Y.Z since v1.0")
+    rows = page.texts("[aria-label='When it was available'] tbody tr")
+    assert rows[0].endswith(": 1 replaced because of hdf5 1.14.5 → 2.0.0")
+    assert rows[1].endswith("still available")
+    assert page.text("#nearest") == "Available specs"
+    assert page.text("#nearest + p").startswith("1 of 1 spec in v1.0 ")
+
+
+def test_availability_without_matches(lost: httpx.Client) -> None:
+    """Never present, or removed from all series; an unknown package leads to the nearest."""
+    never = shown(lost, "/packages/hdf5/availability?stack=nowhere")
+    assert never.text(".lead") == "Never available: no revision of the catalog had it."
+    assert never.text("option[selected]") == "nowhere"
+    arm = never.links("[aria-label=Target] a")["neoverse_v1"]
+    assert shown(lost, arm).text("h1") == "Availability of hdf5 for neoverse_v1 in nowhere"
+    assert never.texts("[aria-label='Nearest specs'] tbody tr")
+    gone = shown(lost, "/packages/gone-away/availability")
+    assert gone.text(".lead").startswith("Removed")
+    assert "was removed from all series" in gone.text(".empty")
+    missing = shown(lost, "/packages/hdff5/availability?target=a")
+    assert (missing.status, missing.text(".problem")) == (404, "There is no such package.")
+    near = missing.links(".nearest a")["hdf5"]
+    assert shown(lost, near).text("h1") == "Availability of hdf5 for a"

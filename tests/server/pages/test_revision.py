@@ -1,18 +1,13 @@
 """The pages of a revision and of a stack: packages, filters, orders, holes and twins."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
-from tests.server.pages.api_answers import data_of
-from tests.server.pages.catalogs import published, served
-from tests.server.pages.demo_comparison import numbers, rows
-from tests.server.pages.page_reader import shown
+from tests.server.pages.page_reader import Serve, data_of, numbers, shown
 from tests.snapshots.changes.graphs import edge, node
-from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.factories import a_spec, hash_of
 
 PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {
   revision(ref: $ref) {
@@ -30,7 +25,7 @@ NAMES, SPECS = "table.packages tbody th", "table.packages tbody td:nth-child(3)"
 
 @pytest.mark.parametrize("stack", ["", "/stacks/e4s"])
 def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None:
-    """Its numbers, packages and counts of filters are those of the API."""
+    """Its numbers, packages, digest and counts of filters are those of the API."""
     revision = data_of(client, PACKAGES, ref="develop")["revision"]
     subject = revision["stack"] if stack else revision
     page = shown(client, f"/r/develop{stack}")
@@ -50,17 +45,12 @@ def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None
     ]
     first = shown(client, page.links(NAMES + " a")[nodes[0]["name"]])
     assert len(first.texts("table.specs tbody tr")) == counts[0]
-
-
-def test_facts_of_a_revision(client: httpx.Client) -> None:
-    """The number of stacks, the digest, and that the data is generated; "root" is no stack."""
-    revision = data_of(client, PACKAGES, ref="develop")["revision"]
-    page = shown(client, "/r/develop")
-    assert page.facts(".figures")["Stacks"] == f"{revision['numStacks']:,}"
-    stacks = page.texts(".facet[aria-labelledby=facet-stacks] li")
-    assert not [stack for stack in stacks if stack.startswith("root ")]
-    assert page.values("details.facts .hash", "title") == [revision["digest"]]
-    assert "generated sample data" in page.text("details.facts")
+    if not stack:
+        assert figures["Stacks"] == f"{revision['numStacks']:,}"
+        stacks = page.texts(".facet[aria-labelledby=facet-stacks] li")
+        assert not [text for text in stacks if text.startswith("root ")], "it is no stack"
+        assert page.values("details.facts .hash", "title") == [revision["digest"]]
+        assert "generated sample data" in page.text("details.facts")
 
 
 def test_filters_are_links(client: httpx.Client) -> None:
@@ -68,13 +58,10 @@ def test_filters_are_links(client: httpx.Client) -> None:
     page = shown(client, "/r/develop?order=NUM_SPECS&direction=DESC")
     name, link = next(iter(page.links(".facet[aria-labelledby=facet-stacks] a").items()))
     stack = name.split()[0]
-    assert parse_qs(urlsplit(link).query) == {
-        "stacks": [stack],
-        "order": ["NUM_SPECS"],
-        "direction": ["DESC"],
-    }
     narrowed = shown(client, link)
     order = {"field": "NUM_SPECS", "direction": "DESC"}
+    asked = {"stacks": stack, "order": order["field"], "direction": order["direction"]}
+    assert dict(narrowed.response.url.params) == asked
     answer = data_of(client, PACKAGES, ref="develop", filter={"stacks": [stack]}, order=order)
     expected = [node["name"] for node in answer["revision"]["packages"]["nodes"]]
     assert narrowed.texts(NAMES) == expected
@@ -118,36 +105,36 @@ def test_columns_order_packages_both_ways(client: httpx.Client) -> None:
     assert ascending.values("th[aria-sort]", "aria-sort") == ["ascending"]
 
 
-def test_neighbours(tmp_path: Path) -> None:
+def test_neighbours(serve: Serve) -> None:
     """The previous and next revision, and the comparison; links keep the given ref."""
     states = [[a_spec("1")], [a_spec("1"), a_spec("2", name="zlib")]]
-    with served(tmp_path, *states) as client:
-        newest = shown(client, "/r/develop")
-        steps = newest.links(".steps a")
-        before = next(link for name, link in steps.items() if name.startswith("←"))
-        first = shown(client, before)
-        assert first.texts(NAMES) == ["hdf5"]
-        assert "The first revision of develop" in first.text(".steps")
-        assert "The newest revision of develop" in newest.text(".steps")
-        compare = next(steps[name] for name in steps if name.startswith("What changed"))
-        digest = data_of(client, PACKAGES, ref="develop")["revision"]["previous"]["digest"]
-        assert urlsplit(compare).path == f"/compare/{digest[:12]}...develop"
-        assert newest.links(NAMES + " a")["zlib"].endswith("/r/develop/packages/zlib")
+    client = serve(*states)
+    newest = shown(client, "/r/develop")
+    steps = newest.links(".steps a")
+    before = next(link for name, link in steps.items() if name.startswith("←"))
+    first = shown(client, before)
+    assert first.texts(NAMES) == ["hdf5"]
+    assert "The first revision of develop" in first.text(".steps")
+    assert "The newest revision of develop" in newest.text(".steps")
+    compare = next(steps[name] for name in steps if name.startswith("What changed"))
+    digest = data_of(client, PACKAGES, ref="develop")["revision"]["previous"]["digest"]
+    assert urlsplit(compare).path == f"/compare/{digest[:12]}...develop"
+    assert newest.links(NAMES + " a")["zlib"].endswith("/r/develop/packages/zlib")
 
 
-def test_data_that_the_source_lacks(tmp_path: Path) -> None:
+def test_data_that_the_source_lacks(serve: Serve) -> None:
     """Unknown sizes, stacks and compilers are stated, not 0 or blank."""
     specs = [a_spec("1", compiler=None, stacks=())]
-    with served(tmp_path, specs) as client:
-        page = shown(client, "/r/develop")
-        figures = page.facts(".figures")
-        assert figures["Size"] == "unknown"
-        (row,) = page.texts("table.packages tbody tr")
-        assert row == "hdf5 1.14.5 1"
-        assert "The source does not list stacks or sizes of these." in page.texts(".listed p")
-        assert figures["Stacks"] == "unknown"
-        assert "The source states none" in page.text(".facets")
-        assert "does not list stacks" in page.text("main")
+    client = serve(specs)
+    page = shown(client, "/r/develop")
+    figures = page.facts(".figures")
+    assert figures["Size"] == "unknown"
+    (row,) = page.texts("table.packages tbody tr")
+    assert row == "hdf5 1.14.5 1"
+    assert "The source does not list stacks or sizes of these." in page.texts(".listed p")
+    assert figures["Stacks"] == "unknown"
+    assert "The source states none" in page.text(".facets")
+    assert "does not list stacks" in page.text("main")
 
 
 LINK = ("build", "link")
@@ -167,34 +154,23 @@ LACKING = COMPLETE[1:]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def server(serve: Serve) -> httpx.Client:
     """Return a client of revisions with twins, with a hole, and with unknown dependencies."""
     silent = [*COMPLETE, node("silent", dependencies=None), node("above", edge("silent", LINK))]
-    with published(
-        tmp_path_factory.mktemp("catalog"),
-        a_snapshot(COMPLETE, "develop", day(0)),
-        a_snapshot(LACKING, "develop", day(1)),
-        a_snapshot(silent, "partly", day(2)),
-        a_snapshot([a_spec()], "pages", day(3)),
-    ) as client:
-        yield client
+    return serve(COMPLETE, LACKING, partly=[silent], pages=[[a_spec()]])
 
 
 def test_holes(server: httpx.Client) -> None:
-    """The number of complete specs, and each hole with its dependents and history."""
+    """Each with its dependents and history; or none, as far as dependencies are listed."""
     page = shown(server, "/r/develop/holes")
     numbers = {"Complete": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
     assert page.facts(".figures") == {"Specs": "6"} | numbers
-    ((missing, affected, among, history),) = rows(page)
+    ((missing, affected, among, history),) = page.rows()
     assert missing.startswith(f"zlib {hash_of('zlib')[:7]}")
     assert (affected, among) == ("2", "hdf5@1, png@1")
     assert history.startswith("removed in develop")
     assert shown(server, page.links("tbody th a")[hash_of("zlib")[:7]]).status == 200
     assert shown(server, "/r/develop/holes?as=csv").response.text.count("\r\n") == 2
-
-
-def test_no_holes(server: httpx.Client) -> None:
-    """None, or none as far as dependencies are listed."""
     assert shown(server, "/r/develop~1/holes").text(".empty") == "No spec is missing."
     partly = shown(server, "/r/partly/holes")
     assert partly.facts(".figures")["Complete"] == "7"
@@ -207,12 +183,9 @@ def test_twins(server: httpx.Client) -> None:
     """Their causes add up to the extra builds; each group has its hashes and causes."""
     # The two versions of zlib are not twins, but their dependents are.
     page = shown(server, "/r/develop~1/twins")
-    assert (
-        page.facts(".figures")["Additional builds"]
-        == page.facts(".figures")["Groups of twins"]
-        == "2"
-    )
-    assert rows(page, "table.slim") == [["zlib 1 / 2", "2"]]
+    figures = page.facts(".figures")
+    assert figures["Additional builds"] == figures["Groups of twins"] == "2"
+    assert page.rows("table.slim") == [["zlib 1 / 2", "2"]]
     groups = [row.text_content() for row in page.dom.cssselect("table.changes tbody tr")]
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)

@@ -1,15 +1,10 @@
 """The search page: packages by name, specs by Spack's language, hashes."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import httpx
 import pytest
 
 from server.pages.filters import hash_in
-from tests.server.pages.api_answers import data_of
-from tests.server.pages.catalogs import served
-from tests.server.pages.page_reader import Shown, shown
+from tests.server.pages.page_reader import Serve, Shown, data_of, shown
 from tests.snapshots.factories import a_spec, hash_of
 
 SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {
@@ -37,24 +32,22 @@ def test_specs_match_a_query(client: httpx.Client) -> None:
     assert f"{name.split()[-1]} specs match {q}" in narrowed.texts("h2")
 
 
-def test_packages_match_by_name(tmp_path: Path) -> None:
+def test_packages_match_by_name(serve: Serve) -> None:
     """The one with this name, then those that contain the text."""
     specs = [a_spec(name, name=name) for name in ("a-zlib", "zlib", "zlib-ng", "other")]
-    with served(tmp_path, specs) as client:
-        page = search(client, q="zlib")
-        names = [text.split()[0] for text in page.texts("section[aria-labelledby=packages] li")]
-        assert names == ["zlib", "a-zlib", "zlib-ng"]
-        part = search(client, q="ZLI")
-        assert "3 packages with this in their names" in part.texts("h2")
-        assert "No package 'ZLI'" in part.text("#problem")
+    client = serve(specs)
+    page = search(client, q="zlib")
+    names = [text.split()[0] for text in page.texts("section[aria-labelledby=packages] li")]
+    assert names == ["zlib", "a-zlib", "zlib-ng"]
+    part = search(client, q="ZLI")
+    assert "3 packages with this in their names" in part.texts("h2")
+    assert "No package 'ZLI'" in part.text("#problem")
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+def two(serve: Serve) -> httpx.Client:
     """Return a client of a server of one spec each of zlib and hdf5, without dependencies."""
-    specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
-    with served(tmp_path_factory.mktemp("two"), specs) as client:
-        yield client
+    return serve([a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")])
 
 
 @pytest.mark.parametrize(
@@ -131,29 +124,29 @@ def test_hash_leads_to_its_history(client: httpx.Client) -> None:
     assert page.links(".hint a").popitem()[1].endswith(f"/hash/{hash_of('nowhere')}")
 
 
-def test_searched_revision(tmp_path: Path) -> None:
+def test_searched_revision(serve: Serve) -> None:
     """Develop by default, otherwise the newest; any ref in the address."""
-    with served(tmp_path, **{"v1.0": [[a_spec("1")]]}) as client:
-        page = search(client, q="hdf5")
-        assert page.status == 200
-        assert "1 spec matches hdf5" in page.texts("h2")
-        assert page.links("table.specs td a")["hdf5"].endswith("/r/v1.0/packages/hdf5")
-        assert search(client, q="hdf5", **{"in": "v1.0"}).status == 200
-        assert search(client, q="hdf5", **{"in": "nope"}).status == 404
+    client = serve(**{"v1.0": [[a_spec("1")]]})
+    page = search(client, q="hdf5")
+    assert page.status == 200
+    assert "1 spec matches hdf5" in page.texts("h2")
+    assert page.links("table.specs td a")["hdf5"].endswith("/r/v1.0/packages/hdf5")
+    assert search(client, q="hdf5", **{"in": "v1.0"}).status == 200
+    assert search(client, q="hdf5", **{"in": "nope"}).status == 404
 
 
-def test_other_revisions_are_searched(tmp_path: Path) -> None:
+def test_other_revisions_are_searched(serve: Serve) -> None:
     """Matches in other current and past revisions are listed, too."""
     remaining, removed = a_spec("1", name="zlib"), a_spec("2", name="zlib-ng", version="2.1")
-    with served(tmp_path, [remaining, removed], [remaining]) as client:
-        page = search(client, q="zlib")
-        assert page.text(".elsewhere li").endswith("in 2 revisions of develop")
-        assert page.text("section[aria-labelledby=others] li").startswith("zlib-ng removed since")
-        no_match = search(client, q="zlib-ng@2:")
-        assert "No package 'zlib-ng'" in no_match.text("#problem")
-        (line,) = no_match.texts(".elsewhere li")
-        assert line.startswith("removed in develop")
-        assert line.endswith("in 1 revision of develop")
-        last = next(link for text, link in no_match.links(".elsewhere a").items() if "last" in text)
-        assert "1 spec matches zlib-ng@2:" in shown(client, last).texts("h2")
-        assert no_match.links("h2 a")["zlib-ng"].endswith("/packages/zlib-ng")
+    client = serve([remaining, removed], [remaining])
+    page = search(client, q="zlib")
+    assert page.text(".elsewhere li").endswith("in 2 revisions of develop")
+    assert page.text("section[aria-labelledby=others] li").startswith("zlib-ng removed since")
+    no_match = search(client, q="zlib-ng@2:")
+    assert "No package 'zlib-ng'" in no_match.text("#problem")
+    (line,) = no_match.texts(".elsewhere li")
+    assert line.startswith("removed in develop")
+    assert line.endswith("in 1 revision of develop")
+    last = next(link for text, link in no_match.links(".elsewhere a").items() if "last" in text)
+    assert "1 spec matches zlib-ng@2:" in shown(client, last).texts("h2")
+    assert no_match.links("h2 a")["zlib-ng"].endswith("/packages/zlib-ng")

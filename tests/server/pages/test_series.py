@@ -1,7 +1,6 @@
 """The page of a series (charts, revisions, largest causes), and the home page of all series."""
 
 import shutil
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
@@ -15,22 +14,46 @@ import pytest
 from server.pages.filters import MINUS
 from server.pages.routes import PAGES
 from server.settings import Settings
-from tests.server.pages.api_answers import LARGE, page_data
-from tests.server.pages.catalogs import without_sizes
-from tests.server.pages.demo_comparison import rows
-from tests.server.pages.page_reader import Shown, rendered, shown
+from snapshots.catalog.catalog import Catalog
+from tests.server.pages.page_reader import Serve, Shown, page_data, rendered, shown
 from tests.server.servers import application
-from tests.snapshots.factories import day
+from tests.snapshots.factories import a_snapshot, a_spec, day
 
 (PAGE,) = (page for page in PAGES if page.document_name == "series")
 
 
+_DIGEST = "0123456789abcdef" * 4
+LARGE = {
+    "tag": "develop",
+    "digest": _DIGEST,
+    "takenAt": "2025-11-06T18:00:00Z",
+    "numPackages": 1_234,
+    "numSpecs": 58_000,
+    "numKnownStacks": 30,
+    "totalSize": str(5 << 40),
+    "source": {"synthetic": False},
+    "previous": {"digest": _DIGEST, "totalSize": str(5 << 40)},
+    "growth": {
+        "specsAdded": 12_345,
+        "specsRemoved": 12_345,
+        "specsRebuilt": 10_000,
+        "packagesAdded": 100,
+        "packagesRemoved": 100,
+    },
+}
+"""A revision as the API returns it, with numbers of the greatest length."""
+
+STATES = [
+    a_snapshot([a_spec(name, name=name, size=None) for name in names], tag, day(number))
+    for tag, number, names in (("develop", 0, "a"), ("develop", 7, "abc"), ("alone", 1, "ab"))
+]
+"""A series of two revisions and one of one, without sizes."""
+
+
 @pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a catalog without sizes, with a series of two and one of one revision."""
-    catalog = without_sizes(tmp_path_factory.mktemp("odd"))
-    with application(Settings(catalog=catalog)) as client:
-        yield client
+def odd(serve: Serve) -> httpx.Client:
+    """Return a client of a server of these states."""
+    return serve(*STATES)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +77,7 @@ def nodes(answer: Any) -> list[Any]:
 
 def rows_of(page: Shown) -> list[list[str]]:
     """Return the texts of the log, row by row, without the radio buttons."""
-    return [row[-9:] for row in rows(page, "table.log")]
+    return [row[-9:] for row in page.rows("table.log")]
 
 
 def points_of(page: Shown) -> Any:
@@ -63,8 +86,7 @@ def points_of(page: Shown) -> Any:
 
 
 def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
-    """The newest revision first, with its changes."""
-    assert page.status == 200
+    """The newest revision first, with its changes, and links to it and its comparison."""
     assert len(nodes) > 2
     for row, node in zip(rows_of(page), nodes, strict=True):
         day, revision, packages, _, specs, changes, rebuilt, _, _ = row
@@ -76,10 +98,6 @@ def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
         went = f"{MINUS}{growth['specsRemoved']:,}" if node["previous"] else "the first"
         assert changes == f"+{growth['specsAdded']:,} {went}"
         assert rebuilt == f"{growth['specsRebuilt']:,}"
-
-
-def test_log_has_links(page: Shown, nodes: list[Any]) -> None:
-    """To each revision and its comparison by digests."""
     paths = {urlsplit(link).path for link in page.links("tbody a").values()}
     compared = {f"/compare/{node['previous']['digest']}...{node['digest']}" for node in nodes[:-1]}
     assert paths == {f"/r/{node['digest']}" for node in nodes} | compared
@@ -189,7 +207,7 @@ def test_incomplete_history_is_stated() -> None:
 
 
 def test_largest_causes(history_client: httpx.Client) -> None:
-    """One row each, with bars over time."""
+    """One row each, with bars over time, in groups; commits link to their pages."""
     page = shown(history_client, "/series/develop/causes")
     series = page_data(history_client, "series_causes", name="develop", first=50)["series"]
     nodes = series["causes"]["nodes"]
@@ -198,20 +216,12 @@ def test_largest_causes(history_client: httpx.Client) -> None:
     assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in nodes)
-
-
-def test_causes_by_kind_and_commit(history_client: httpx.Client) -> None:
-    """Tabs group otherwise; commits link to their pages."""
     kinds = shown(history_client, "/series/develop/causes?by=KIND")
     assert {"version", "recipe"} & {*kinds.texts("#results tbody th")}
     commits = shown(history_client, "/series/develop/causes?by=COMMIT")
     assert any("/commits/" in link for link in commits.links("#results th a").values())
-
-
-def test_causes_in_an_interval(history_client: httpx.Client) -> None:
-    """None before the first revision; the series links to the page."""
-    page = shown(history_client, "/series/develop/causes?until=2000-01-01")
-    assert "Nothing is known" in page.text("main")
+    early = shown(history_client, "/series/develop/causes?until=2000-01-01")
+    assert "Nothing is known" in early.text("main")
     links = shown(history_client, "/series/develop").links("main p a").values()
     assert any(link.endswith("/series/develop/causes") for link in links)
     assert history_client.get("/series/nope/causes").status_code == 404
@@ -220,78 +230,57 @@ def test_causes_in_an_interval(history_client: httpx.Client) -> None:
 # -- the home page
 
 
-@pytest.fixture(scope="module")
-def unfilled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a catalog without sizes, with one series of one revision.
-
-    The changes of the other series are not stored.
-    """
-    folder = tmp_path_factory.mktemp("odd")
-    catalog = without_sizes(folder)
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(folder / table)
-    with application(Settings(catalog=catalog)) as client:
-        yield client
-
-
-def test_every_series_has_links(client: httpx.Client) -> None:
-    """Develop first; each links to its page, its newest revision and its last comparison."""
-    page = shown(client, "/")
-    assert page.status == 200
-    all_series = page_data(client, "home")["allSeries"]
+def test_every_series_has_links_and_numbers(client: httpx.Client) -> None:
+    """Develop first, with its page, newest revision and last comparison; the data is generated."""
+    page, all_series = shown(client, "/"), page_data(client, "home")["allSeries"]
+    assert "generated sample data" in page.text(".intro")
     names = [series["name"] for series in all_series]
     assert [page.text("#newest"), *page.texts("tbody th")] == names
     assert names[0] == "develop"
     for number, series in enumerate(all_series):
+        latest = series["latest"]
         place = f"tbody tr:nth-child({number})" if number else "article"
+        cells = page.texts(f"{place} td, {place} dd")
+        counts = [f"{latest[name]:,}" for name in ("numPackages", "numSpecs")]
+        assert [cell for cell in cells if cell in counts] == counts
         paths = {urlsplit(link).path for link in page.links(f"{place} a").values()}
-        assert paths >= {f"/series/{series['name']}", f"/r/{series['latest']['tag']}"}
-        if base := series["latest"]["previous"]:
-            pair = f"{base['digest'][:12]}...{series['latest']['digest'][:12]}"
+        assert paths >= {f"/series/{series['name']}", f"/r/{latest['tag']}"}
+        if base := latest["previous"]:
+            pair = f"{base['digest'][:12]}...{latest['digest'][:12]}"
             assert f"/compare/{pair}" in paths
-
-
-def test_numbers_are_those_of_the_api(client: httpx.Client) -> None:
-    """Packages, specs and changes, with thousands separators."""
-    page = shown(client, "/")
-    first, *others = (series["latest"] for series in page_data(client, "home")["allSeries"])
-    counts = [f"{first[name]:,}" for name in ("numPackages", "numSpecs")]
-    assert page.texts("article dd")[:2] == counts
-    for (_, *cells), latest in zip(rows(page, "table"), others, strict=True):
-        assert cells[2:4] == [f"{latest['numPackages']:,}", f"{latest['numSpecs']:,}"]
-        if latest["previous"]:
             grown = latest["growth"]
-            assert cells[-1] == f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"
-
-
-def test_generated_data_is_marked(client: httpx.Client, unfilled: httpx.Client) -> None:
-    """A demonstration is not mistaken for a build cache."""
-    assert "generated sample data" in shown(client, "/").text(".intro")
-    assert "generated sample data" not in shown(unfilled, "/").text(".intro")
+            change = f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"
+            assert change in cells[-1]
 
 
 def test_empty_catalog_explains_imports(tmp_path: Path) -> None:
-    """With commands to copy, and without a search form."""
+    """With commands to copy, and without a search form; there is nothing to compare."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         page = shown(client, "/")
+        assert "nothing to compare" in shown(client, "/compare").text()
     assert page.status == 200
     assert any("cachelog import" in text for text in page.texts("pre"))
     assert any("cachelog serve --demo" in text for text in page.texts("pre"))
     assert page.dom.cssselect("form") == []
 
 
-def test_unknown_values_are_stated(unfilled: httpx.Client) -> None:
+def test_unknown_values_are_stated(tmp_path: Path) -> None:
     """Sizes, changes that are not stored, and those of a single revision."""
-    page = shown(unfilled, "/")
-    assert page.status == 200
-    assert page.texts("article dd")[-2:] == ["unknown", "not known yet"]
-    assert page.texts("tbody td")[-3:] == ["unknown", "one revision", "not known yet"]
-    assert "cachelog history fill" in page.text(".problem")
-    assert unfilled.get("/series/develop").status_code == 200  # which computes them
-    assert unfilled.get("/series/alone").status_code == 200
-    assert shown(unfilled, "/").texts("article dd")[-1] == "+2 0"
-    assert shown(unfilled, "/").texts("tbody td")[-1] == "the first"
-    assert shown(unfilled, "/").dom.cssselect(".problem") == []
+    Catalog(str(tmp_path)).publish(STATES)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / table)
+    with application(Settings(catalog=str(tmp_path))) as client:
+        page = shown(client, "/")
+        assert page.texts("article dd")[-2:] == ["unknown", "not known yet"]
+        assert page.texts("tbody td")[-3:] == ["unknown", "one revision", "not known yet"]
+        assert "cachelog history fill" in page.text(".problem")
+        assert "generated sample data" not in page.text(".intro")
+        assert client.get("/series/develop").status_code == 200  # which computes them
+        assert client.get("/series/alone").status_code == 200
+        page = shown(client, "/")
+    assert page.texts("article dd")[-1] == "+2 0"
+    assert page.texts("tbody td")[-1] == "the first"
+    assert page.dom.cssselect(".problem") == []
 
 
 def test_size_of_the_page_of_a_hundred_series() -> None:

@@ -1,7 +1,5 @@
 """The pages of a spec, of two specs, and of a hash."""
 
-from pathlib import Path
-
 import httpx
 import pytest
 
@@ -9,15 +7,11 @@ from server.pages.filters import install_commands
 from server.pages.routes import PAGES
 from snapshots.contents import Content, Snapshot
 from snapshots.texts import short_hash
-from tests.server.pages.api_answers import data_of, page_data
-from tests.server.pages.catalogs import published, served
-from tests.server.pages.page_reader import rendered, shown
+from tests.server.pages.page_reader import Serve, data_of, page_data, rendered, shown
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, full_spec, hash_of
 
-BUSY = """
-query { revision(ref: "develop") { specs(first: 1000) { nodes {
-  hash dependencies(first: 0) { totalCount } dependents(first: 0) { totalCount }
-} } } }"""
+BUSY = """{ revision(ref: "develop") { specs(first: 1000) { nodes {
+  hash dependencies(first: 0) { totalCount } dependents(first: 0) { totalCount } } } } }"""
 DEPENDENTS = "section[aria-labelledby=dependents]"
 
 
@@ -39,8 +33,7 @@ def dependent(client: httpx.Client, needed: str) -> str:
 
 def test_page_shows_the_response(client: httpx.Client, needed: str) -> None:
     """All facts, dependencies and dependents."""
-    variables = {"ref": "develop", "hash": needed, "first": 50}
-    data = page_data(client, "spec", **variables)
+    data = page_data(client, "spec", ref="develop", hash=needed, first=50)
     spec = data["revision"]["spec"]
     page = shown(client, f"/r/develop/specs/{needed}")
     assert page.status == 200
@@ -61,16 +54,8 @@ def test_page_shows_the_response(client: httpx.Client, needed: str) -> None:
     assert len(page.texts(".stays tbody tr")) == len(data["history"]["spans"])
 
 
-def test_external_dependencies(client: httpx.Client, dependent: str) -> None:
-    """An external compiler has a name and version, and no link."""
-    page = shown(client, dependent)
-    outside = [text for text in page.texts("#needs > .tree > li") if "not in this revision" in text]
-    assert len(outside) == 1
-    assert "build, as c, cxx, fortran" in outside[0]
-
-
 def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
-    """Direct and transitive dependents, fifty per page, forwards and backwards."""
+    """Fifty dependents per page, forwards and backwards; an invalid cursor affects only them."""
     page = shown(client, f"/r/develop/specs/{needed}?all=true")
     assert len(page.texts(f"{DEPENDENTS} tbody tr")) == 50
     further = shown(client, page.links("[rel=next]")["Next →"])
@@ -79,24 +64,23 @@ def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
     assert {*first}.isdisjoint(second)
     back = shown(client, further.links("[rel=prev]")["← Previous"])
     assert back.texts(f"{DEPENDENTS} tbody tr") == page.texts(f"{DEPENDENTS} tbody tr")
+    invalid = shown(client, f"/r/develop/specs/{needed}?after=nonsense")
+    assert "nonsense" in invalid.text(f"{DEPENDENTS} .problem")
+    assert invalid.texts("#needs .tree")
 
 
 def test_dependencies_can_be_filtered(client: httpx.Client, dependent: str) -> None:
-    """By type, and with transitive ones."""
+    """By type, and with transitive ones; an external compiler has no link."""
     page = shown(client, dependent)
+    (outside,) = [
+        text for text in page.texts("#needs > .tree > li") if "not in this revision" in text
+    ]
+    assert "build, as c, cxx, fortran" in outside
     for label in ("Direct and indirect", "To run", "To build", "To test"):
         filtered = shown(client, page.links(".tabs a")[label])
         assert filtered.status == 200
         assert filtered.texts(".tabs [aria-current]") == [label]
     assert shown(client, page.links(".tabs a")["To test"]).text("#needs") == "Nothing of this kind."
-
-
-def test_invalid_cursor_affects_only_its_list(client: httpx.Client, needed: str) -> None:
-    """The error is in place of the list."""
-    page = shown(client, f"/r/develop/specs/{needed}?after=nonsense")
-    assert page.status == 200
-    assert "nonsense" in page.text(f"{DEPENDENTS} .problem")
-    assert page.texts("#needs .tree")
 
 
 @pytest.mark.parametrize(
@@ -118,13 +102,13 @@ def test_commands_are_quoted(kind: str, location: str, added: str | None) -> Non
     assert similar == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
 
 
-def test_optional_facts(tmp_path: Path) -> None:
+def test_optional_facts(serve: Serve) -> None:
     """Virtuals, externals, splices and explicit installations; absent for other specs."""
     spec = full_spec(provided_virtuals=())
     gcc = full_spec("gcc", name="gcc", stacks=(), external_path="/usr")
     snapshot = Snapshot(tag="develop", content=Content.of([spec], [gcc]), source=SOURCE)
-    with published(tmp_path, snapshot, a_snapshot([a_spec()], "v1")) as client:
-        pages = [shown(client, f"/r/{ref}/specs/{spec.hash}") for ref in ("develop", "v1")]
+    client = serve(snapshot, a_snapshot([a_spec()], "v1"))
+    pages = [shown(client, f"/r/{ref}/specs/{spec.hash}") for ref in ("develop", "v1")]
     full, bare = (page.facts("dl.facts") for page in pages)
     assert full["Provides"] == "no virtual package"
     assert full["External"] == "at /opt/my libs by the modules PrgEnv-cray/8.3 gcc/13.2.0"
@@ -136,11 +120,11 @@ def test_optional_facts(tmp_path: Path) -> None:
     assert not {"External", "Spliced", "Installed"} & set(bare)
 
 
-def test_data_that_a_source_lacks_is_unknown(tmp_path: Path) -> None:
+def test_data_that_a_source_lacks_is_unknown(serve: Serve) -> None:
     """Sizes, recipes, dependencies and mirrors are unknown rather than absent or zero."""
     spec = a_spec("zlib", compiler=None, variants=(), stacks=(), namespace=None)
-    with served(tmp_path, [spec]) as client:
-        page = shown(client, f"/r/develop/specs/{spec.hash}")
+    client = serve([spec])
+    page = shown(client, f"/r/develop/specs/{spec.hash}")
     assert page.status == 200
     facts = page.facts("dl.facts")
     for name in ("Stacks", "Size", "Tarball", "Package hash", "Patches", "Spec format"):
@@ -165,13 +149,13 @@ def test_unavailable_parts_affect_nothing_else(client: httpx.Client, needed: str
     assert data["revision"]["spec"]["version"] in incomplete.text("dl.facts")
 
 
-def test_prefix_of_a_hash(tmp_path: Path) -> None:
+def test_prefix_of_a_hash(serve: Serve) -> None:
     """The page of the only spec with the prefix; otherwise all of them are listed."""
     specs = [a_spec(hash="ab" + "c" * 30), a_spec(hash="ad" + "c" * 30, name="zlib")]
-    with served(tmp_path, specs) as client:
-        assert "ab" + "c" * 30 in shown(client, "/r/develop/specs/ab").text(".whole-hash")
-        several = shown(client, "/r/develop/specs/a")
-        assert (several.status, len(several.links(".candidates a"))) == (404, 2)
+    client = serve(specs)
+    assert "ab" + "c" * 30 in shown(client, "/r/develop/specs/ab").text(".whole-hash")
+    several = shown(client, "/r/develop/specs/a")
+    assert (several.status, len(several.links(".candidates a"))) == (404, 2)
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +175,16 @@ def test_two_specs(history_client: httpx.Client, rebuilt: list[str]) -> None:
     names = page.texts("#dependencies ~ .table tbody th")
     assert names == [edge["name"] for edge in pair["dependencies"]]
     figures = [int(text) for text in page.texts("#below ~ .figures dd")]
-    assert figures == [
-        pair[name]
-        for name in ("numSharedBelow", "numDifferingBelow", "numOnlyBelowBase", "numOnlyBelowHead")
-    ]
-    links = {link.get("href", "") for link in page.dom.cssselect("h1 ~ .facts a")}
-    assert all(any(link.endswith(digest) for link in links) for digest in (base, head))
+    below = ("SharedBelow", "DifferingBelow", "OnlyBelowBase", "OnlyBelowHead")
+    assert figures == [pair[f"num{name}"] for name in below]
+    links = "".join(page.links("h1 ~ .facts a").values())
+    assert base in links
+    assert head in links
+    # A comparison of revisions links here, and the page of two equal specs says so.
+    changed = shown(history_client, f"/compare/develop~1...develop/specs?hashPrefix={head}")
+    assert f"specs/{base}...{head}" in "".join(changed.links("td a").values())
+    assert "Both are the same spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
+    assert history_client.get(f"/specs/{'z' * 32}...{head}").status_code == 404
 
 
 def test_form_leads_to_two_specs(history_client: httpx.Client, rebuilt: list[str]) -> None:
@@ -212,21 +200,6 @@ def test_form_leads_to_two_specs(history_client: httpx.Client, rebuilt: list[str
     for path in (f"/hash/{head}", f"/r/develop/specs/{head}"):
         base_field = "form.pickers input[name=base]"
         assert shown(history_client, path).values(base_field) == [f"/{head}"]
-
-
-def test_comparisons_link_to_two_specs(history_client: httpx.Client, rebuilt: list[str]) -> None:
-    """For each replaced spec."""
-    base, head = rebuilt
-    page = shown(history_client, f"/compare/develop~1...develop/specs?hashPrefix={head}")
-    links = [link.get("href", "") for link in page.dom.cssselect("td a")]
-    assert any(link.endswith(f"specs/{base}...{head}") for link in links)
-
-
-def test_equal_or_unknown_specs(history_client: httpx.Client, rebuilt: list[str]) -> None:
-    """The page says so."""
-    _, head = rebuilt
-    assert "Both are the same spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
-    assert history_client.get(f"/specs/{'z' * 32}...{head}").status_code == 404
 
 
 @pytest.fixture(scope="module")
@@ -253,19 +226,15 @@ def test_page_of_a_removed_hash(history_client: httpx.Client, removed_hash: str)
             assert removed_hash[:7] in shown(history_client, link).text("main")
 
 
-def test_prefix_of_one_hash(history_client: httpx.Client, removed_hash: str) -> None:
-    """The page is that of the hash, and states it."""
+def test_prefix_of_hashes(history_client: httpx.Client, removed_hash: str) -> None:
+    """The page of the only hash, which states it, or links with packages and versions."""
     page = shown(history_client, f"/hash/{removed_hash[:12]}")
     assert removed_hash in page.text("main")
     assert str(page.values("link[rel=canonical]", "href")[0]).endswith(removed_hash)
-
-
-def test_prefix_of_several_hashes(history_client: httpx.Client, removed_hash: str) -> None:
-    """They are links, with their packages and versions."""
-    page = shown(history_client, f"/hash/{removed_hash[0]}")
-    assert page.status == 404
-    assert page.values("main [name=hash]") == [removed_hash[0]]
-    assert {text[0] for text in page.links(".candidates a")} == {removed_hash[0]}
+    several = shown(history_client, f"/hash/{removed_hash[0]}")
+    assert several.status == 404
+    assert several.values("main [name=hash]") == [removed_hash[0]]
+    assert {text[0] for text in several.links(".candidates a")} == {removed_hash[0]}
 
 
 @pytest.mark.parametrize(("text", "status"), [("7" * 32, 404), ("777777", 404), ("ABC!", 400)])

@@ -2,8 +2,7 @@
 
 import httpx
 
-from tests.server.pages.api_answers import data_of
-from tests.server.pages.page_reader import shown
+from tests.server.pages.page_reader import data_of, shown
 
 _FACTS = """
 {

@@ -16,8 +16,8 @@ from server.site.entries import SiteEntry, entries
 from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import wait_for
-from tests.server.pages.api_answers import data_of
 from tests.server.pages.browser import settle
+from tests.server.pages.page_reader import data_of
 from tests.server.servers import application
 from tests.server.site.sites import export, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
