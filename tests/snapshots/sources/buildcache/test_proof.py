@@ -171,12 +171,3 @@ def test_proof_next_to_bad_entries() -> None:
     assert read(value, report).unproven == {right["hash"]: None}
     keys = [error.key or "" for error in report.skipped]
     assert [key.split(".")[1][0] for key in keys] == ["c", "d"]
-
-
-def test_without_proof(tmp_path: Path) -> None:
-    """On request hashes are accepted, without counts."""
-    forged = hashed("zlib") | {"version": "6.6.6"}
-    (tmp_path / "index.json").write_text(json.dumps(index(forged)))
-    settings = ReadSettings(proof=False)
-    (snapshot,) = snapshots(tmp_path / "index.json", "develop", settings=settings)
-    assert snapshot.proof is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
-from weakref import WeakSet, ref
+from weakref import ref
 
 import pytest
 
@@ -15,7 +15,6 @@ from snapshots.contents import Snapshot
 from snapshots.errors import SourceError, TagNeeded
 from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
-from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -49,10 +48,6 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
         specs(zlib="a", hdf5=["b", "c"]),
         specs(zlib="d", hdf5=["b", "c"]),
     ]
-    assert [snapshot.tag for snapshot in states] == ["develop"] * 3
-    assert [snapshot.source.version for snapshot in states] == [
-        repository.hashes[number] for number in (0, 1, 3)
-    ]
     assert [snapshot.taken_at for snapshot in states] == [
         FIRST + timedelta(days=number) for number in (0, 1, 3)
     ]
@@ -65,7 +60,7 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
 def test_states_equal_the_pages_of_their_commits(
     repository: Repository, max_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is that of all pages of its commit, even if a single tag is cached."""
+    """Each state is that of all pages of its commit, whatever is selected, known or cached."""
     monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", max_bytes)
     draw = random.Random(1)
     cache = repository.folder / "_cache"
@@ -80,7 +75,17 @@ def test_states_equal_the_pages_of_their_commits(
                 expected.append((tag, commit, digest))
         current = states
     assert len(expected) > 15
-    assert list(map(key, repository.read())) == expected
+    history = repository.read()
+    assert list(map(key, history)) == expected
+    for published in (1, 9, len(history)):
+        rest = repository.read(history_of(history[:published]))
+        assert list(map(key, rest)) == expected[published:]
+    late = repository.read(since=FIRST + timedelta(days=8))
+    assert list(map(key, late)) == [each for each in expected if each[1] in repository.hashes[8:]]
+    only = repository.read(tags=["v1.0"])
+    assert list(map(key, only)) == [each for each in expected if each[0] == "v1.0"]
+    rest = repository.read(history_of(only))
+    assert list(map(key, rest)) == [each for each in expected if each[0] != "v1.0"]
 
 
 class Blobs:
@@ -116,36 +121,15 @@ def test_least_recently_used_tags_are_evicted(monkeypatch: pytest.MonkeyPatch) -
     assert len(pages.content("b", "c")) == 0
 
 
-def test_other_tags_are_not_cached(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that were parsed for their tags stay cached only for selected tags."""
-    pages: WeakSet[git_pages.BlobPage] = WeakSet()
-
-    class Tracked(git_pages.BlobPage, frozen=True, weakref=True, eq=False):
-        def __post_init__(self) -> None:
-            pages.add(self)
-
-    monkeypatch.setattr(git_pages, "BlobPage", Tracked)
-    mixed = {f"_cache/mixed/{tag}.md": page("zlib", "a", tag=tag) for tag in ("v1", "v2", "v3")}
-    repository.commit(mixed)
-    states = git_pages.read(
-        str(repository.folder),
-        tags=["v2"],
-        history=history_of([]),
-        settings=ReadSettings(),
-        report=Report(),
-    )
-    assert [(state.tag, {page.page.tag for page in pages}) for state in states] == [("v2", {"v2"})]
-
-
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
-    """Yield pages to write or to remove; some have no specs, some no tag."""
-    for tag, name in draw.sample([*product(("develop", "v1.0"), "abcd")], 3):
-        path = cache / tag / name / "specs.md"
+    """Yield pages to write or to remove, some without specs, of the folder's tag or of either."""
+    for folder, name in draw.sample([*product(("develop", "v1.0", "more"), "abc")], 3):
+        path = cache / folder / name / "specs.md"
         if path.exists() and draw.random() < 0.5:
             yield str(path.relative_to(cache.parent)), None
             continue
-        texts = [f"{tag} {name} {number}" for number in draw.sample(range(9), draw.randrange(4))]
-        stated = draw.choice([tag, None])
+        texts = [f"{folder} {name} {number}" for number in draw.sample(range(9), draw.randrange(4))]
+        stated = draw.choice(["develop", "v1.0"] if folder == "more" else [folder, None])
         yield str(path.relative_to(cache.parent)), page(name, *texts, tag=stated)
 
 
@@ -364,18 +348,6 @@ def test_pages_between_selected_commits_are_not_parsed(
     assert len(parsed) == 2  # the first page states the tag
 
 
-def test_since(repository: Repository, parsed: list[str]) -> None:
-    """Commits before the date are left out; their pages are part of later states."""
-    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
-    repository.commit({"_cache/v1.0/zlib/specs.md": page("zlib", "c", tag="v1.0")})
-    repository.commit({ZLIB: page("zlib", "d")})
-    (state,) = repository.read(since=FIRST + timedelta(days=2))
-    assert state.tag == "develop"
-    assert labels(state) == specs(zlib="d", hdf5="b")
-    assert "_cache/v1.0" not in " ".join(parsed[2:])
-    assert repository.read(since=FIRST + timedelta(days=3)) == []
-
-
 def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
     """Only matching tags are read; of other folders a single page is parsed."""
     for tag in ("develop", "develop-2025-03-02", "v1.0"):
@@ -419,45 +391,6 @@ def test_folder_of_pages(repository: Repository, path: str, file: str) -> None:
     assert repository.read(history_of(states), path=path) == []
 
 
-def test_tag_in_several_folders(repository: Repository) -> None:
-    """Pages of one tag in several folders, even of one package, are one state."""
-    repository.commit({"_cache/x86/zlib/specs.md": page("zlib", "a")})
-    repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "b")})
-    repository.commit({"_cache/arm/zlib/specs.md": page("zlib", "c")})
-    states = repository.read()
-    assert list(map(labels, states)) == [
-        specs(zlib="a"),
-        specs(zlib=["a", "b"]),
-        specs(zlib=["a", "c"]),
-    ]
-    assert list(map(key, repository.read(history_of(states[:2])))) == [key(states[2])]
-
-
-def test_folder_with_another_tag_later(repository: Repository) -> None:
-    """In a folder not named by its tag, each page counts for the tag that it states."""
-    for tag in ("develop-1", "develop-2"):
-        repository.commit({"_cache/latest/zlib/specs.md": page("zlib", tag, tag=tag)})
-    (state,) = repository.read(tags=["develop-2"])
-    assert (state.tag, labels(state)) == ("develop-2", specs(zlib="develop-2"))
-
-
-@pytest.mark.parametrize("changed", ["develop/zlib", "more/hdf5"])
-def test_late_state_has_pages_of_all_folders(repository: Repository, changed: str) -> None:
-    """The first selected state has the pages of all folders, whichever of them changed."""
-    repository.commit(
-        {
-            "_cache/develop/zlib/specs.md": page("zlib", "a"),
-            "_cache/more/bzip2/specs.md": page("bzip2", "b", tag="v1.0"),
-            "_cache/more/hdf5/specs.md": page("hdf5", "c"),
-        }
-    )
-    name = changed.partition("/")[2]
-    repository.commit({f"_cache/{changed}/specs.md": page(name, "new")})
-    (state,) = repository.read(since=FIRST + timedelta(days=1))
-    assert state.tag == "develop"
-    assert labels(state) == specs(**{"zlib": "a", "hdf5": "c", name: "new"})
-
-
 # -- a run continues where the previous one stopped, and reads only new states
 
 
@@ -472,17 +405,6 @@ def _grow(repository: Repository, commits: int) -> None:
         if number == 2:
             changes["_cache/v1.0/a/specs.md"] = page("a", "release", tag="v1.0")
         repository.commit(changes)
-
-
-@pytest.mark.untraced
-@pytest.mark.parametrize("published", [0, 1, 4, 7])
-def test_interrupted_run(repository: Repository, published: int) -> None:
-    """After any number of published states, the next run yields only the others."""
-    _grow(repository, 6)
-    states = repository.read()
-    assert len(states) == 7
-    rest = repository.read(history_of(states[:published]))
-    assert list(map(key, rest)) == list(map(key, states[published:]))
 
 
 @pytest.mark.untraced
@@ -515,17 +437,6 @@ def test_each_blob_is_parsed_once(repository: Repository, parsed: list[str]) -> 
     repository.read()
     peeked = 3
     assert len(parsed) == 2 + 1 + 3 + peeked
-
-
-@pytest.mark.untraced
-def test_omitted_tag_is_read_from_its_start(repository: Repository) -> None:
-    """After a run for some tags, the next one reads the others from their first commit."""
-    _grow(repository, 4)
-    states = repository.read()
-    only = repository.read(tags=["v1.0"])
-    assert list(map(key, only)) == [key(state) for state in states if state.tag == "v1.0"]
-    rest = repository.read(history_of(only))
-    assert list(map(key, rest)) == [key(state) for state in states if state.tag == "develop"]
 
 
 @pytest.mark.untraced
