@@ -1,7 +1,7 @@
 """The commits that explain causes: in small examples, and in the real week for three stacks."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -91,69 +91,44 @@ def test_causes_outside_the_cache() -> None:
 # -- the real week
 
 OWN, DEPENDENT = CommitLevel.OWN_RECIPE, CommitLevel.DEPENDENT
+GETTEXT = "gettext: fix libintl argument (#5277)"
+CAUSES = {
+    ("recipe of gettext changed", OWN, GETTEXT): 378,  # 109, 71 and 198 in the three stacks
+    ("expat 2.8.1 → 2.8.2", OWN, "expat: 2.8.2 + deprecate vulnerable 2.8.1 (#5334)"): 4,
+    (
+        "intel-tbb 2023.0.0 → 2022.3.0",
+        DEPENDENT,
+        "dyninst: add conflict for dyninst@13 with tbb@2023 (#5332)",
+    ): 1,
+}
 
-GETTEXT = ("recipe of gettext changed", OWN, "gettext: fix libintl argument (#5277)")
-EXPAT = ("expat 2.8.1 → 2.8.2", OWN, "expat: 2.8.2 + deprecate vulnerable 2.8.1 (#5334)")
-SCIPY = ("py-scipy 1.17.1 → 1.18.0", OWN, "py-scipy: add v1.18.0 (#5275)")
-RAJA = ("recipe of raja changed", OWN, "raja: fix tests (#4435)")
-TBB = (
-    "intel-tbb 2023.0.0 → 2022.3.0",
-    DEPENDENT,
-    "dyninst: add conflict for dyninst@13 with tbb@2023 (#5332)",
-)
 
-
-@pytest.fixture(scope="module")
-def between(tmp_path_factory: pytest.TempPathFactory) -> Between:
-    """Return the commits of the week, as read from a repository."""
-    folder = the_week(tmp_path_factory.mktemp("week") / "recipes").folder
+def test_commits_of_a_week(tmp_path: Path) -> None:
+    """Over three stacks causes lead to commits, with the level; gettext's commit explains most."""
+    folder = the_week(tmp_path / "recipes").folder
     with open_recipes(str(folder), ReadSettings()) as repository:
         base, head = map(repository.commit, ("refs/snapshots/base", "refs/snapshots/head"))
         oids = repository.unknown((), (base, head), lambda: CommitGraph(()))
-        return CommitGraph(repository.read(oids)).between(base, head)
-
-
-def of_week(between: Between, stacks: Sequence[str]) -> Attribution:
-    """Return the commits that explain the changes of some stacks within the week."""
-    before, after = (side_of(*records(date, stacks)) for date in ("2026-06-20", "2026-06-27"))
-    comparison = Comparison(before.frame, after.frame)
-    return Attribution(explain(comparison, before.graph, after.graph), between)
-
-
-@pytest.mark.parametrize(
-    ("stack", "expected"),
-    [
-        ("e4s", {GETTEXT: 109, EXPAT: 2, SCIPY: 1, RAJA: 1, TBB: 1}),
-        ("developer-tools", {GETTEXT: 71}),
-    ],
-)
-def test_commits_of_causes(
-    between: Between, stack: str, expected: dict[tuple[str, CommitLevel, str], int]
-) -> None:
-    """All commits of the week are read, newest first; causes lead to them, with the level."""
+        between = CommitGraph(repository.read(oids)).between(base, head)
     times = [commit.committed_at for commit in between.reached]
     assert times == sorted(times, reverse=True)
     assert (len(times), between.taken_back) == (69, [])
-    explained = of_week(between, [stack])
-    causes = explained._explanation.causes
+    before, after = (side_of(*records(date, STACKS)) for date in ("2026-06-20", "2026-06-27"))
+    explanation = explain(Comparison(before.frame, after.frame), before.graph, after.graph)
+    explained = Attribution(explanation, between)
     lines = {
-        (cause_title(causes.name_of(count.number)), of_cause.level, of_cause.commit.subject): (
+        (cause_title(explanation.causes.name_of(count.number)), each.level, each.commit.subject): (
             count.num_specs
         )
-        for count in causes.counted()
-        for of_cause in explained.of_cause(count.number)
+        for count in explanation.causes.counted()
+        for each in explained.of_cause(count.number)
     }
-    assert {line: lines.get(line) for line in expected} == expected
-
-
-def test_effects_of_commits(between: Between) -> None:
-    """Over three stacks gettext's commit explains most; commits of own recipes come first."""
-    effects = of_week(between, STACKS).effects()
+    assert {line: lines.get(line) for line in CAUSES} == CAUSES
+    effects = explained.effects()
     first = effects[0]
-    assert first.commit.subject == GETTEXT[2]
-    assert first.commit.pull_request == 5277
+    assert (first.commit.subject, first.commit.pull_request) == (GETTEXT, 5277)
     assert (first.level, first.taken_back) == (OWN, False)
-    # 109, 71 and 198 as the main cause in each stack; it is involved in 202 of the third.
+    # It is involved in 202 of the third stack.
     assert (first.num_specs, first.num_involved) == (378, 387)
     levels = [effect.level for effect in effects]
     assert levels == sorted(levels, key=[OWN, DEPENDENT].index)

@@ -327,10 +327,6 @@ def rewrite(repository: RecipesRepository) -> None:
         )
 
 
-REWRITTEN = (["hdf5: 2", "hdf5: 1"], ["e4s: add hdf5 (#2)", "zlib: add v1.3 (#1)"])
-"""The subjects of the new and of the former commits after ``rewrite``."""
-
-
 def forget(repository: RecipesRepository) -> None:
     """Remove unreachable commits."""
     repository.git("reflog", "expire", "--expire=now", "--all")
@@ -360,15 +356,20 @@ def test_moved_ref(series: Series, repository: RecipesRepository) -> None:
     assert recorded_at < corrected_at
 
 
-def test_rewritten_branch(series: Series, repository: RecipesRepository) -> None:
-    """It is a warning; the former commits, which still exist, count as taken back."""
-    series.keep(2, repository)
-    assert series.keep(2, repository).warnings == ()
+@pytest.mark.parametrize("is_url", [False, True], ids=["folder", "url"])
+def test_rewritten_branch(series: Series, repository: RecipesRepository, is_url: bool) -> None:
+    """It is a warning; former commits that exist, also in a clone, count as taken back."""
+    location = f"file://{repository.folder}" if is_url else repository
+    series.keep(2, location)
+    assert series.keep(2, location).warnings == ()
     rewrite(repository)
-    (warning,) = series.keep(3, repository).warnings
+    if is_url:
+        forget(repository)
+    (warning,) = series.keep(3, location).warnings
     oid = repository.oids[2][:12]
     assert f" no longer has {oid} on its default branch: its history was rewritten" in warning
-    assert series.subjects(2, 3) == REWRITTEN
+    reached, taken_back = ["hdf5: 2", "hdf5: 1"], ["e4s: add hdf5 (#2)", "zlib: add v1.3 (#1)"]
+    assert series.subjects(2, 3) == (reached, taken_back)
 
 
 def test_rewritten_history(series: Series, repository: RecipesRepository) -> None:
@@ -389,17 +390,6 @@ def test_rewritten_history(series: Series, repository: RecipesRepository) -> Non
     assert series.keep(4, repository).warnings == ()
     assert series.of(4).line == 1
     assert series.subjects(3, 4) == (["raja: 4"], [])
-
-
-def test_rewritten_history_at_a_url(series: Series, repository: RecipesRepository) -> None:
-    """The cached clone still has the former commits: they are taken back."""
-    url = f"file://{repository.folder}"
-    series.keep(2, url)
-    rewrite(repository)
-    forget(repository)
-    (warning,) = series.keep(3, url).warnings
-    assert "its history was rewritten" in warning
-    assert series.subjects(2, 3) == REWRITTEN
 
 
 def test_two_repositories_in_one_series(
