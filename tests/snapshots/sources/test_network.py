@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from snapshots.errors import SourceError
-from snapshots.sources import boundary
 from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, kind_of
 from snapshots.sources.network import BoundedBackend, DeadlineExceeded, keep_within
 from snapshots.sources.reports import Report
@@ -274,58 +273,52 @@ def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def as_if_public(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Treat the server's own address as public, and refuse connections to others."""
-    special = kind_of
-    monkeypatch.setattr(
-        boundary, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
-    )
+def connected_to(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the addresses that are connected to; only the server's own one accepts."""
+    addresses: list[str] = []
     connect = socket.create_connection
 
-    def connect_to_it(address: tuple[str, int], *options: object, **more: object) -> socket.socket:
-        assert address[0] == "127.0.0.1", f"connects to {address}"
-        return connect(address, *options, **more)  # type: ignore[arg-type]
+    def connect_to(address: tuple[str, int], *more: object, **named: object) -> socket.socket:
+        addresses.append(address[0])
+        if address[0] != "127.0.0.1":
+            raise ConnectionRefusedError
+        return connect(address, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(socket, "create_connection", connect_to_it)
-    return server.url
+    monkeypatch.setattr(socket, "create_connection", connect_to)
+    return addresses
 
 
+@pytest.mark.usefixtures("as_if_public")
 @pytest.mark.parametrize(
     "target",
     ["http://127.0.0.2:9/", "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/a.json"],
 )
-def test_redirects(server: Server, as_if_public: str, target: str) -> None:
+def test_redirects(server: Server, connected_to: list[str], target: str) -> None:
     """Redirects to a special address are refused for every kind of request."""
+    url = server.at("/a.json")
     server["/a.json"] = status(302, Location=target)
-    with Transport(QUICK, Report(), [f"{as_if_public}/a.json"]) as transport:
+    with Transport(QUICK, Report(), [url]) as transport:
         for ask in (transport.read, transport.fetch, transport.exists):
             with pytest.raises(SourceError, match="only an import that begins there") as caught:
-                ask(f"{as_if_public}/a.json")
-            assert caught.value.location == f"{as_if_public}/a.json"
+                ask(url)
+            assert caught.value.location == url
+    assert set(connected_to) == {"127.0.0.1"}
 
 
-def test_endpoint_does_not_extend_the_boundary(
-    server: Server, as_if_public: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("as_if_public")
+def test_endpoint_does_not_extend_the_boundary(server: Server, connected_to: list[str]) -> None:
     """A public list may name the endpoint, but no other host of its network."""
-    connect = socket.create_connection
-
-    def refuse_endpoint(address: tuple[str, int], *more: object, **named: object) -> socket.socket:
-        if address[0] == "10.0.0.1":
-            raise ConnectionRefusedError
-        return connect(address, *more, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "create_connection", refuse_endpoint)
     urls = {"a": "s3://bucket/index.json", "b": "http://10.0.0.2/index.json"}
     listed = [{"label": label, "url": url} for label, url in urls.items()]
     server["/tags.json"] = content(json.dumps({"develop": listed}).encode())
     access = S3Access(endpoint="http://10.0.0.1:9000", allows_http=True)
     settings = msgspec.structs.replace(QUICK, s3=access, workers=1)
     report = Report(skip_bad=True)
-    assert snapshots(f"{as_if_public}/tags.json", settings=settings, report=report) == []
+    assert snapshots(server.at("/tags.json"), settings=settings, report=report) == []
     reasons = [error.reason for error in report.skipped]
     assert "connection failed" in reasons[0]
     assert "only an import that begins there may go there" in reasons[1]
+    assert set(connected_to) == {"127.0.0.1", "10.0.0.1"}
 
 
 def test_deadline_of_a_transport(server: Server) -> None:

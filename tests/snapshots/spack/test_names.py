@@ -34,26 +34,8 @@ def test_natural_order_against_a_plain_key(names: list[str]) -> None:
 # -- the names of a spec
 
 
-INVISIBLE = {
-    "NUL": "\0",
-    "escape": "\x1b[31m",
-    "line feed": "\n",
-    "carriage return": "\r",
-    "tab": "\t",
-    "delete": "\x7f",
-    "C1": "\x9b31m",
-    "line separator": "\u2028",
-    "no-break space": "\xa0",
-    "soft hyphen": "\xad",
-    "zero width": "\u200b",
-    "right-to-left override": "\u202e",
-    "isolate": "\u2066",
-    "byte order mark": "\ufeff",
-    "tag": "\U000e0041",
-    "filler": "\u3164",
-    "selector": "\ufe0f",
-    "surrogate": "\ud800",
-}
+INVISIBLE = "\0\x1b\n\r\t\x7f\x9b\xa0\xad\u200b\u2028\u202e\u2066\u3164\ufe0f\ufeff\U000e0041\ud800"
+"""Control characters, and others that no one sees: blanks, marks of direction, fillers, tags."""
 
 TEXT_FACTS = [name for name, fact in SPEC_FACTS.items() if fact.check is not None]
 
@@ -64,15 +46,15 @@ def with_text(fact: str, text: str) -> Spec:
     return replace(full_spec(), **{fact: (text,) if is_list else text})
 
 
-@pytest.mark.parametrize("invisible", INVISIBLE)
 @pytest.mark.parametrize("fact", TEXT_FACTS)
-def test_invisible_characters_are_refused(fact: str, invisible: str) -> None:
+def test_invisible_characters_are_refused(fact: str) -> None:
     """No fact may contain control characters or invisible characters."""
     text = getattr(full_spec(), fact)
     text = text[0] if isinstance(text, tuple) else text
-    with pytest.raises(ValueError, match=f"^{fact}: ") as caught:
-        check_facts(with_text(fact, text[:4] + INVISIBLE[invisible] + text[4:]))
-    assert is_plain(str(caught.value))
+    for invisible in INVISIBLE:
+        with pytest.raises(ValueError, match=f"^{fact}: ") as caught:
+            check_facts(with_text(fact, text[:4] + invisible + text[4:]))
+        assert is_plain(str(caught.value))
 
 
 @pytest.mark.parametrize("fact", TEXT_FACTS)

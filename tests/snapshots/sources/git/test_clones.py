@@ -13,8 +13,6 @@ import httpx
 import pytest
 
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
-from snapshots.sources import boundary
-from snapshots.sources.boundary import kind_of
 from snapshots.sources.git.clones import destination, open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
@@ -223,15 +221,6 @@ def served(server: Server, repository: Repository, tmp_path: Path) -> str:
     server.serve_folder(bare.parent)
     server[f"/pages.git{REFS}"] = server.replies["/pages.git/info/refs"]
     return server.at("/pages.git")
-
-
-@pytest.fixture
-def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat the server's own address as public."""
-    special = kind_of
-    monkeypatch.setattr(
-        boundary, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
-    )
 
 
 @pytest.mark.usefixtures("as_if_public")
