@@ -113,16 +113,6 @@ def silence(server: Server) -> Reply:
     return reply
 
 
-def late(server: Server, reply: Reply, seconds: float = 0.2) -> Reply:
-    """Reply after a delay."""
-
-    def wait(request: BaseHTTPRequestHandler) -> None:
-        server.closing.wait(seconds)
-        reply(request)
-
-    return wait
-
-
 def in_turn(*replies: Reply) -> Reply:
     """Reply with each reply in turn, then always with the last one."""
     waiting = list(replies)

@@ -5,6 +5,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -151,13 +152,18 @@ def documents_in(folder: Path | None, bound: int = 1000) -> DocumentCache:
 
 
 def test_documents_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed run loses at most its last batch."""
+    """A killed run loses at most its last batch, a failed one nothing."""
     monkeypatch.setattr("snapshots.sources.downloads._BATCH", 2)
     with documents_in(tmp_path) as documents:
         for number in range(3):
             documents.keep(str(number), b"text")
         with documents_in(tmp_path) as others:
             assert [others.find(str(number)) for number in range(3)] == [b"text", b"text", None]
+    with suppress(SourceError), documents_in(tmp_path) as documents:
+        documents.keep("3", b"text")
+        raise SourceError(URL, "the connection failed")
+    with documents_in(tmp_path) as documents:
+        assert documents.find("3") == b"text"
 
 
 def test_oldest_documents_are_evicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

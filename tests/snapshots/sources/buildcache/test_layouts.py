@@ -58,7 +58,6 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
     document,
-    late,
     status,
 )
 from tests.snapshots.sources.readings import by_hash, snapshots
@@ -416,20 +415,6 @@ def test_caches_without_sizes(tmp_path: Path) -> None:
         specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
         assert read_packages(specs_by_cache, transport) == {}
     assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
-
-
-def test_interrupted_run(server: Server, tmp_path: Path) -> None:
-    """Documents that were read before a failure are not read again."""
-    specs = some_specs("abcd")
-    for spec in specs[:3]:
-        serve(server, spec)
-    serve(server, specs[3], late(server, status(500)))
-    with pytest.raises(SourceError, match="HTTP 500"):
-        packages(server.url, specs, tmp_path)
-    serve(server, specs[3])
-    server.requests.clear()
-    assert len(packages(server.url, specs, tmp_path)) == 4
-    assert server.downloads() == 1
 
 
 @pytest.mark.parametrize("path", ["cache/documents.sqlite3", "cache"])

@@ -240,17 +240,6 @@ def test_skipped_bad_page(repository: Repository) -> None:
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
 
 
-def test_skipped_bad_spec(repository: Repository) -> None:
-    """An error within a page is listed once, even if its blob is removed and added again."""
-    broken = page("zlib", "a", "b").replace(hash_of("a").encode(), b"short")
-    for data in (broken, page("zlib", "c"), broken):
-        repository.commit({ZLIB: data})
-    report = Report(skip_bad=True)
-    states = repository.read(report=report)
-    assert list(map(labels, states)) == [specs(zlib="b"), specs(zlib="c"), specs(zlib="b")]
-    assert len(report.skipped) == 1
-
-
 def test_skipped_pages_of_2022(repository: Repository) -> None:
     """Thousands of pages of the layout without hashes are one line and a number."""
     for number in range(5):
@@ -466,16 +455,3 @@ def test_states_of_another_source_are_not_yielded(repository: Repository) -> Non
         ]
     )
     assert repository.read(history) == []
-
-
-@pytest.mark.untraced
-def test_flat_pages_are_resumed(repository: Repository, parsed: list[str]) -> None:
-    """Pages that state their own tags are not parsed again in all commits."""
-    for number in range(6):
-        repository.commit({f"_cache/{name}.md": page(name, f"{name} {number}") for name in "ab"})
-    states = repository.read()
-    parsed.clear()
-    repository.commit({"_cache/a.md": page("a", "new")})
-    (new,) = repository.read(history_of(states))
-    assert labels(new) == specs(a="new", b="b 5")
-    assert len(parsed) == 3

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from snapshots.errors import SourceError
@@ -17,7 +16,6 @@ from snapshots.sources.lock_files import (
     RootGroup,
     Writer,
 )
-from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.buildcache.indexes import spec_document as printed
@@ -244,20 +242,3 @@ def test_folder_of_an_environment(tmp_path: Path) -> None:
     assert lock_files.read(str(tmp_path)) == lock_files.read(str(tmp_path / "spack.lock"))
     with pytest.raises(SourceError, match="does not exist"):
         lock_files.read(str(tmp_path / "other.lock"))
-
-
-def test_real_lock_files() -> None:
-    """Each spec of a real lock file is in the index created from it, with equal facts."""
-    files = sorted(real_data.folder().glob("spack-history/*/*/spack.lock"))
-    assert files
-    for file in files:
-        lock = lock_files.read(str(file))
-        installs = msgspec.json.decode((file.parent / "index.json").read_bytes())["database"]
-        index = installs["installs"]
-        assert {spec.hash for spec in lock.specs} == {
-            digest for digest, install in index.items() if install["in_buildcache"]
-        }
-        for spec in lock.specs:
-            of_index = index[spec.hash]["spec"]
-            assert (spec.name, spec.version) == (of_index["name"], of_index["version"])
-            assert spec.package_hash == of_index["package_hash"]
