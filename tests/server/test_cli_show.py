@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.contents import Content, Snapshot
-from snapshots.models import SPEC_FACTS, Source, revision_facts
+from snapshots.models import SPEC_FACTS, revision_facts
 from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
@@ -105,17 +105,6 @@ def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> Non
     assert "), it is back in develop of 2025-01-09 (" in error
 
 
-def test_digest_of_a_confirmed_revision(tmp_path: Path) -> None:
-    """It names the row that was imported first, also if an older one is the revision by now."""
-    catalog = Catalog(str(tmp_path))
-    for specs, number in (([ZLIB], 3), ([ZLIB, CMAKE], 5), ([ZLIB], 1)):
-        catalog.publish([a_snapshot(specs, "develop", day(number))])
-    digest = catalog.require_history().revisions[1].digest
-    assert cachelog("show", digest, "--json", catalog=tmp_path).json["same"] == []
-    error = cachelog("show", digest, "cmake", catalog=tmp_path)
-    assert "does not have 'cmake'; it was added in develop of 2025-01-10 (" in error.err
-
-
 def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))
@@ -188,30 +177,39 @@ def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
     assert [dependency["external_path"] for dependency in report["dependencies"]] == ["/usr", None]
 
 
-def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
-    """The spec that it replaced when it was last added, and the spec that replaced it."""
-    added_again, removed = (
-        succeed_in(world, "show", f"/{spec.hash}", "--json").json for spec in (ZLIB, NEWER_ZLIB)
-    )
-    for report, key, spec, number in (
-        (added_again, "took_place_of", NEWER_ZLIB, 5),
-        (removed, "took_place_of", ZLIB, 3),
-        (removed, "replaced_by", ZLIB, 5),
-    ):
-        assert report[key]["spec"]["hash"] == spec.hash
-        assert report[key]["revision"] == facts_at(world, number)
-    assert added_again["replaced_by"] is None
-    lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
-    assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop of") for line in lines)
-    assert lines[-1] == "  zlib@1.3 → 1.2"
-
-
 def test_spec_is_shown_as_of_a_revision(world: KnownCatalog) -> None:
     """It is an error if the revision lacks the spec."""
     report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
     assert report["revision"] == facts_at(world, 3, "v0.1")
     error = fail("show", "v0.1", f"/{CMAKE.hash[:7]}", catalog=world.catalog.location)
     assert f"has none that begins with '{CMAKE.hash[:7]}'" in error
+
+
+def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
+    """The spec that it replaced when it was last added, and the spec that replaced it."""
+    report = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
+    for key, number in (("took_place_of", 3), ("replaced_by", 5)):
+        assert report[key]["spec"]["hash"] == ZLIB.hash
+        assert report[key]["revision"] == facts_at(world, number)
+    lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
+    assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop of") for line in lines)
+    assert lines[-1] == "  zlib@1.3 → 1.2"
+
+
+def test_unknown_and_long_lists(tmp_path: Path) -> None:
+    """Unknown dependencies are not none; text has the first dependents, JSON has all."""
+    others = [a_linked_spec(f"p{number}", "zlib") for number in range(25)]
+    specs = [a_linked_spec("zlib"), a_spec("silent", name="silent"), *others]
+    catalog = catalog_of(tmp_path, a_snapshot(specs, "develop", day(1)))
+    silent, zlib = ("show", f"/{hash_of('silent')}"), ("show", f"/{hash_of('zlib')}")
+    report = cachelog(*silent, "--json", catalog=catalog).json
+    assert (report["dependencies"], report["dependents"]) == (None, [])
+    assert "Its dependencies are unknown." in cachelog(*silent, catalog=catalog).out
+    assert len(cachelog(*zlib, "--json", catalog=catalog).json["dependents"]) == 25
+    lines = cachelog(*zlib, catalog=catalog).lines
+    assert "25 specs need it directly:" in lines
+    assert "  and 5 more" in lines
+    assert cachelog("log", catalog=catalog).lines[-1] == " and 17 more packages"
 
 
 def test_inconsistent_history_is_an_error(
@@ -227,76 +225,28 @@ def test_inconsistent_history_is_an_error(
     assert "cachelog verify" in error
 
 
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a catalog with a spec of many dependents, and one with unknown dependencies."""
-    zlib = a_linked_spec("zlib")
-    others = [a_linked_spec(f"p{number}", "zlib") for number in range(25)]
-    unknown = a_spec("silent", name="silent")
-    snapshot = a_snapshot([zlib, unknown, *others], "develop", day(1))
-    source = Source(kind="git", location="pages", version="0123abc", importer="cachelog 1")
-    catalog = Catalog(str(tmp_path_factory.mktemp("many")))
-    catalog.publish([replace(snapshot, source=source)])
-    catalog.publish([a_snapshot([a_spec("alone", name="alone")], "main", day(0))])
-    return catalog.location
-
-
-def test_unknown_dependencies_are_not_none(many: str) -> None:
-    """They are not printed as none."""
-    report = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
-    assert (report["dependencies"], report["dependents"]) == (None, [])
-    text = cachelog("show", f"/{hash_of('silent')}", catalog=many).out
-    assert "Its dependencies are unknown." in text
-    without_graph = cachelog("show", "main", f"/{hash_of('alone')}", "--json", catalog=many).json
-    assert (without_graph["dependencies"], without_graph["dependents"]) == (None, None)
-
-
-def test_long_lists_are_truncated_in_text(many: str) -> None:
-    """Text has the first items and the number of the others; JSON has all."""
-    report = cachelog("show", f"/{hash_of('zlib')}", "--json", catalog=many).json
-    assert len(report["dependents"]) == 25
-    lines = cachelog("show", f"/{hash_of('zlib')}", catalog=many).lines
-    assert "25 specs need it directly:" in lines
-    assert "  and 5 more" in lines
-    log = cachelog("log", catalog=many).lines
-    assert log[-1] == " and 17 more packages"
-    assert "Source: git pages (0123abc)" in log
-
-
-def test_missing_counts_are_not_computed(copy: KnownCatalog, tmp_path: Path) -> None:
-    """The command compares no revisions: the neighbours have no counts."""
-    without_tables(copy)
-    report = succeed_in(copy, "show", "develop", "--json").json
-    assert (report["before"]["specs_added"], report["after"]) == (None, None)
-    assert labelled(succeed_in(copy, "show", "develop").lines)["Before"].endswith(")")
-    assert not (tmp_path / "catalog" / "comparisons").exists()
-
-
-def test_log_of_a_package_has_changed_revisions_only(world: KnownCatalog) -> None:
-    """Only revisions that changed the package have an entry."""
+def test_log_of_each_subject(world: KnownCatalog) -> None:
+    """Entries of changed revisions for a package; spans for a hash or a part of a package."""
     log = succeed_in(world, "log", "zlib", "--json").json
     expected = world.past.package_timeline("zlib", "develop")
     assert expected is not None
     assert log["first_seen"] == revision_facts(expected.first_seen)
-    assert log["last_seen"] == revision_facts(expected.last_seen)
     assert log["num_entries"] == len(expected.entries)
     newest = log["entries"][0]
     assert (newest["revision"], newest["base"]) == (facts_at(world, 5), facts_at(world, 4))
-    assert (newest["kind"], newest["specs_changed"]) == ("downgraded", 0)
-    assert (newest["versions_added"], newest["versions_removed"]) == (["1.2"], ["1.3"])
-    assert newest["reasons"] == {"replaces": 1, "replaced": 1}
-
-
-def test_log_of_a_hash_has_spans(world: KnownCatalog) -> None:
-    """Its spans in each series, and the revisions that added and removed it."""
+    assert (newest["kind"], newest["versions_added"]) == ("downgraded", ["1.2"])
     log = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--json").json
     assert [log[key] for key in ("hash", "name", "version")] == [CMAKE.hash, "cmake", "3.30"]
-    assert log["newest"] == facts_at(world, 5)
     span, first = log["spans"][0], facts_at(world, 2)
     assert (span["first"], span["last"], span["gone_in"]) == (first, first, facts_at(world, 3))
-    assert (span["series"], span["is_current"]) == ("develop", False)
-    assert (span["reason_came"], span["reason_gone"]) == ("new_package", "package_gone")
     assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
+    log = succeed_in(world, "log", "cmake", "--stack", "tools", "--json").json
+    assert [log[key] for key in ("package", "stack", "target")] == ["cmake", "tools", None]
+    assert [span["reasons"] for span in log["spans"]] == [{"package_gone": 1}, {}]
+    assert [spec["hash"] for spec in log["nearest"]] == [CMAKE.hash]
+    assert "vX.Y.Z: never" in succeed_in(world, "log", "zlib", "--version", "1.3").lines
+    larger = succeed_in(world, "log", "hdf5", "--target", "x86_64_v3", "--series", "vX.Y.Z").out
+    assert "still available" in larger
 
 
 def test_minor_changes_are_distinguished(world: KnownCatalog) -> None:
@@ -342,32 +292,16 @@ def test_unreadable_series_is_an_error(copy: KnownCatalog) -> None:
 def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> None:
     """The revisions around it are compared with each other, and a message says so."""
     without_tables(copy)
-    broken = copy.past.history.at("develop", day(3))
-    assert broken is not None
-    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={broken.digest}")
-    without = copy.past.history.without([broken.digest])
-    expected = [revision.digest for revision in without.of_series("develop")]
+    broken = facts_at(copy, 3)["digest"]
+    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={broken}")
+    assert labelled(succeed_in(copy, "show", "develop").lines)["Before"].endswith(")")
     for arguments in (["zlib"], [f"/{ZLIB.hash}"], []):
         result = run_in(copy, "log", "--oneline", *arguments)
         assert result.code == 0
         damage, left_out = result.err.splitlines()
-        assert f"the content {broken.digest[:12]} is damaged" in damage
-        assert "import the same again to replace it" in damage
-        assert f"contents cannot be read: develop@{broken.digest[:12]};" in left_out
-        assert broken.digest[:12] not in result.out
+        assert f"the content {broken[:12]} is damaged" in damage
+        assert f"contents cannot be read: develop@{broken[:12]};" in left_out
+        assert broken[:12] not in result.out
     entries = run_in(copy, "log", "--json", "--series", "develop").json["entries"]
-    assert [entry["revision"]["digest"] for entry in entries] == expected
-
-
-def test_cell_of_a_package_has_spans(world: KnownCatalog) -> None:
-    """Spans in each series and their ends, the nearest specs, and each addition and removal."""
-    assert "vX.Y.Z: never" in succeed_in(world, "log", "zlib", "--version", "1.3").lines
-    command = ("log", "cmake", "--stack", "tools", "--series", "develop", "--json")
-    log = succeed_in(world, *command).json
-    assert [log[key] for key in ("package", "stack", "target")] == ["cmake", "tools", None]
-    assert [span["reasons"] for span in log["spans"]] == [{"package_gone": 1}, {}]
-    assert [spec["hash"] for spec in log["nearest"]] == [CMAKE.hash]
-    assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
-    larger = succeed_in(world, "log", "hdf5", "--target", "x86_64_v3", "--series", "vX.Y.Z").out
-    assert "3 specs" not in larger
-    assert "still available" in larger
+    digests = [entry["revision"]["digest"] for entry in entries]
+    assert digests == [facts_at(copy, number)["digest"] for number in (5, 4, 2, 1)]
