@@ -1,7 +1,6 @@
 """``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``history fill``."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,9 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 
 def run(catalog: Catalog, *arguments: object, code: int = 0, err: str = "") -> CommandResult:
-    """Run a command with this exit code and standard error."""
+    """Run a command with this exit code and start of the standard error."""
     result = cachelog(*arguments, catalog=catalog.location)
-    assert (result.code, result.err) == (code, err)
+    assert (result.code, result.err[: len(err) or None]) == (code, err)
     return result
 
 
@@ -86,15 +85,6 @@ def test_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...]) -
     assert times() == before
 
 
-def test_remove_warns_of_damaged_neighbours(catalog: Catalog) -> None:
-    """The revision is removed, with a warning."""
-    damage(catalog, "develop~2")
-    result = cachelog("remove", "develop~1", catalog=catalog.location)
-    assert result.code == 0
-    assert result.err.startswith("warning: new neighbours were not compared yet: ")
-    assert days(catalog) == [0, 1, 3]
-
-
 def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     """The output has the remaining revisions by series; a dry run, each revision with reasons."""
     command = ("prune", "--keep", "2 last, all releases")
@@ -136,29 +126,12 @@ def test_vacuum_counts_deleted_files(catalog: Catalog) -> None:
     assert run(catalog, "vacuum", "--older-than", "1w").lines == ["nothing to delete"]
 
 
-def test_vacuum_json_has_all_tables(catalog: Catalog) -> None:
-    """It has the numbers of each table."""
-    removal_catalogs.drop(catalog, "develop")
-    report = run(catalog, "vacuum", "--older-than", "0", "--nothing-runs", "--json").json
-    files = [(table["table"], table["num_files"]) for table in report["tables"]]
-    assert files[:2] == [("revisions", 1), ("specs", 1)]
-    assert [name for name, _ in files[2:]] == ["comparisons", "changes", "hashes"]
-    assert all(table["num_bytes"] > 0 for table in report["tables"])
-    assert (report["dry_run"], report["struck_off"], report["relisted"]) == (False, [], [])
-    assert (report["num_forgotten_pairs"], report["num_forgotten_rows"] > 0) == (1, True)
-
-
-def test_verify_reads_all_contents(catalog: Catalog) -> None:
-    """All contents are read."""
+def test_verify_reports_damaged_content(catalog: Catalog) -> None:
+    """All contents are read; damage exits with 1 and advice, and others only warn of it."""
     result = run(catalog, "verify", "--deep")
     assert result.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
     report = run(catalog, "verify", "--json").json
     assert (report["sound"], report["findings"], report["num_pairs"]) == (True, [], 5)
-    assert [report[f"num_{key}"] for key in ("revisions", "contents", "specs")] == [5, 4, 46]
-
-
-def test_verify_reports_damaged_content(catalog: Catalog) -> None:
-    """The exit code is 1, and the output advises what to do."""
     digest = damage(catalog, "develop")
     result = run(catalog, "verify", code=1)
     assert result.lines[0].startswith(f"damaged: content {digest[:12]}: ")
@@ -168,6 +141,13 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     (finding,) = report["findings"]
     assert (report["sound"], finding["damaged"]) == (False, True)
     assert finding.keys() == {"damaged", "place", "reason", "advice"}
+    run(catalog, "remove", "develop~1", err="warning: new neighbours were not compared yet: ")
+    pages = Path(catalog.location).parent / "_cache"
+    write_page(pages, page())
+    result = cachelog("import", pages, "--json", catalog=catalog.location)
+    (warning,) = result.json["warnings"]
+    assert "what changed could not be stored now; it will be compared later: catalog" in warning
+    assert f"warning: {warning}" in result.err
 
 
 def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path) -> None:
@@ -199,48 +179,24 @@ def test_repair_removes_an_empty_log_file(catalog: Catalog) -> None:
     assert repaired.lines[-1].endswith("no damage found")
 
 
-@pytest.fixture
-def unfilled(tmp_path: Path) -> Path:
-    """Return a catalog of two series without stored changes."""
+def test_history_fill_computes_missing_changes(tmp_path: Path) -> None:
+    """One series, then the others, and the pairs that failed; then none is missing."""
     location = tmp_path / "catalog"
     catalog = Catalog(str(location))
     catalog.publish([*states("ab", "bc", "cd"), a_snapshot([a_spec("a")], "v1.0", day(0))])
     forget(catalog, *TABLES)
-    return location
-
-
-def test_history_fill_computes_missing_changes(unfilled: Path) -> None:
-    """One series, then the others in several processes; then none is missing."""
-    result = succeed("history", "fill", "--series", "vX.Y.Z", "--json", catalog=unfilled)
-    assert result.json == {"num_compared": 1, "failed": []}
-    result = succeed("history", "fill", "--jobs", 2, catalog=unfilled)
-    assert result.out == "compared 3 pairs of neighbours\n"
-    second = succeed("history", "fill", catalog=unfilled)
-    assert second.out == "nothing is missing: the changes of all neighbours are kept\n"
-
-
-def test_history_fill_reports_failed_pairs(unfilled: Path) -> None:
-    """The other pairs are filled; the exit code is 1, and the JSON names the failed pairs."""
     first = states("ab")[0].content.digest
-    shutil.rmtree(unfilled / "specs" / f"digest={first}")
-    result = cachelog("history", "fill", "--json", catalog=unfilled)
-    assert result.code == 1
-    assert result.json["num_compared"] == 2
+    content = (location / "specs" / f"digest={first}").rename(tmp_path / "away")
+    result = succeed("history", "fill", "--series", "vX.Y.Z", "--json", catalog=location)
+    assert result.json == {"num_compared": 1, "failed": []}
+    result = cachelog("history", "fill", "--json", catalog=location)
+    assert (result.code, result.json["num_compared"]) == (1, 1)
     assert all(first in (pair["base"], pair["head"]) for pair in result.json["failed"])
     assert result.err.count("not compared: catalog ") == 1
     assert "No such file or directory; import the same again to replace it" in result.err
-    assert cachelog("history", "fill", catalog=unfilled).out == "2 pairs could not be compared\n"
-
-
-def test_import_warns_of_a_damaged_neighbour(tmp_path: Path) -> None:
-    """The revision is published, with a warning that the changes are not stored."""
-    location = tmp_path / "catalog"
-    Catalog(str(location)).publish(states("ab"))
-    for file in (location / "specs").glob("*/*.parquet"):
-        file.write_bytes(file.read_bytes()[::-1])
-    write_page(tmp_path / "_cache", page())
-    result = cachelog("import", tmp_path / "_cache", "--json", catalog=location)
-    assert [revision["published"] for revision in result.json["revisions"]] == [True]
-    (warning,) = result.json["warnings"]
-    assert "what changed could not be stored now; it will be compared later: catalog" in warning
-    assert f"warning: {warning}" in result.err
+    assert cachelog("history", "fill", catalog=location).out == "2 pairs could not be compared\n"
+    content.rename(location / "specs" / f"digest={first}")
+    result = succeed("history", "fill", "--jobs", 1, catalog=location)
+    assert result.out == "compared 2 pairs of neighbours\n"
+    second = succeed("history", "fill", catalog=location)
+    assert second.out == "nothing is missing: the changes of all neighbours are kept\n"
