@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest import mock
 from urllib.parse import quote
 
@@ -26,10 +27,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from snapshots.demo import develop_history, history
-from snapshots.demo import history as demo
 from snapshots.errors import CatalogError, IncompleteHistory
-from tests.server.commands import cachelog
-from tests.server.pages.page_reader import shown
+from tests.server.commands import succeed
 from tests.server.pages.recipes import REPOSITORY, import_recipes
 from tests.server.servers import application
 from tests.snapshots.catalog.expected_histories import forget_stories
@@ -37,19 +36,14 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 SERIES = "/feeds/develop-DATE.atom"
+SMALL = list(history(revisions=4, packages=4, specs=20))
 
 
 class FeedsOf:
     """The endpoint over a catalog, without a server; ``queries`` are those of the history."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        requests: int = 0,
-        cost: int = 0,
-        seconds: float = 10,
-        **settings: float,
+        self, folder: Path, *, requests: int = 0, cost: int = 0, seconds: float = 10
     ) -> None:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
@@ -57,16 +51,15 @@ class FeedsOf:
         history = HistoryAnswers(self.catalog, self.library)
         self.queries = mock.Mock(wraps=history.get)
         history.get = self.queries  # type: ignore[method-assign]
-        self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
+        self.lanes = Lanes.of(Settings())
         self.responses = ResponseCache(1 << 24)
-        allowances = Allowances(requests=requests, cost=cost)
         self.endpoint = FeedsEndpoint(
             self.catalog,
             self.library,
             history,
             self.responses,
             self.lanes,
-            allowances,
+            Allowances(requests=requests, cost=cost),
             SingleFlight("feed", seconds=seconds, outlasts=True),
         )
 
@@ -80,12 +73,12 @@ class FeedsOf:
         finally:
             self.lanes.close()
 
-    def get(self, path: str, **headers: str) -> httpx.Response:
+    def get(self, path: str) -> httpx.Response:
         """Return the response to one request."""
 
         async def respond() -> httpx.Response:
             async with self.client() as client:
-                return await client.get(path, headers=headers)
+                return await client.get(path)
 
         return asyncio.run(respond())
 
@@ -105,9 +98,7 @@ def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
     assert answer.headers["cache-control"] == "no-cache"
     feed = read_feed(answer.content)
     revisions = feeds.catalog.history.of_series("develop-DATE")
-    assert [entry.tags[0].term for entry in feed.entries] == [
-        revision.tag for revision in revisions
-    ]
+    assert [entry.tags[0].term for entry in feed.entries] == [each.tag for each in revisions]
     assert "<h3>" in feed.entries[0].content[0].value
     assert "<h3>" not in feed.entries[-1].content[0].value
     url = httpx.URL("http://test" + SERIES)
@@ -126,7 +117,6 @@ def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
     name = feeds.catalog.reader().frame(newest.digest).packages[0]
     answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
     feed = read_feed(answer.content)
-    assert feed.entries[-1].title.startswith(f"{name}: added, ")
     assert feeds.library.frames.num_cached == 0
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
@@ -194,9 +184,7 @@ async def test_unmodified_feed_is_not_sent(demo_catalog: Path) -> None:
 
 async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
     """For all requests; a new revision changes it."""
-    *earlier, newest = (
-        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
-    )
+    *earlier, newest = (snapshot for snapshot in SMALL if "-" in snapshot.tag)
     Catalog(str(tmp_path)).publish(earlier)
     feeds = FeedsOf(tmp_path)
     async with feeds.client() as client:
@@ -228,10 +216,7 @@ async def test_unreadable_content_has_no_story(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The feed has numbers but no story, and is not cached, as the content may be repaired."""
-    snapshots = [
-        snapshot for snapshot in demo(revisions=4, packages=4, specs=20) if "-" in snapshot.tag
-    ]
-    Catalog(str(tmp_path)).publish(snapshots)
+    Catalog(str(tmp_path)).publish(SMALL)
     forget_stories(str(tmp_path))
     feeds = FeedsOf(tmp_path)
     files = {path: path.read_bytes() for path in (tmp_path / "specs").rglob("*.parquet")}
@@ -355,20 +340,6 @@ def test_graphiql_links_to_feeds(client: httpx.Client) -> None:
         assert read_feed(answer.content).entries
 
 
-def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path) -> None:
-    """They show the changes, or the contents of the first revision."""
-    catalog = Catalog(str(demo_catalog))
-    newest = catalog.require_history().of_series("develop-DATE")[0]
-    package = catalog.reader().frame(newest.digest).packages[0]
-    for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
-        feed = read_feed(client.get(path).content)
-        for entry in feed.entries:
-            link = httpx.URL(f"http://host{path}").join(entry.link).raw_path.decode()
-            page = shown(client, link)
-            assert (page.status, page.texts(".problem")) == (200, [])
-            assert page.texts("#tab tbody tr, article, table.packages, table.specs")
-
-
 def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
     """For all characters of tags."""
     (snapshot,) = history(revisions=1, packages=2, specs=4)
@@ -389,10 +360,15 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
     """An entry gets their pull requests later, and a new modification time."""
     catalog = Catalog(str(tmp_path / "catalog"))
     catalog.publish(list(develop_history(revisions=2, packages=6, specs=30)))
-    (before,) = read_feed(feed_of(catalog)).entries[:1]
+
+    def newest() -> Any:
+        feed = FeedsOf(tmp_path / "catalog").get("/feeds/develop.atom")
+        return read_feed(feed.content).entries[0]
+
+    before = newest()
     assert "ull request" not in before.content[0].value
     import_recipes(catalog, sorted(catalog.package_names()))
-    (after,) = read_feed(feed_of(catalog)).entries[:1]
+    after = newest()
     html = after.content[0].value
     assert html.startswith(before.content[0].value)
     assert "<h3>Pull requests (" in html
@@ -401,12 +377,6 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
     revisions = catalog.history.of_series("develop")
     assert moments[0] < moments[1] == max(filter(None, map(recorded, revisions)))
     file = tmp_path / "feed.atom"
-    result = cachelog("feed", "develop", "-o", file, catalog=catalog.location)
-    assert result.code == 0, result.err
+    succeed("feed", "develop", "-o", file, catalog=catalog.location)
     (entry,) = read_feed(file.read_bytes()).entries[:1]
     assert f'<a href="{REPOSITORY}/pull/' in entry.content[0].value
-
-
-def feed_of(catalog: Catalog) -> bytes:
-    """Return the feed of develop as a server of a catalog sends it."""
-    return FeedsOf(Path(catalog.location)).get("/feeds/develop.atom").content
