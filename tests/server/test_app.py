@@ -93,19 +93,13 @@ def test_loading_blocks_no_other_request(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_browsers_get_graphiql(client: httpx.Client) -> None:
     """Also if the URL contains a query; other clients get JSON at the same URL."""
-    accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-    page = client.get("/graphql", headers={"accept": accept})
-    assert page.status_code == 200
+    page = client.get("/graphql", headers={"accept": "text/html,*/*;q=0.8"}, params=TAGS)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["cache-control"] == "no-cache"
     assert "accept" in page.headers["vary"]
     assert "<!doctype html>" in page.text
-    with_query = client.get("/graphql", headers={"accept": accept}, params=TAGS)
-    assert with_query.content == page.content
-    for accepted in ("*/*", "application/json", f"application/json, {accept}"):
-        answer = client.get("/graphql", headers={"accept": accepted}, params=TAGS)
-        assert answer.headers["content-type"] == "application/json; charset=utf-8"
-        assert answer.json()["data"]["tags"]
+    answer = client.get("/graphql", headers={"accept": "*/*"}, params=TAGS)
+    assert answer.json()["data"]["tags"]
 
 
 def test_trailing_slash_redirects(client: httpx.Client) -> None:
@@ -165,28 +159,17 @@ PREFLIGHT = ORIGIN | {
 }
 
 
-def test_other_origins_are_denied_by_default(client: httpx.Client) -> None:
-    """Browsers then hide the responses from other origins."""
-    response = client.post("/graphql", json=TAGS, headers=ORIGIN)
-    assert not any(name.startswith("access-control") for name in response.headers)
-    preflight = client.options("/graphql", headers=PREFLIGHT)
-    assert "access-control-allow-origin" not in preflight.headers
-
-
-@pytest.mark.parametrize("origins", [("https://front.example",), ("*",)], ids=str)
+@pytest.mark.parametrize("origins", [(), ("https://front.example",), ("*",)], ids=str)
 def test_allowed_origins_may_read_responses(demo_catalog: Path, origins: tuple[str, ...]) -> None:
-    """Particular ones or all, also in preflights and errors."""
+    """None by default, particular ones or all, also in preflights and errors."""
     with application(Settings(catalog=str(demo_catalog), cors_origins=origins)) as client:
-        preflight = client.options("/graphql", headers=PREFLIGHT)
-        assert preflight.status_code == 200
         for response in (
-            preflight,
+            client.options("/graphql", headers=PREFLIGHT),
             client.post("/graphql", json=TAGS, headers=ORIGIN),
             client.post("/graphql", content=b"?", headers=ORIGIN),
         ):
-            allowed = response.headers["access-control-allow-origin"]
-            assert allowed in ("*", "https://front.example")
-            if origins != ("*",):
+            assert response.headers.get("access-control-allow-origin") == (*origins, None)[0]
+            if origins and origins != ("*",):
                 assert "origin" in response.headers["vary"].lower()
         other = client.post("/graphql", json=TAGS, headers={"origin": "https://evil.example"})
         assert ("access-control-allow-origin" in other.headers) == (origins == ("*",))
