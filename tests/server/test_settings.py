@@ -119,13 +119,6 @@ def test_variables_of_other_programs_are_ignored(variable: str, text: str) -> No
     assert settings_from({variable: text}) == Settings()
 
 
-@pytest.mark.parametrize("text", ["1", "true", "TRUE", "Yes", "0", "false", "No"])
-def test_booleans_ignore_case(text: str) -> None:
-    """1, true and yes; 0, false and no; case is ignored."""
-    settings = settings_from({"CACHELOG_ACCESS_LOG": text})
-    assert settings.access_log == (text.lower() in ("1", "true", "yes"))
-
-
 @pytest.mark.parametrize(
     ("text", "address"),
     [("https://a.example/x", "https://a.example/x/"), ("https://a.example/x/",) * 2, ("", "")],
@@ -135,22 +128,12 @@ def test_public_url_ends_with_a_slash(text: str, address: str) -> None:
     assert Settings(public_url=text).public_address() == address
 
 
-ADDRESSES = (
-    "a.example",
-    "ftp://a.example/",
-    "https://",
-    "https://a.e/?x",
-    "http://[/",
-    "http://x:y",
-)
+ADDRESSES = ("a.example", "ftp://a.e/", "https://", "https://a.e/?x", "http://[/", "http://x:y")
 ORIGINS = ("*", "a.example", "https://a.example/x", "'self'", "https://a;")
 PREFIXES = ("bucket", "=https://x.example", "bucket=http://x.example")
 PASSWORD = "a:b"  # noqa: S105 - fake
 UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
-    *(
-        (Settings.public_address, {"public_url": text}, "PUBLIC_URL: .* is not ")
-        for text in ADDRESSES
-    ),
+    *((Settings.public_address, {"public_url": text}, "PUBLIC_URL: ") for text in ADDRESSES),
     *(
         (Settings.framing, {"frame_ancestors": ("https://*.example:8443", origin)}, r"FRAME_ANCEST")
         for origin in ORIGINS
@@ -158,11 +141,7 @@ UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
     *((Settings.reading, {"s3_prefixes": (text,)}, "S3_PREFIXES") for text in PREFIXES),
     (Settings.reading, {"oci_user": "reader"}, "OCI_PASSWORD: is needed beside CACHELOG_OCI_USER"),
     (Settings.reading, {"oci_password": PASSWORD}, "OCI_USER: is needed beside CACHELOG_OCI_PASS"),
-    (
-        Settings.reading,
-        {"oci_user": "a:c", "oci_password": PASSWORD},
-        "OCI_USER: .* cannot hold a colon",
-    ),
+    (Settings.reading, {"oci_user": "a:c", "oci_password": PASSWORD}, "OCI_USER: .* a colon"),
     (Settings.reading, {"cache_dir": "~nobody-of-this-name/cache"}, "CACHE_DIR: .* user has none"),
 )
 
@@ -190,22 +169,22 @@ def test_documentation_folder_must_contain_a_site(
     assert Settings().documentation() == tmp_path
 
 
+@pytest.mark.parametrize("text", ["1", "TRUE", "Yes", "0", "false", "No"])
+def test_booleans_ignore_case(text: str) -> None:
+    """1, true and yes; 0, false and no; case is ignored."""
+    settings = settings_from({"CACHELOG_ACCESS_LOG": text})
+    assert settings.access_log == (text.lower() in ("1", "true", "yes"))
+
+
 def test_logins_of_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A user with a password, or Docker's: DOCKER_CONFIG names its folder, by default in home."""
+    """A user with a password, or Docker's; a user without a home needs a cache folder."""
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     docker = Settings().reading()
     assert (docker.oci_login, docker.docker_config) == (None, tmp_path / "config.json")
-    monkeypatch.delenv("DOCKER_CONFIG")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    both = Settings(oci_user="reader", oci_password=PASSWORD).reading()
-    assert both.oci_login == Login("reader", PASSWORD)
-    assert both.docker_config == tmp_path / ".docker" / "config.json"
-
-
-def test_user_without_a_home_folder_has_no_cache(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """There is no Docker configuration, and the cache folder must be configured."""
     monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
     assert Settings(cache_dir="").reading().cache_dir is None
-    assert Settings(cache_dir=str(tmp_path)).reading().cache_dir == tmp_path
+    monkeypatch.delenv("DOCKER_CONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    both = Settings(oci_user="reader", oci_password=PASSWORD, cache_dir=str(tmp_path)).reading()
+    assert (both.oci_login, both.cache_dir) == (Login("reader", PASSWORD), tmp_path)
+    assert both.docker_config == tmp_path / ".docker" / "config.json"
