@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -10,9 +9,9 @@ import orjson
 import pytest
 
 from snapshots.catalog.library import Library
-from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from tests.schema.worlds import World
-from tests.server.commands import CommandResult, cachelog, run_in, succeed, succeed_in
+from tests.server.commands import cachelog, run_in, succeed, succeed_in
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
@@ -22,34 +21,19 @@ from tests.snapshots.templates import catalog_of
 BASE, HEAD = "develop-2025-01-05", "develop"
 
 
-def comparison_of(world: World) -> Comparison:
-    """Return the comparison of the two revisions, as computed by the library."""
-    base, head = (world.states[number].info for number in (0, 5))
-    return Library(world.catalog).compare(base, head)
-
-
-def printed_hashes(result: CommandResult) -> list[str]:
-    """Return the first hash of each line of a spec, as abbreviated as it is printed."""
-    return re.findall(r"^  [-+=~] ([a-z2-7]+)", result.out, re.MULTILINE)
-
-
 def test_diff_lists_specs(world: World) -> None:
     """By package: + added, - removed, ~ replaced, = changed facts; ``--stat`` omits specs."""
     result = succeed_in(world, "diff", BASE, HEAD)
     assert {line[2] for line in result.lines if re.match("  [^ ]", line)} == {*"+-=~"}
-    comparison = comparison_of(world)
-    hashes = [change.hash for change in comparison.specs]
-    assert all(any(digest.startswith(text) for digest in hashes) for text in printed_hashes(result))
+    specs = succeed_in(world, "diff", BASE, HEAD, "--json").json["specs"]
+    hashes = [spec["hash"] for kind in specs for spec in specs[kind]]
+    printed = re.findall(r"^  [-+=~] ([a-z2-7]+)", result.out, re.MULTILINE)
+    assert printed
+    assert all(any(digest.startswith(text) for digest in hashes) for text in printed)
     heads = [line.partition(":")[0] for line in result.lines[1:-1] if not line.startswith(" ")]
-    assert heads == sorted({change.name for change in comparison.specs})
-    kinds = Counter(change.kind for change in comparison.specs)
-    totals = ", ".join(f"{kinds[kind]} {kind.value}" for kind in SpecChangeKind)
-    assert result.lines[-1].startswith(totals)
-    fields = [
-        field_change.path
-        for change in comparison.specs
-        for field_change in comparison.field_changes(change)
-    ]
+    assert heads == sorted({spec["name"] for kind in specs for spec in specs[kind]})
+    assert result.lines[-1].startswith(", ".join(f"{len(specs[kind])} {kind}" for kind in specs))
+    fields = [change["path"] for spec in specs["changed"] for change in spec["fields"]]
     assert re.findall("^      (\\w+): ", result.out, re.MULTILINE) == fields
     totals_alone = [line for line in result.lines if not line.startswith(" ")]
     assert succeed_in(world, "diff", BASE, HEAD, "--stat").lines == totals_alone
@@ -58,7 +42,7 @@ def test_diff_lists_specs(world: World) -> None:
 def test_scope_restricts_changes(world: World) -> None:
     """Changes in a stack, also with replacements outside, or of specs that match a query."""
     result = succeed_in(world, "diff", BASE, HEAD, "--stack", "hep")
-    assert 0 < len(printed_hashes(result)) < len(comparison_of(world).specs)
+    assert len(result.lines) < len(succeed_in(world, "diff", BASE, HEAD).lines)
     assert re.search("^      replaced by [a-z2-7]{7}$", result.out, re.MULTILINE)
     query = "hdf5 target=x86_64_v3"
     report = succeed_in(world, "diff", BASE, HEAD, "--matching", query, "--json").json
@@ -68,7 +52,8 @@ def test_scope_restricts_changes(world: World) -> None:
 
 def test_diff_json_includes_the_notes(world: World) -> None:
     """The hashes by kind, the fields of those that changed, and all keys of the notes."""
-    comparison = comparison_of(world)
+    base, head = (world.states[number].info for number in (0, 5))
+    comparison = Library(world.catalog).compare(base, head)
     report = succeed_in(world, "diff", BASE, HEAD, "--json").json
     for kind in SpecChangeKind:
         listed = [(spec["hash"], spec["name"]) for spec in report["specs"][kind.value]]
@@ -78,11 +63,10 @@ def test_diff_json_includes_the_notes(world: World) -> None:
         msgspec.to_builtins(comparison.field_changes(spec)) for spec in changed
     ]
     assert report["stack_changes"] == orjson.loads(msgspec.json.encode(list(comparison.stacks)))
-    all_notes = succeed_in(world, "notes", BASE, HEAD, "--format", "json").json
-    assert [spec["hash"] for spec in all_notes.pop("specs")["added"]] == [
-        spec["hash"] for spec in report["specs"]["added"]
-    ]
-    assert all_notes.items() <= report.items()
+    notes = succeed_in(world, "notes", BASE, HEAD, "--format", "json").json
+    added = [spec["hash"] for spec in report["specs"]["added"]]
+    assert [spec["hash"] for spec in notes.pop("specs")["added"]] == added
+    assert notes.items() <= report.items()
 
 
 def test_differences_exit_with_1(world: World) -> None:
@@ -100,9 +84,8 @@ def test_differences_exit_with_1(world: World) -> None:
 def test_dots_separate_two_revisions(world: World, command: str) -> None:
     """With two dots as in git, or three as in the URLs of pages; each side is any ref."""
     expected = succeed_in(world, command, BASE, HEAD).out
-    for dots in ("..", "..."):
-        assert succeed_in(world, command, f"{BASE}{dots}{HEAD}").out == expected
-    assert succeed_in(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
+    for words in (f"{BASE}..{HEAD}", f"{BASE}...{HEAD}@2025-01-20"):
+        assert succeed_in(world, command, words).out == expected
 
 
 TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
@@ -158,18 +141,15 @@ def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
     assert [pair[side]["spec"]["hash"] for side in ("base", "head")] == [APP[1:], NEW_APP[1:]]
     assert pair["variants"] == {"removed": ["+mpi", "api=v1"], "added": ["api=v2", "~mpi"]}
     aec, cmake = pair["dependencies"]
-    after = {"hash": hash_of("aec"), "version": "1.0", "types": ["link"], "virtuals": []}
-    assert (aec["before"], aec["path"], aec["after"]) == (None, [], after)
+    assert (aec["before"], aec["path"], aec["after"]["hash"]) == (None, [], hash_of("aec"))
     assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
-    assert cmake["path"][1]["before"] == hash_of("ssl:1")
-    assert [len(cause["path"]) for cause in pair["causes"]] == [1, 3]
     assert [pair[key] for key in keys if key.endswith(("_below", "_base", "_head"))] == [1, 2, 0, 1]
     changed = {"root['variants']['mpi']": {"old_value": True, "new_value": False}}
     assert pair["document"]["values_changed"].items() >= changed.items()
 
 
 def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
-    """The shared dependencies of two packages; a spec equals itself."""
+    """The shared dependencies of two packages, or that they are unknown; a spec equals itself."""
     result = cachelog("diff", APP, f"/{hash_of('cmake:2')}", catalog=catalog)
     assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
@@ -177,6 +157,11 @@ def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
     assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")
     assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["document"] == {}
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
+    unknown = ("diff", APP, f"/{hash_of('lone')}")
+    result = cachelog(*unknown, catalog=catalog)
+    assert "Their dependencies are not known for both." in result.lines
+    assert "Below" not in result.out
+    assert cachelog(*unknown, "--json", catalog=catalog).json["dependencies"] is None
 
 
 def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> None:
@@ -197,15 +182,6 @@ def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> Non
     assert "has no such spec" in none.err
     several = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
     assert "has 3 such specs: /" in several.err
-
-
-def test_unknown_dependencies_are_not_none(catalog: Path) -> None:
-    """They are not printed as none."""
-    command = ("diff", APP, f"/{hash_of('lone')}")
-    result = cachelog(*command, catalog=catalog)
-    assert "Their dependencies are not known for both." in result.lines
-    assert "Below" not in result.out
-    assert cachelog(*command, "--json", catalog=catalog).json["dependencies"] is None
 
 
 def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
