@@ -1,7 +1,6 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks`` and ``find``: one line per item."""
 
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -10,8 +9,8 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import SPEC_FACTS, Spec, revision_facts
 from tests.schema.worlds import World
-from tests.server.commands import CommandResult, cachelog, fail, succeed_in
-from tests.snapshots.factories import a_snapshot, a_spec
+from tests.server.commands import cachelog, fail, succeed_in
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.templates import catalog_of
 
 
@@ -37,20 +36,9 @@ def test_json_has_full_digests(world: World) -> None:
     rows = succeed_in(world, "revisions", "--json").json
     assert [row["digest"] for row in rows] == [state.info.digest for state in world.states[::-1]]
     assert rows[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
+    assert rows[0]["confirmed_at"] == rows[0]["taken_at"]
     assert rows[0]["num_specs"] == len(world.newest.specs)
     assert rows[0]["source"]["version"] == "0123abcd"
-
-
-def test_confirmed_revision_is_listed_once(tmp_path: Path) -> None:
-    """It is listed once, with the time of its last confirmation."""
-    catalog = Catalog(str(tmp_path))
-    for number in (1, 3):
-        catalog.publish([a_snapshot([a_spec()], "develop", datetime(2025, 3, number, tzinfo=UTC))])
-    _, row = cachelog("revisions", catalog=tmp_path).lines
-    assert "  2025-03-01 00:00  2025-03-03 00:00  " in row
-    (rows,) = cachelog("revisions", "--json", catalog=tmp_path).json
-    assert rows["taken_at"] == "2025-03-01T00:00:00Z"
-    assert rows["confirmed_at"] == "2025-03-03T00:00:00Z"
 
 
 def test_tags_are_listed(world: World) -> None:
@@ -96,7 +84,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         a_spec("2", name="zlib", version="1.10", size=None, stacks=("root",)),
         a_spec("3", name="hdf5", version="1.14", size=None, stacks=("e4s", "hep", "root")),
     ]
-    return catalog_of(tmp_path_factory.mktemp("small"), a_snapshot(specs))
+    snapshots = (a_snapshot(specs, taken_at=day(number)) for number in (0, 2))  # confirmed once
+    return catalog_of(tmp_path_factory.mktemp("small"), *snapshots)
 
 
 def test_packages_are_listed_by_name(small: Path) -> None:
@@ -110,6 +99,7 @@ def test_packages_are_listed_by_name(small: Path) -> None:
     assert (report["revision"]["tag"], report["stack"], report["search"]) == ("develop", None, None)
     numbers = {"num_specs": 2, "num_stacks": 1, "total_size": 10}
     assert report["packages"][1] == {"name": "zlib", "versions": ["1.10", "1.2"], **numbers}
+    assert "2025-01-05 00:00  2025-01-07 00:00" in cachelog("revisions", catalog=small).lines[1]
     of_stack = cachelog("packages", "--stack", "e4s", "--json", catalog=small).json
     assert [package["versions"] for package in of_stack["packages"]] == [["1.14"], ["1.2"]]
     assert of_stack["stack"] == "e4s"
@@ -141,11 +131,6 @@ def test_search_ignores_case(demo_catalog: Path) -> None:
     assert result.err.startswith("No package of develop of ")
 
 
-def find(catalog: Path, *arguments: str) -> CommandResult:
-    """Run the command on a catalog."""
-    return cachelog("find", *arguments, catalog=catalog)
-
-
 def specs_in(catalog: Path) -> list[Spec]:
     """Return the specs of the newest revision of develop, in the order of the catalog."""
     opened = Catalog(str(catalog))
@@ -153,38 +138,32 @@ def specs_in(catalog: Path) -> list[Spec]:
     return [frame.spec(row) for row in range(len(frame))]
 
 
-def test_limit_keeps_the_total_count(demo_catalog: Path) -> None:
-    """The first specs are printed; the number is that of all. An empty query matches all specs."""
-    *lines, _ = find(demo_catalog, "*", "--in", "develop").lines
-    assert find(demo_catalog).lines[:-1] == lines
-    *first, count = find(demo_catalog, "*", "--limit", "3").lines
-    assert first == lines[:3]
-    assert count.startswith(f"3 of {len(lines)} specs in develop")
-
-
-def test_stack_restricts_the_specs(demo_catalog: Path) -> None:
-    """Only specs of the stack are printed and counted."""
+def test_stack_and_limit_restrict_the_specs(demo_catalog: Path) -> None:
+    """Only specs of the stack are counted, but all beyond ``--limit``; no query matches all."""
     specs = specs_in(demo_catalog)
     stack = next(name for spec in specs for name in spec.stacks if name != "root")
     expected = [spec.hash for spec in specs if stack in spec.stacks]
-    *lines, count = find(demo_catalog, "*", "--stack", stack).lines
+    *lines, count = cachelog("find", "*", "--stack", stack, catalog=demo_catalog).lines
     assert [line[:32] for line in lines] == expected
     assert count.startswith(f"{len(expected)} spec")
     assert f" in the stack {stack} of develop of " in count
-    document = find(demo_catalog, "*", "--stack", stack, "--json").json
+    document = cachelog("find", "*", "--stack", stack, "--json", catalog=demo_catalog).json
     assert [spec["hash"] for spec in document["specs"]] == expected
     assert (document["stack"], document["total"]) == (stack, len(expected))
+    *first, count = cachelog("find", "--limit", "3", catalog=demo_catalog).lines
+    assert [line[:32] for line in first] == [spec.hash for spec in specs[:3]]
+    assert count.startswith(f"3 of {len(specs)} specs in develop")
 
 
 def test_json_has_all_facts(demo_catalog: Path) -> None:
     """The query, the revision, the number of specs, and all facts of each."""
     spec = specs_in(demo_catalog)[0]
-    document = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
+    document = cachelog("find", spec.name, f"/{spec.hash[:9]}", "--json", catalog=demo_catalog).json
     assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
     assert document["revision"]["tag"] == "develop"
     facts = {name: getattr(spec, name) for name in SPEC_FACTS if name != "dependencies"}
     assert document["specs"] == [orjson.loads(orjson.dumps(facts)) | {"short": spec.short}]
-    result = find(demo_catalog, f"{spec.name}@999:")
+    result = cachelog("find", f"{spec.name}@999:", catalog=demo_catalog)
     assert (result.code, result.out) == (0, "")
     assert re.fullmatch(rf"No spec in develop of .* matches {spec.name}@999:\.\n", result.err)
 
@@ -202,10 +181,10 @@ def test_unknown_name_matches_no_spec(
     """Nothing matches, as in Spack; a message lists the nearest names."""
     specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
     catalog_of(tmp_path, a_snapshot(specs))
-    code, out, err = find(tmp_path, query)
+    code, out, err = cachelog("find", query, catalog=tmp_path)
     assert (code, out) == (0, "")
     assert err.splitlines()[1:] == [f"In this catalog nothing is named {hint}."]
-    document = find(tmp_path, query, "--json").json
+    document = cachelog("find", query, "--json", catalog=tmp_path).json
     assert (document["specs"], document["total"]) == ([], 0)
     assert {name["name"]: name["nearest"] for name in document["unknown_names"]} == nearest
     assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1
