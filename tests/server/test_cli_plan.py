@@ -9,7 +9,7 @@ import pytest
 from snapshots.notes import plan_comments
 from tests.model.real import history
 from tests.server.commands import CommandResult, cachelog, succeed
-from tests.snapshots.factories import a_snapshot, a_spec, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
@@ -48,7 +48,7 @@ def plan(catalog: Path, *arguments: object, locks: Sequence[str] = ()) -> Comman
 
 
 def test_text_lists_specs_to_build(week: Path) -> None:
-    """The specs to build by stack, their causes, and the downgraded packages."""
+    """The specs to build by stack, their causes, and the downgraded packages; as the JSON does."""
     result = plan(week)
     assert (result.code, result.err) == (0, "")
     _, summary, *lines = result.lines
@@ -64,10 +64,6 @@ def test_text_lists_specs_to_build(week: Path) -> None:
     assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))
     assert gettext.split()[:2] == ["180", "185"]
-
-
-def test_json_numbers_add_up(week: Path) -> None:
-    """The numbers add up, and the specs to build are listed with their reasons."""
     report = plan(week, "--json").json
     counts = [report[key] for key in ("num_specs", "num_reused", "num_to_build")]
     assert counts == [396, 205, 191]
@@ -104,7 +100,6 @@ def test_gate_determines_the_exit_code(week: Path, tmp_path: Path) -> None:
     """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
     result = plan(week, "--gate", week / "rules.toml", "--json")
     assert (result.code, result.json["gate"]["passed"]) == (1, False)
-    assert len(result.json["gate"]["rules"]) == 2
     assert "error: Nothing is downgraded" in plan(week, "--gate", week / "rules.toml").out
     soft = tmp_path / "soft.toml"
     soft.write_text(RULES.partition("\n\n")[2])
@@ -141,7 +136,7 @@ def test_unknown_stack_has_suggestions(week: Path) -> None:
 def planned(tmp_path: Path, lock: Any, *arguments: object) -> CommandResult:
     """Run the command on a lock file, in its folder, and a catalog of zlib."""
     spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
-    catalog = catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop"))
+    catalog = catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop", day(0)))
     (tmp_path / "spack.lock").write_bytes(as_bytes(lock))
     return plan(catalog, *arguments, locks=[f"e4s={tmp_path}"])
 
@@ -153,18 +148,8 @@ def test_reused_specs_need_no_build(tmp_path: Path) -> None:
     assert planned(tmp_path, lock).lines[1] == "0 of 1 spec to build; 1 reused, 0 external (size 0)"
 
 
-def test_comment_is_truncated_at_a_line_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So it is if its fixed parts alone exceed the limit."""
-    monkeypatch.setattr(plan_comments, "MAX_CHARACTERS", 300)
-    text = planned(tmp_path, small_lock_file(), "--format", "markdown").out
-    assert len(text) <= 300
-    assert text.endswith("\n\n... and more than there is room for.\n")
-
-
-def test_large_comment_is_shortened(tmp_path: Path) -> None:
-    """The comment states that parts are omitted: of many specs with long names."""
+def test_large_comment_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comment states that parts are omitted, and ends with a line."""
     names = [f"p{number}".ljust(199, "x") for number in range(999)]
     edges = [edge(name, hash_of(name), ["link"], []) for name in names]
     top = node("top", hash_of("top"), dependencies=edges)
@@ -173,3 +158,7 @@ def test_large_comment_is_shortened(tmp_path: Path) -> None:
     assert result.code == 0
     assert len(result.out) <= 65_536
     assert "Left out for want of room" in result.out
+    monkeypatch.setattr(plan_comments, "MAX_CHARACTERS", 300)
+    text = planned(tmp_path, small_lock_file(), "--format", "markdown").out
+    assert len(text) <= 300
+    assert text.endswith("\n\n... and more than there is room for.\n")
