@@ -24,34 +24,30 @@ from tests.server.commands import cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.removal_catalogs import flip
 from tests.snapshots.sources.buildcache import indexes, registries
-from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
+from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.misbehaving_servers import serving
 
 
-def test_tag_and_time_are_overridden(tmp_path: Path) -> None:
-    """``--tag`` overrides the tag of a page, with a warning; ``--taken-at`` sets the time."""
-    file = write_page(tmp_path, page())
-    options = ("--tag", "mine", "--taken-at", "2024-02-03T04:05:06+01:00")
-    result = cachelog("import", file, *options, catalog=tmp_path / "catalog")
-    assert result.code == 0
-    assert result.err == f"warning: {file}: says tag develop; published as mine\n"
-    (revision,) = history_of(tmp_path / "catalog").revisions
-    assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
-
-
-def test_time_of_several_folders_is_not_overridden(tmp_path: Path) -> None:
-    """``--taken-at`` overrides the date of one folder, but not the dates of several."""
+def test_tag_time_and_name_are_overridden(tmp_path: Path) -> None:
+    """Those of one folder, the tag with a warning; several folders cannot have one time."""
     folders = [tmp_path / f"develop-{date}" for date in ("2025-01-05", "2025-01-12")]
     for folder in folders:
-        write_page(folder, page(), "zlib/specs.md")
-    options, catalog = ("--taken-at", "2025-01-13"), tmp_path / "catalog"
-    assert fail("import", *folders, *options, catalog=catalog) == (
+        file = write_page(folder, page(), "zlib/specs.md")
+    times, catalog = ("--taken-at", "2024-02-03T04:05:06+01:00"), tmp_path / "catalog"
+    assert fail("import", *folders, *times, catalog=catalog) == (
         "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
         "leave it out, or import them apart\n"
     )
-    assert cachelog("import", folders[0], *options, catalog=catalog).code == 0
+    options = ("--tag", "mine", *times, "--source-name", "our nightly cache")
+    result = cachelog("import", file, *options, catalog=catalog)
+    assert (result.code, result.err) == (
+        0,
+        f"warning: {file}: says tag develop; published as mine\n",
+    )
     (revision,) = history_of(catalog).revisions
-    assert revision.taken_at == datetime(2025, 1, 13, tzinfo=UTC)
+    assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
+    (row,) = cachelog("revisions", "--json", catalog=catalog).json
+    assert row["source"]["location"] == "our nightly cache"
 
 
 def test_skip_bad_lists_omissions(tmp_path: Path) -> None:
@@ -91,17 +87,10 @@ def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
     spec_text = cachelog("show", "mine", f"/{HASHES[0]}", catalog=catalog).out
     assert re.search("^Stacks: +unknown$", spec_text, re.MULTILINE)
     assert "its source does not name any" in cachelog("stacks", "mine", catalog=catalog).err
-    for command, stacks in (
-        ("revisions", "num_stacks"),
-        ("packages", "num_stacks"),
-        ("show", "stacks"),
-        ("show zlib", "stacks"),
-        (f"show /{HASHES[0]}", "stacks"),
-        ("stacks", "stacks"),
-        ("find zlib", "stacks"),
-    ):
+    shows = ("show", "show zlib", f"show /{HASHES[0]}")
+    for command in ("revisions", "packages", "stacks", "find zlib", *shows):
         document = cachelog(*command.split(), "--json", catalog=catalog).out
-        assert {*re.findall(rf'"{stacks}": ?(\S+?)[,}}\n]', document)} == {"null"}, command
+        assert {*re.findall(r'stacks": ?(\S+?)[,}\n]', document)} == {"null"}, command
 
 
 def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
@@ -120,11 +109,10 @@ def test_forged_specs_are_omitted_or_accepted(tmp_path: Path) -> None:
 
 def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the last few contents are in memory at any time."""
-    contents: list[ref[Content]] = []
-    counts: list[int] = []
+    contents, counts = list[ref[Content]](), list[int]()
 
     def read(*_: object, **__: object) -> Iterator[Snapshot]:
-        for snapshot in history(revisions=9, packages=3, specs=9):
+        for snapshot in history(revisions=5, packages=3, specs=9):
             contents.append(ref(snapshot.content))
             yield snapshot
             del snapshot
@@ -132,9 +120,8 @@ def test_git_history_is_streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             counts.append(sum(content() is not None for content in contents))
 
     monkeypatch.setattr("snapshots.sources.git.page_history.read", read)
-    result = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
-    assert (result.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
-    assert max(counts) <= 3
+    succeed("import", "--git", "anywhere", catalog=tmp_path / "catalog")
+    assert max(counts) <= 3 < len(contents) == len(counts)
 
 
 @pytest.mark.parametrize(
@@ -189,17 +176,6 @@ def test_json_contains_no_local_path(tmp_path: Path) -> None:
     change = announcement(Neighbours(base, head), None)
     body = orjson.loads(document(change, "one", day(0)))
     assert [body[name]["source"]["location"] for name in ("base", "revision")] == ["mirror"] * 2
-
-
-def test_source_name_is_stored(tmp_path: Path) -> None:
-    """It is stored with the revision, and printed by all commands."""
-    put_layout_3(tmp_path / "mirror", text(indexes.small_database()))
-    catalog = tmp_path / "catalog"
-    options = ("--tag", "mine", "--no-proof", "--source-name", "our nightly cache")
-    assert cachelog("import", tmp_path / "mirror", *options, catalog=catalog).code == 0
-    (row,) = cachelog("revisions", "--json", catalog=catalog).json
-    assert (row["source"]["kind"], row["source"]["location"]) == ("index", "our nightly cache")
-    assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
 
 
 def test_password_of_a_registry_stays_secret(tmp_path: Path) -> None:
