@@ -46,16 +46,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
     zlib = {"hash": hash_of("zlib"), "name": "zlib", "version": None, "num_affected": 2}
     assert report["holes"] == [zlib | {"gone_in": report["revision"]}]
-    assert [report[f"num_{key}"] for key in ("specs", "affected", "unknown", "holes")] == [
-        2,
-        2,
-        0,
-        2,
-    ]
-
-
-def test_hole_names_another_series_with_the_spec(catalog: Path) -> None:
-    """The line names the revision that has the spec."""
+    assert (report["num_affected"], report["num_holes"]) == (2, 2)
     result = cachelog("holes", "some", catalog=catalog)
     assert result.lines[1:3] == [
         "0 of 2 specs are complete, 1 hole",
@@ -92,7 +83,7 @@ def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_twins_are_listed_with_causes(ml: Path) -> None:
-    """The causes, once for both directions, then the groups and the specs that joining saves."""
+    """Each cause once, then the groups and what joining saves; also of some stacks and packages."""
     result = succeed("twins", "-n", 2, catalog=ml)
     assert result.lines[1:5] == [
         "65 of 281 specs are additional builds",
@@ -104,15 +95,9 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     assert result.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
     assert result.lines[9:] == ["and 63 groups more"]
     report = cachelog("twins", "-n", 1, "--json", catalog=ml).json
-    assert (report["num_specs"], report["num_groups"], len(report["groups"])) == (281, 65, 1)
-    assert report["saved"] == {"num_specs": 65, "size": None}
-    numbers = {cause["key"]: cause["num_specs"] for cause in report["causes"]}
-    assert sum(numbers.values()) == 65
-    assert numbers.keys() >= {*report["groups"][0]["causes"]}
-
-
-def test_twins_are_restricted_to_stacks_and_packages(ml: Path) -> None:
-    """Only their specs count."""
+    assert (report["num_groups"], len(report["groups"])) == (65, 1)
+    keys = [cause["key"] for cause in report["causes"]]
+    assert {*report["groups"][0]["causes"]} <= {*keys}
     command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
     report = cachelog(*command, catalog=ml).json
     assert (report["stacks"], report["package"]) == (["ml", "root"], "py-pip")
@@ -124,7 +109,7 @@ def test_twins_are_restricted_to_stacks_and_packages(ml: Path) -> None:
 
 
 def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
-    """Specs and packages in all, of each stack and target, or only in the stack of ``--stack``."""
+    """Specs in all, of each stack and target, or of one stack; ``--top`` lists packages."""
     result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert result.lines[1:] == [
         "2 of 3 specs, of 2 packages, would be rebuilt if libpng changed: 20 B",
@@ -140,17 +125,11 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
     assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
     with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
     assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
-
-
-def test_top_lists_packages_by_impact(catalog: Path) -> None:
-    """The packages whose change has the highest impact."""
     command = ("impact", "--top", 2, "--in", "develop")
     result = cachelog(*command, catalog=catalog)
-    assert result.lines[0].endswith(", 2 specs")
     assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
     (libpng, _) = cachelog(*command, "--json", catalog=catalog).json["top"]
-    expected = {"package": "libpng", "num_specs": 2, "size_label": "1-10", "build_cost": None}
-    assert libpng == expected
+    assert (libpng["package"], libpng["num_specs"], libpng["size_label"]) == ("libpng", 2, "1-10")
 
 
 def test_impact_names_the_next_change(e4s_week: Path) -> None:
