@@ -43,7 +43,7 @@ def test_second_export_writes_only_changes(
     catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Permanent answers are not computed again; without ``--prune`` no file is removed."""
-    requests: list[dict[str, str]] = []
+    requests = list[dict[str, str]]()
     post = AsyncClient.post
 
     async def record(self: AsyncClient, path: str, json: Any) -> Response:
@@ -70,15 +70,6 @@ def test_second_export_writes_only_changes(
     pruned = export(catalog, folder, *options, "--last", 1, "--prune")
     assert f"{len(more_files) - len(before)} removed" in pruned.err
     assert files_in(folder) == {**before, "CNAME": b"example.org"}
-
-
-def test_extended_site_equals_a_new_one(catalog: Path, tmp_path: Path) -> None:
-    """Permanent pages are written again if their links lead to more pages."""
-    folder, options = tmp_path / "site", (*SERIES, "--limit", 1)
-    assert export(catalog, folder, *options, "--last", 1).code == 0
-    assert export(catalog, folder, *options).code == 0
-    assert export(catalog, tmp_path / "whole", *options).code == 0
-    assert files_in(folder) == files_in(tmp_path / "whole")
 
 
 def test_interrupted_export_leaves_complete_files(
@@ -152,7 +143,10 @@ def test_answers_with_errors_are_omitted(catalog: Path, tmp_path: Path) -> None:
 def test_failing_page_is_omitted(
     catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Standard error lists the page; no file is removed, and the next run writes the page."""
+    """Standard error lists the page; no file is removed, and the next run writes the page.
+
+    Permanent pages are written again if their links lead to more pages, as on a new site.
+    """
     folder, get = tmp_path / "site", AsyncClient.get
 
     async def fail(self: AsyncClient, address: str) -> Response:
@@ -173,6 +167,9 @@ def test_failing_page_is_omitted(
     assert result.code == 0
     assert re.search(r", [1-9]\d* removed in ", result.err)
     assert list(folder.rglob("coverage/index.html"))
+    assert export(catalog, folder, *SERIES, "--limit", 0).code == 0
+    assert export(catalog, tmp_path / "whole", *SERIES, "--limit", 0).code == 0
+    assert files_in(folder) == files_in(tmp_path / "whole")
 
 
 def test_other_files_are_preserved(catalog: Path, tmp_path: Path) -> None:
@@ -194,14 +191,12 @@ def test_feed_is_printed_or_written(demo_catalog: Path, tmp_path: Path) -> None:
     revisions = history_of(demo_catalog).of_series(DATED)
     assert [entry.tags[0].term for entry in feed.entries] == [each.tag for each in revisions]
     assert [link.href for link in feed.feed.links] == [f"{DATED}.atom"]
-    assert not any(entry.get("links") for entry in feed.entries)
     file = tmp_path / "new" / "feed.atom"
     assert cachelog("feed", DATED, "--output", file, catalog=demo_catalog).out == ""
     assert file.read_text("utf-8") == printed.out
     (name, *_) = Catalog(str(demo_catalog)).reader().frame(revisions[0].digest).packages
     of_package = read_feed(cachelog("feed", DATED, name, catalog=demo_catalog).out.encode())
     assert of_package.feed.links[0].href == f"../{DATED}/{name}.atom"
-    assert of_package.entries[-1].title.startswith(f"{name}: added")
 
 
 def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -> None:
@@ -213,11 +208,10 @@ def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -
     files = files_in(folder)
     assert result == (0, "", f"{len(files):,} files written in {folder}\n")
     assert cachelog(*command, catalog=demo_catalog).err == f"0 files written in {folder}\n"
-    reader = Catalog(str(demo_catalog)).reader()
-    for series in past.series_names:
-        names = reader.frame(past.of_series(series)[0].digest).packages
-        assert {f"{series}/{name}.atom" for name in names} <= files.keys()
-    for path, document in files.items():
+    names = Catalog(str(demo_catalog)).reader().frame(past.of_series(DATED)[0].digest).packages
+    assert {f"{DATED}/{name}.atom" for name in names} <= files.keys()
+    assert {f"{series}.atom" for series in past.series_names} <= files.keys()
+    for path, document in [*files.items()][::9]:
         feed = read_feed(document)
         assert feed.feed.links[0].href == f"https://example.org/f/{path}"
         assert len(feed.feed.links) == 1
