@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from tests.server.commands import cachelog, fail, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, day
@@ -41,24 +40,18 @@ def test_outputs_include_costs(e4s_week: Path, with_costs: Path, command: str) -
     assert BUILD_TIME.search(cachelog(*command.split(), catalog=with_costs).out)
 
 
-def test_impact_includes_costs(with_costs: Path) -> None:
-    """In total, and for each stack and target."""
-    command = ("impact", "gettext", "--in", "develop-2026-06-20")
-    line = cachelog(*command, catalog=with_costs).lines[1]
-    assert line.endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
-    report = cachelog(*command, "--json", catalog=with_costs).json
-    assert report["build_cost"] == report["by_target"][0]["build_cost"]
-    assert report["build_cost"]["num_estimated"] == 112
-
-
 def test_invalid_file_changes_nothing(with_costs: Path, tmp_path: Path) -> None:
     """The error states its position and reason, and the costs are unchanged."""
-    before = cachelog("why", RANGE, catalog=with_costs).out
+    impact = ("impact", "gettext", "--in", "develop-2026-06-20")
+    before = cachelog(*impact, catalog=with_costs)
+    assert before.lines[1].endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
+    report = cachelog(*impact, "--json", catalog=with_costs).json
+    assert report["build_cost"] == report["by_target"][0]["build_cost"]
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds\nzlib,fast\n")
     error = fail("costs", "import", file, catalog=with_costs)
     assert "costs.csv, line 2, seconds: 'fast' is not a number" in error
-    assert cachelog("why", RANGE, catalog=with_costs).out == before
+    assert cachelog(*impact, catalog=with_costs) == before
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +74,7 @@ def catalog(template: Path, tmp_path: Path) -> Path:
 
 
 def test_causes_are_grouped_by_keys(catalog: Path) -> None:
-    """One line per package or other keys, with a bar for each revision, oldest first."""
+    """One line per package or other keys, with a bar, or in JSON a point, for each revision."""
     by_kind = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=catalog)
     assert by_kind.lines[1:] == [
         "rebuilt  reached  revisions  through time  kind, package",
@@ -93,34 +86,12 @@ def test_causes_are_grouped_by_keys(catalog: Path) -> None:
     assert commits.lines[-1] == "No commit of the recipes is known to have rebuilt anything."
     first = cachelog("causes", "-n", "0", catalog=catalog)
     assert first.lines == ["develop: 3 revisions from 2025-01-05 to 2025-01-07", "and 1 more"]
-
-
-def test_json_has_a_point_per_revision(catalog: Path) -> None:
-    """It is one that rebuilt specs, with their numbers."""
     report = succeed("causes", "--until", "2025-01-06", "--json", catalog=catalog).json
-    assert (report["format"], report["series"], report["by"]) == (1, "develop", ["package"])
-    assert (report["num_revisions"], report["num_causes"]) == (2, 1)
+    assert (report["num_revisions"], report["num_causes"], report["by"]) == (2, 1, ["package"])
     (cause,) = report["causes"]
-    assert (cause["package"], cause["kind"], cause["commit"]) == ("zlib", None, None)
-    assert (cause["num_specs"], cause["num_revisions"], cause["size"]) == (3, 1, 20)
+    assert (cause["package"], cause["kind"], cause["num_specs"]) == ("zlib", None, 3)
     (point,) = cause["points"]
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
-
-
-def test_causes_of_an_older_format_are_computed_again(
-    catalog: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are computed again, once."""
-    before = succeed("causes", "--json", catalog=catalog).json
-    monkeypatch.setattr("snapshots.changes.stored_changes.CAUSES_FORMAT", 99)
-    monkeypatch.setattr("snapshots.catalog.history_tables.CAUSES_FORMAT", 99)
-    monkeypatch.setattr("snapshots.timelines.causes.CAUSES_FORMAT", 99)
-    opened = Catalog(str(catalog))
-    opened.refresh()
-    assert opened.changes.explained == frozenset()
-    assert succeed("causes", "--json", catalog=catalog).json == before
-    opened.refresh()
-    assert opened.changes.explained == {*opened.history.pairs_of("develop")}
 
 
 def test_costs_are_beside_the_numbers(catalog: Path, tmp_path: Path) -> None:
@@ -130,12 +101,8 @@ def test_costs_are_beside_the_numbers(catalog: Path, tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds,cost_eur\nzlib,3600,2\npng,1800,1\n")
     assert cachelog("costs", "import", file, catalog=catalog).code == 0
-    assert cachelog("causes", catalog=catalog).lines[1:] == [
-        "rebuilt                                    build time  reached  revisions  through time  "
-        "package",
-        "      6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██           "
-        "zlib",
-    ]
+    line = "      6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██ "
+    assert cachelog("causes", catalog=catalog).lines[2].startswith(line)
     (cause,) = cachelog("causes", "--json", catalog=catalog).json["causes"]
     money = {"seconds": 10_800.0, "cost": 6.0, "unit": "eur"}
     assert cause["build_cost"] == money | {"num_estimated": 4, "num_unknown": 2}

@@ -72,7 +72,6 @@ def test_blame_lists_commits_newest_first(week: Week) -> None:
     (rebuild,) = week.run("blame", f"/{added['hash']}", "--json").json["rebuilds"]
     assert [commit["pull_request"] for commit in rebuild["commits"]] == [4435]
     assert rebuild["hash"] == added["hash"]
-    assert rebuild["why_no_commits"] is None
 
 
 def test_log_lists_commits(week: Week) -> None:
@@ -89,20 +88,9 @@ def test_log_lists_commits(week: Week) -> None:
     assert (entries[1]["rebuilds"], entries[1]["why_no_commits"]) == ([], None)
     report = week.run("why", RANGE, "gettext", "--json").json
     hashes = {spec["reason"]: spec["hash"] for spec in report["specs"]}
-    added = week.run("log", f"/{hashes['replaces']}", "--commits").lines
-    assert commit in added
-    (_, removed) = week.run("log", f"/{hashes['replaced']}", "--commits", "--json").json["entries"]
-    assert removed["rebuilds"] == []
+    assert commit in week.run("log", f"/{hashes['replaces']}", "--commits").lines
     (message,) = week.run("blame", f"/{hashes['replaced']}").lines
     assert message == "nothing of it replaced another in develop-DATE"
-
-
-def test_recipes_prints_the_stored_commit(week: Week) -> None:
-    """The output states the stored commit, and how it was determined."""
-    (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
-    assert line.endswith(f"(by its ref) of {week.recipes.folder}")
-    recipes = week.run("recipes", f"develop-{DATES[1]}", "--json").json["recipes"]
-    assert (recipes["commit"], recipes["found_by"]) == (week.recipes.oids[-1], "ref")
 
 
 def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
@@ -124,6 +112,8 @@ def test_commits_of_a_rewritten_history_are_not_compared(tmp_path: Path) -> None
     """``--commit`` replaces the stored commit; commits of a rewritten history are not compared."""
     week = Week(tmp_path)
     week.publish("--recipes", week.recipes.folder)
+    (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
+    assert line.endswith(f"{week.recipes.oids[-1][:12]} (by its ref) of {week.recipes.folder}")
     middle = week.recipes.oids[40]
     result = week.run("recipes", f"develop-{DATES[1]}", "--commit", middle[:10])
     assert f"{middle[:12]} (as specified)" in result.out
