@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from snapshots.catalog.catalog import Catalog
 from tests.server.commands import cachelog, fail, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, day
@@ -92,6 +93,19 @@ def test_causes_are_grouped_by_keys(catalog: Path) -> None:
     assert (cause["package"], cause["kind"], cause["num_specs"]) == ("zlib", None, 3)
     (point,) = cause["points"]
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
+
+
+def test_causes_of_an_older_format_are_computed_again(
+    catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command stores them in the current format."""
+    before = succeed("causes", "--json", catalog=catalog).json
+    for module in ("changes.stored_changes", "catalog.history_tables", "timelines.causes"):
+        monkeypatch.setattr(f"snapshots.{module}.CAUSES_FORMAT", 99)
+    assert succeed("causes", "--json", catalog=catalog).json == before
+    opened = Catalog(str(catalog))
+    opened.refresh()
+    assert opened.changes.explained == {*opened.history.pairs_of("develop")}
 
 
 def test_costs_are_beside_the_numbers(catalog: Path, tmp_path: Path) -> None:
