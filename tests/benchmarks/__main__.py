@@ -1,6 +1,7 @@
 """``python -m tests.benchmarks``: measure cachelog, compared with other ways to do the same."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -9,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tests.benchmarks.documents import write_figures
-from tests.benchmarks.machine import Load, commit, describe
+from tests.benchmarks.machine import commit, describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
@@ -43,17 +44,15 @@ def main() -> None:
     """Run the named benchmarks, print a table, and write the requested files."""
     options = _options()
     names = options.names or [*BENCHMARKS]
-    before = Load.now()
+    before = os.getloadavg()[0]
     plan = _plan(options)
-    if plan.mercurius:
-        import_module("tests.benchmarks.mercurius").install(plan.data)
     measurements: list[Measurement] = []
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
         commit=commit(),
-        machine=describe(before, plan),
+        machine=describe(before),
         quick=options.quick,
         notes=plan.notes,
         measurements=measurements,
@@ -95,8 +94,6 @@ def _plan(options: argparse.Namespace) -> Plan:
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
         calls=1 if options.quick else 25,
-        over_http=not options.in_process,
-        mercurius=options.mercurius,
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
@@ -129,12 +126,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--quick", action="store_true", help="only check that it runs, on little data"
-    )
-    parser.add_argument("--in-process", action="store_true", help="start no servers")
-    parser.add_argument(
-        "--mercurius",
-        action="store_true",
-        help="also measure mercurius over HTTP; needs Node.js and npm",
     )
     parser.add_argument(
         "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is stored"

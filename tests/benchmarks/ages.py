@@ -66,7 +66,7 @@ class _Catalogs(NamedTuple):
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure disk and publishing; with servers also start, memory, requests and commands."""
+    """Measure disk, publishing, start, memory, requests and commands."""
     num_many, num_few = plan.contents, min(FEW, plan.contents // 2)
     create = partial(catalog_of_years, plan.data.cache, specs=plan.specs_of_years)
     catalogs = _Catalogs(
@@ -77,9 +77,6 @@ def run(plan: Plan) -> Iterator[Measurement]:
     states = next_states(plan.data.cache, after=num_many, specs=plan.specs_of_years)
     yield from _measured(catalogs, 1, _stored)
     publish = partial(_published, states)
-    if not plan.over_http:
-        yield from _measured(catalogs, plan.rounds, publish)
-        return
     yield from _measured(catalogs, plan.rounds, lambda it: in_fresh_process(publish, it))
     requests = {folder: _requests(folder) for folder in catalogs[:2]}
     times = min(plan.calls, 11)

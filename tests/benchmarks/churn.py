@@ -1,26 +1,22 @@
-"""A synthetic build cache: from one state to the next, some specs are added, removed or rebuilt.
+"""A synthetic build cache: from one day to the next, some specs are added, removed or rebuilt.
 
-The packages are in layers, each of which depends on some packages of the layers below. A cell is a
-stack on an architecture; it has some of the packages, with all dependencies. Editing a package
-rebuilds its dependents, cell by cell, so that the hashes in edges exist. In addition, specs,
-packages and entire stacks are removed for some time. The states are always the same, byte by byte.
+A cell is a stack on an architecture. Editing a package rebuilds its dependents, cell by cell, so
+that the hashes in edges exist. In addition, specs and entire stacks are removed for some time. The
+states are always the same, byte by byte.
 """
 
 from base64 import b32encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.demo.draws import Draw
 from snapshots.models import Dependency, Source, Spec
 
-FIRST_DAY = datetime(2023, 1, 1, tzinfo=UTC)
 CHURN = 0.05
+"""The share of specs that have another hash each day."""
 
-_LAYERS = (0.05, 0.25, 0.3, 0.4)
+_FIRST_DAY = datetime(2023, 1, 1, tzinfo=UTC)
 _ARCHITECTURES = (
     ("x86_64_v3", "ubuntu22.04", "gcc@11.4.0"),
     ("x86_64_v4", "ubuntu24.04", "gcc@13.2.0"),
@@ -29,239 +25,148 @@ _ARCHITECTURES = (
 )
 _VARIANTS = (
     ("+shared", "~mpi", "build_system=cmake", "build_type=Release", "~ipo", "+pic"),
-    ("+shared", "+mpi", "build_system=cmake", "build_type=Release", "~ipo", "+fortran"),
     ("build_system=autotools", "+pic", "~debug", "+shared"),
     ("build_system=python_pip",),
 )
-_TOPS_OF_A_CELL = 0.3
-_LEFT_OUT = 0.002
-_STACK_ONCE_IN, _PACKAGE_ONCE_IN = 40, 8
-_DAYS_OF_A_SPEC, _DAYS_OF_A_STACK, _DAYS_OF_A_PACKAGE = 3, 40, 200
-"""The maximum number of states without a removed spec, stack or package."""
-
+_REMOVED, _DAYS_OF_A_SPEC = 0.002, 3
+_STACK_ONCE_IN, _DAYS_OF_A_STACK = 40, 40
 _SOURCE = Source(
     kind="demo", location="tests/benchmarks/churn.py", importer="benchmarks", synthetic=True
 )
 
-
-class _Cell(NamedTuple):
-    stack: str
-    target: str
-    operating_system: str
-    compiler: str
+_Place = tuple[int, int]
+"""The place of a spec: the numbers of its package and its cell."""
 
 
-class _Place(NamedTuple):
-    """The place of a spec: the numbers of its package and its cell."""
+def living_cache(specs: int) -> Iterator[Snapshot]:
+    """Yield the states of a cache of about ``specs`` specs as revisions of develop."""
+    cache, moment = _Cache(specs), _FIRST_DAY
+    while True:
+        yield Snapshot(tag="develop", content=cache.content(), source=_SOURCE, taken_at=moment)
+        moment += timedelta(days=1)
+        cache.live()
 
-    package: int
-    cell: int
 
-
-class LivingCache:
-    """The cache, at first in its first state; ``live`` advances it to the next one.
-
-    It always has about ``specs`` specs, of which ``CHURN`` have another hash in each state.
-    """
+class _Cache:
+    """The cache in its current state; each cell has the packages below some number."""
 
     def __init__(self, specs: int) -> None:
-        self._draw = Draw(1)
-        self._age = 0
-        num_packages = max(20, specs // 50)
-        self._below = _dependencies(num_packages, self._draw)
-        self._over = _reverse(self._below)
-        self._versions = [self._new_version(None) for _ in range(num_packages)]
-        self._recipes = [self._new_hash() * 2 for _ in range(num_packages)]
-        self._cells: list[_Cell] = []
-        self._specs: list[dict[int, Spec]] = [{} for _ in range(num_packages)]
-        self._fill(specs)
-        self._total = sum(map(len, self._specs))
+        self._draw = draw = Draw(1)
+        self._age, self._total = 0, 0
+        numbers = range(max(20, specs // 50))
+        self._below = [
+            sorted({draw.pick(range(number // 2)) for _ in range(1 + number % 5)})
+            if number > 1
+            else []
+            for number in numbers
+        ]
+        self._over = [{number} for number in numbers]
+        for number in reversed(numbers):
+            for lower in self._below[number]:
+                self._over[lower] |= self._over[number]
+        self._edits = [0 for _ in numbers]
+        self._specs: list[dict[int, Spec]] = [{} for _ in numbers]
         self._absent: dict[_Place, int] = {}
-        """The removed specs, with the number of the state in which they return."""
-        self._touched = set(range(num_packages))
+        """The removed specs, with the number of the day on which they return."""
         self._contents: dict[int, PackageContent] = {}
-
-    # -- from state to state
+        self._touched = {*numbers}
+        cell = 0
+        while self._total < specs:
+            num_packages = len(numbers) // 2 + int(draw.random() * len(numbers) / 2)
+            for number in numbers[: min(num_packages, specs - self._total)]:
+                self._build((number, cell))
+                self._total += 1
+            cell += 1
+        self._num_cells = cell
 
     def live(self) -> None:
-        """Advance the cache to its next state."""
+        """Advance to the next day."""
         self._age += 1
         back = [place for place, until in self._absent.items() if until <= self._age]
         for place in back:
             del self._absent[place]
-        self._touched.update(place.package for place in back)
-        self._leave_out()
+        self._touched |= {package for package, _ in back}
+        draw, packages = self._draw, range(len(self._below))
+        for _ in range(int(self._total * _REMOVED)):
+            package = draw.pick(packages)
+            if cells := [*self._specs[package]]:
+                self._remove([(package, draw.pick(cells))], _DAYS_OF_A_SPEC)
+        if draw.random() * _STACK_ONCE_IN < 1:
+            stack = int(draw.random() * self._num_cells) // len(_ARCHITECTURES)
+            places = ((package, cell) for package in packages for cell in self._specs[package])
+            of_stack = (it for it in places if it[1] // len(_ARCHITECTURES) == stack)
+            self._remove(of_stack, _DAYS_OF_A_STACK)
         budget = int(self._total * CHURN)
         while budget > 0:
-            budget -= self._edit(self._draw.pick(range(len(self._below))), budget)
+            budget -= self._edit(draw.pick(packages), budget)
 
-    def _leave_out(self) -> None:
-        """Leave out a few specs until one of the next states; rarely a stack, or a package."""
-        left_out = 0
-        while left_out < self._total * _LEFT_OUT:
-            package = self._draw.pick(range(len(self._below)))
-            cells = [*self._specs[package]][:2]
-            left_out += len(cells)
-            self._remove([_Place(package, cell) for cell in cells], _DAYS_OF_A_SPEC)
-        if self._draw.random() * _STACK_ONCE_IN < 1:
-            stack = self._draw.pick(sorted({cell.stack for cell in self._cells}))
-            places = [place for place in self._places() if self._cells[place.cell].stack == stack]
-            self._remove(places, _DAYS_OF_A_STACK)
-        package = self._draw.pick(range(len(self._below)))
-        if self._draw.random() * _PACKAGE_ONCE_IN < 1 and len(self._over[package]) == 1:
-            places = [_Place(package, cell) for cell in self._specs[package]]
-            self._remove(places, _DAYS_OF_A_PACKAGE)
-
-    def _places(self) -> Iterator[_Place]:
-        for package, specs in enumerate(self._specs):
-            yield from (_Place(package, cell) for cell in specs)
-
-    def _remove(self, places: list[_Place], most_days: int) -> None:
-        """Remove specs from the cache for the same number of states."""
+    def _remove(self, places: Iterable[_Place], most_days: int) -> None:
         until = self._age + 1 + int(self._draw.random() * most_days)
         for place in places:
             self._absent[place] = max(until, self._absent.get(place, 0))
-        self._touched.update(place.package for place in places)
+            self._touched.add(place[0])
 
     def _edit(self, package: int, most: int) -> int:
         """Edit a package if that rebuilds up to ``most`` specs; return the number of rebuilt specs.
 
-        Half of the edits are a new version, half of these in some cells only, so that the package
-        has two versions. A package with too many dependents is edited in one cell.
+        Half of the edits, and all of packages with many dependents, are in one cell only, so that
+        the package has several versions.
         """
-        over = self._over[package]
-        cells = set(self._specs[package])
-        if self._draw.random() < 0.5:
-            self._versions[package] = self._new_version(self._versions[package])
-            if self._draw.random() < 0.5:
-                cells = {it for it in sorted(cells) if self._draw.random() < 0.5}
-        places = self._rebuilt(over, cells)
-        if len(places) > most:
-            places = self._rebuilt(over, {self._draw.pick(sorted(cells))} if cells else cells)
+        over, cells = sorted(self._over[package]), sorted(self._specs[package])
+        places = [(it, cell) for it in over for cell in cells if cell in self._specs[it]]
+        if cells and (len(places) > most or self._draw.random() < 0.5):
+            chosen = self._draw.pick(cells)
+            places = [place for place in places if place[1] == chosen]
         if len(places) > most and len(over) > 1:
             return 1  # so that the loop ends if no package fits
-        self._recipes[package] = self._new_hash() * 2
+        self._edits[package] += 1
         for place in places:
-            self._build(place, is_edited=place.package == package)
+            self._build(place)
         self._touched.update(over)
         return max(1, len(places))
 
-    def _rebuilt(self, over: list[int], cells: set[int]) -> list[_Place]:
-        return [_Place(it, cell) for it in over for cell in self._specs[it] if cell in cells]
-
-    # -- building
-
-    def _fill(self, specs: int) -> None:
-        tops = [package for package, over in enumerate(self._over) if len(over) == 1]
-        stack, total = 0, 0
-        while total < specs:
-            for architecture in _ARCHITECTURES:
-                cell = len(self._cells)
-                self._cells.append(_Cell(f"stack-{stack}", *architecture))
-                packages = self._closed(
-                    self._draw.some(tops, int(len(tops) * _TOPS_OF_A_CELL) or 1)
-                )
-                for package in sorted(packages)[: specs - total]:
-                    self._build(_Place(package, cell), is_edited=True)
-                    total += 1
-            stack += 1
-
-    def _closed(self, packages: list[int]) -> set[int]:
-        """Return some packages with all their dependencies."""
-        closed: set[int] = set()
-        while packages:
-            package = packages.pop()
-            if package not in closed:
-                closed.add(package)
-                packages += self._below[package]
-        return closed
-
-    def _build(self, place: _Place, *, is_edited: bool) -> None:
-        """Build a spec with its current dependencies; if edited, by the current recipe."""
+    def _build(self, place: _Place) -> None:
+        """Build a spec with its current dependencies, by the current recipe."""
         package, cell = place
-        edges = tuple(
-            Dependency(_name(it), self._specs[it][cell].hash, ("build", "link"))
-            for it in self._below[package]
+        edits = self._edits[package]
+        target, operating_system, compiler = _ARCHITECTURES[cell % len(_ARCHITECTURES)]
+        self._specs[package][cell] = Spec(
+            hash=self._new_hash(),
+            name=_name(package),
+            version=f"{1 + package % 12}.{edits // 4}.{edits // 2 % 2}",
+            compiler=compiler,
+            operating_system=operating_system,
+            platform="linux",
+            target=target,
+            variants=_VARIANTS[package % len(_VARIANTS)],
+            stacks=("root", f"stack-{cell // len(_ARCHITECTURES)}"),
+            size=10_000 + int(self._draw.low() * 50_000_000),
+            namespace="builtin",
+            package_hash=b32encode(f"{package:08}{edits:012}".encode()).decode().lower() * 2,
+            dependencies=tuple(
+                Dependency(_name(it), self._specs[it][cell].hash, ("build", "link"))
+                for it in self._below[package]
+            ),
+            patches=(),
         )
-        if not is_edited:
-            last = self._specs[package][cell]
-            spec = replace(last, hash=self._new_hash(), dependencies=edges)
-        else:
-            stack, target, operating_system, compiler = self._cells[cell]
-            spec = Spec(
-                hash=self._new_hash(),
-                name=_name(package),
-                version=self._versions[package],
-                compiler=compiler,
-                operating_system=operating_system,
-                platform="linux",
-                target=target,
-                variants=_VARIANTS[package % len(_VARIANTS)],
-                stacks=("root", stack),
-                size=10_000 + int(self._draw.low() * 50_000_000),
-                namespace="builtin",
-                package_hash=self._recipes[package],
-                dependencies=edges,
-                patches=(),
-            )
-        self._specs[package][cell] = spec
 
     def _new_hash(self) -> str:
-        number = int(self._draw.random() * (1 << 53)) << 106
-        number |= int(self._draw.random() * (1 << 53)) << 53
-        number |= int(self._draw.random() * (1 << 53))
+        number = 0
+        for _ in range(3):
+            number = (number << 53) | int(self._draw.random() * (1 << 53))
         return b32encode(number.to_bytes(20, "big")).decode().lower()
-
-    def _new_version(self, version: str | None) -> str:
-        if version is None:
-            return f"{1 + int(self._draw.low() * 12)}.{int(self._draw.random() * 20)}.0"
-        major, minor, patch = map(int, version.split("."))
-        if self._draw.random() < 0.6:
-            return f"{major}.{minor}.{patch + 1}"
-        return f"{major}.{minor + 1}.0"
-
-    # -- the current state
 
     def content(self) -> Content:
         """Return the current content; unchanged packages are the same objects as before."""
         for package in self._touched:
-            self._contents[package] = PackageContent(self._present(package))
+            self._contents[package] = PackageContent(
+                spec
+                for cell, spec in self._specs[package].items()
+                if (package, cell) not in self._absent
+            )
         self._touched.clear()
         return Content({_name(it): content for it, content in self._contents.items()})
-
-    def _present(self, package: int) -> Iterator[Spec]:
-        for cell, spec in self._specs[package].items():
-            if _Place(package, cell) not in self._absent:
-                yield spec
-
-    def snapshot(self, tag: str = "develop") -> Snapshot:
-        """Return the current state as a snapshot of a tag; states are one day apart."""
-        taken_at = FIRST_DAY + timedelta(days=self._age)
-        return Snapshot(tag=tag, content=self.content(), source=_SOURCE, taken_at=taken_at)
 
 
 def _name(package: int) -> str:
     return f"package-{package:04}"
-
-
-def _dependencies(num_packages: int, draw: Draw) -> list[list[int]]:
-    """Return the dependencies of each package, which have lower numbers."""
-    below: list[list[int]] = []
-    start = 0
-    for share in _LAYERS:
-        end = min(num_packages, start + max(1, round(num_packages * share)))
-        lower = range(start)
-        for _ in range(start, end):
-            number = 1 + int(draw.random() * 5)
-            below.append(sorted({draw.pick(lower) for _ in range(number)}) if start else [])
-        start = end
-    return below
-
-
-def _reverse(below: list[list[int]]) -> list[list[int]]:
-    """Return each package with its direct and indirect dependents, lowest numbers first."""
-    over: list[set[int]] = [{package} for package in range(len(below))]
-    for package in reversed(range(len(below))):
-        for lower in below[package]:
-            over[lower] |= over[package]
-    return [sorted(packages) for packages in over]

@@ -1,4 +1,4 @@
-"""The machine of a run, and its load by other processes."""
+"""The machine of a run."""
 
 import os
 import platform
@@ -6,12 +6,10 @@ import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
-from tests.benchmarks import mercurius
-from tests.benchmarks.plans import ROOT, Plan
+from tests.benchmarks.plans import ROOT
 
 _LIBRARIES = (
     "cachelog",
@@ -30,10 +28,7 @@ _LIBRARIES = (
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """A description; ``load_average`` is that of one minute, before and after the run.
-
-    ``others`` is the share of the processor time of all cores that other processes used.
-    """
+    """A description; ``load_average`` is that of one minute, before and after the run."""
 
     cpu: str
     cores: int
@@ -41,7 +36,6 @@ class Machine(msgspec.Struct, frozen=True):
     python: str
     versions: dict[str, str]
     load_average: tuple[float, float]
-    others: float
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,53 +45,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
 
 
-class Load(NamedTuple):
-    """The load average, and seconds of processor time: in total, busy, and used by this run.
-
-    Processes of the run count after they have ended.
-    """
-
-    average: float
-    all: float
-    busy: float
-    own: float
-
-    @classmethod
-    def now(cls) -> "Load":
-        """Return the current load."""
-        jiffies = [int(text) for text in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-        per_second = os.sysconf("SC_CLK_TCK")
-        idle = jiffies[3] + jiffies[4]
-        return cls(
-            os.getloadavg()[0],
-            sum(jiffies) / per_second,
-            (sum(jiffies) - idle) / per_second,
-            sum(os.times()[:4]),
-        )
-
-    def others_since(self, before: "Load") -> float:
-        """Return the share of processor time that other processes used since an earlier load."""
-        others = (self.busy - before.busy) - (self.own - before.own)
-        return max(0.0, others / (self.all - before.all))
-
-
-def describe(before: Load, plan: Plan | None = None) -> Machine:
-    """Return the machine at the end of a run; ``plan`` is that of the benchmarks."""
+def describe(load_before: float) -> Machine:
+    """Return the machine at the end of a run, from the load average at its beginning."""
     versions = {name: text for name in _LIBRARIES if (text := _version(name))}
     if shutil.which("wrk"):
         # wrk prints its version with its usage, and exits with 1.
         usage = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
         versions["wrk"] = usage.split()[1]
-    if plan is not None and plan.mercurius:
-        versions |= mercurius.versions(plan.data)
     return Machine(
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)),
         system=platform.platform(),
         python=platform.python_version(),
         versions=versions,
-        load_average=(before.average, os.getloadavg()[0]),
-        others=Load.now().others_since(before),
+        load_average=(load_before, os.getloadavg()[0]),
     )
 
 

@@ -138,7 +138,7 @@ def source_digest(*patterns: str) -> str:
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The data, the number of rounds, the approximate seconds per turn, and the parts to omit.
+    """The data, the number of rounds, and the approximate seconds per turn.
 
     ``calls`` is the number of calls in turns that measure single ones. ``notes`` collects remarks
     about the results.
@@ -148,8 +148,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     seconds: float
     calls: int
-    over_http: bool
-    mercurius: bool
     revisions: int
     contents: int
     specs_of_years: int

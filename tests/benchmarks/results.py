@@ -41,7 +41,6 @@ def print_table(results: Results) -> None:
     versions = (f"{name} {version}" for name, version in machine.versions.items())
     console.print(", ".join((f"Python {machine.python}", *versions)), highlight=False)
     console.print(f"load average: {before:.2f} before, {after:.2f} after (the run itself included)")
-    console.print(f"other processes took {machine.others:.0%} of the cores' time meanwhile")
     for note in dict.fromkeys(results.notes):
         console.print(f"- {note}", highlight=False, markup=False)
     if results.quick:

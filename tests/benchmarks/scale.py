@@ -23,8 +23,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     """Measure memory, disk and start."""
     yield from _memory(plan)
     yield from _disk(plan)
-    if plan.over_http:
-        yield from _start(plan)
+    yield from _start(plan)
 
 
 def _memory(plan: Plan) -> Iterator[Measurement]:

@@ -23,10 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import RevisionInfo
 from tests.benchmarks.plans import ROOT
-from tests.benchmarks.years import catalog_of_years, copy_of, tagged_pages
+from tests.benchmarks.years import catalog_of_years, copy_of
 
 _REVISIONS, _SPECS = 20, 5_000
 _MEMORY = 150_000_000
@@ -39,7 +40,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         original = catalog_of_years(folder, revisions=_REVISIONS, specs=_SPECS)
-        pages = tagged_pages(folder, tags=options.tags, specs=options.specs)
+        pages = folder / "pages"
+        for week in demo.history(revisions=options.tags, packages=100, specs=options.specs):
+            demo.write_pages(week, pages)
         alone, clustered = (
             copy_of(original, folder / name, has_history=False) for name in ("alone", "clustered")
         )

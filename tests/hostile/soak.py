@@ -8,6 +8,7 @@ results/ next to it.
 
 import argparse
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -23,7 +24,7 @@ import httpx
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.documents import aligned, write_figures
-from tests.benchmarks.machine import Load, Run, commit, describe
+from tests.benchmarks.machine import Run, commit, describe
 from tests.hostile.attack import HOST
 from tests.hostile.target import AttackedServer, attacked
 from tests.server.servers import environ
@@ -245,7 +246,7 @@ def main() -> int:
         help="replace the table in a document, and write the figures to results/ next to it",
     )
     options = parser.parse_args()
-    before = Load.now()
+    before = os.getloadavg()[0]
     soaked = soak(options.seconds, every=options.every)
     for error in soaked.errors:
         print(error)
