@@ -129,23 +129,6 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = api.schema._schema
 
 
-def deprecated() -> Iterator[tuple[str, str, str]]:
-    """Yield each type, deprecated field or input field, and reason."""
-    for name, kind in OUR_TYPES.items():
-        for part, field in getattr(kind, "fields", {}).items():
-            if field.deprecation_reason is not None:
-                yield name, part, field.deprecation_reason
-
-
-@pytest.mark.parametrize(("name", "part", "reason"), [*deprecated()])
-def test_reason_names_the_replacement(name: str, part: str, reason: str) -> None:
-    """Another field of the type, which is not deprecated itself."""
-    match = re.match(r"Use `(\w+)`", reason)
-    assert match is not None
-    assert match[1] != part
-    assert OUR_TYPES[name].fields[match[1]].deprecation_reason is None
-
-
 def documents() -> Iterator[Any]:
     """Yield our own documents: those of pages, exported sites, clients and GraphiQL."""
     for path in sorted((ROOT / "server/pages/queries").glob("*.graphql")):

@@ -13,11 +13,9 @@ from schema.api import API
 from schema.execution.budget import TOO_MANY_BYTES, Budget
 from schema.execution.json_objects import JsonObjects
 from schema.execution.row_cache import RowCache
-from schema.fields.many import ColumnSlice, Places
+from schema.fields.many import Places
 from schema.limits import Limits
 from tests.schema.worlds import World
-from tests.snapshots.factories import a_spec
-from tests.snapshots.records import frame_of
 
 SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
 
@@ -137,44 +135,3 @@ def test_compiled_operations_count_with_their_document(api: API, world: World) -
     before = api.documents.num_bytes
     respond(api, world, SPECS % "")
     assert api.documents.num_bytes > before
-
-
-FRAME = frame_of(
-    [
-        a_spec(hash=letter * 32, version=version, stacks=("e4s", f"only-{letter}"))
-        for letter, version in zip("abcd", ("1.0", "1.1", "1.1", "2.0"), strict=True)
-    ]
-)
-ROWS = np.array([3, 0, 3, 1], np.int32)
-SLICES = {
-    "version": ColumnSlice(FRAME, "version", ROWS),
-    "hash": ColumnSlice(FRAME, "hashes", ROWS),
-    "stacks": ColumnSlice(FRAME, "stacks", ROWS),
-}
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        ("version", "hash", "stacks"),
-        ("constant", "version", "other constant", "hash"),
-        ("version", "constant"),
-        ("constant",),
-        (),
-    ],
-    ids=", ".join,
-)
-def test_every_field_is_rendered(keys: tuple[str, ...]) -> None:
-    """Columns and texts of all objects, in any part of the list."""
-    objects = JsonObjects(len(ROWS), Budget())
-    for key in keys:
-        objects.add(key, SLICES[key].texts() if key in SLICES else "true")
-    expected = [
-        {key: SLICES[key][place] if key in SLICES else True for key in keys}
-        for place in range(len(ROWS))
-    ]
-    expected = orjson.loads(orjson.dumps(expected))
-    assert orjson.loads(objects.array()) == expected
-    assert [orjson.loads(text) for text in objects.each()] == expected
-    arrays = [orjson.loads(text) for text in objects.arrays([1, 0, 2, 1])]
-    assert arrays == [expected[:1], [], expected[1:3], expected[3:]]

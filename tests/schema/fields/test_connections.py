@@ -173,17 +173,6 @@ def test_invalid_arguments_are_client_errors(world: World, arguments: dict[str, 
         assert repr(value) in error["message"]
 
 
-@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
-def test_page_has_fifty_items_by_default(world: World, listing: Listing) -> None:
-    """If neither first nor last is given, or both are null."""
-    whole = listing.of(world.data(listing.question, first=PAGE_MAX))
-    assert whole["totalCount"] > 1
-    for arguments in ({}, {"first": None, "last": None}):
-        page = listing.of(world.data(listing.question, **arguments))
-        assert names(listing, page) == names(listing, whole)[:50]
-        assert page["pageInfo"]["hasNextPage"] == (whole["totalCount"] > 50)
-
-
 SIZES = {
     "breaches": (
         f'{{ {COMPARED} {{ check(rules: [{{name: "a", forbid: "spec-removed"}}]) '

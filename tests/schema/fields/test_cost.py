@@ -256,17 +256,6 @@ def test_large_response_is_refused_in_advance(world: World) -> None:
     assert "100,000 bytes" in error["message"]
 
 
-def test_cost_is_returned_on_request(world: World) -> None:
-    """In ``extensions.cost``, in the form of the error."""
-    text = SPECS % ""
-    assert "extensions" not in plain(api.execute(text, context=world.context()))
-    answer = plain(api.execute(text, context=world.context(), include_cost=True))
-    cost = answer["extensions"]["cost"]
-    assert cost["cost"] == estimate(text).units
-    assert cost["allowed"] == Limits().max_cost
-    assert cost["mostExpensive"]["path"] == ["revision", "specs"]
-
-
 FIELDS = [
     (kind.name, name, field)
     for kind in SCHEMA.type_map.values()
