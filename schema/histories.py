@@ -25,7 +25,7 @@ from schema.revisions.revision import (
 from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes.cause_names import CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs

@@ -25,7 +25,7 @@ from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
 from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
 from snapshots.changes import lookup
 from snapshots.changes.cause_graph import MAX_STEPS
-from snapshots.changes.cause_names import MAX_TOGETHER
+from snapshots.changes.causes import MAX_TOGETHER
 from snapshots.changes.counterparts import MAX_CLASSES, TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label

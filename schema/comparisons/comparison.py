@@ -18,7 +18,7 @@ from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
-from snapshots.changes.cause_names import OF_NO_PACKAGE, CauseName
+from snapshots.changes.causes import OF_NO_PACKAGE, CauseName
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,

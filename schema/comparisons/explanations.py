@@ -18,8 +18,7 @@ from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolv
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.cause_names import MAX_TOGETHER
-from snapshots.changes.causes import Causes
+from snapshots.changes.causes import MAX_TOGETHER, Causes
 from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason

@@ -19,7 +19,7 @@ from strawberry.utils.str_converters import to_camel_case
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
 from snapshots.changes import vocabulary
-from snapshots.changes.cause_names import CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import FieldChange

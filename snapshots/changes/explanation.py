@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_names import what_is_unstated
-from snapshots.changes.causes import CauseLists, Causes, CauseStep
+from snapshots.changes.causes import CauseLists, Causes, CauseStep, what_is_unstated
 from snapshots.changes.counterparts import Counterparts, Tie
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.pairings import Pairing, RowPairs, code_of

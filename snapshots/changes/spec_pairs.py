@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 
 from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, pair_edges
-from snapshots.changes.cause_names import fact_value, own_changes
-from snapshots.changes.causes import CauseStep
+from snapshots.changes.causes import CauseStep, fact_value, own_changes
 from snapshots.changes.explanation import Explanation, explain_pairs
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, are_equal, differing_facts

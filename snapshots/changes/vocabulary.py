@@ -8,7 +8,7 @@ from string import Formatter
 
 import msgspec
 
-from snapshots.changes.cause_names import CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_names import MAX_TOGETHER
-from snapshots.changes.causes import CauseCount, Causes
+from snapshots.changes.causes import MAX_TOGETHER, CauseCount, Causes
 from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges

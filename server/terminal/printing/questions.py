@@ -17,7 +17,7 @@ from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from server.terminal.printing.listings import place_title
 from snapshots.changes import impact
-from snapshots.changes.cause_names import CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.pairings import states_stacks
 from snapshots.changes.sides import Side

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.cause_names import CUT, MAX_TOGETHER, CauseName
+from snapshots.changes.causes import CUT, MAX_TOGETHER, CauseName
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind, Dependency
 from tests.snapshots.changes.causes import (

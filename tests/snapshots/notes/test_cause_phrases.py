@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.cause_names import CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind, Spec
 from snapshots.notes.phrases import causes_sentence, noun_phrase
