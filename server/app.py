@@ -22,14 +22,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from schema.api import API
 from schema.errors import incident
 from server import logs
+from server.asgi import exchanges
 from server.asgi.allowances import Allowances
-from server.asgi.exchanges import (
-    Exchanges,
-    Observer,
-    RequestIds,
-    SecurityHeaders,
-    trusted_among,
-)
 from server.asgi.lanes import Lanes
 from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, documentation_at, files_below
@@ -95,7 +89,7 @@ def create_app(
         comparison_bytes=settings.comparison_cache,
         recipes_url=settings.recipes_url,
     )
-    is_trusted = trusted_among(settings.trusted_proxies)
+    is_trusted = exchanges.trusted_among(settings.trusted_proxies)
     telemetry = telemetry_from(settings)
     spans = telemetry or Spans()
     watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())
@@ -160,7 +154,7 @@ def create_app(
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
     access_log = AccessLog(as_json=settings.log_format == "json")
-    observers: list[Observer] = [recorder.note] if settings.metrics else []
+    observers: list[exchanges.Observer] = [recorder.note] if settings.metrics else []
     if settings.access_log:
         observers.append(access_log.note)
 
@@ -194,13 +188,13 @@ def create_app(
         files_below("/static", STATIC, allowances, lanes.compressing),
         *(documentation_at("/docs", docs, allowances, lanes.compressing) if docs else []),
     ]
-    ids = RequestIds(is_trusted)
-    headers = SecurityHeaders(
+    ids = exchanges.RequestIds(is_trusted)
+    headers = exchanges.SecurityHeaders(
         needs_cdn=bool(missing_assets(STATIC)), frame_ancestors=settings.framing()
     )
     middleware = [
         Middleware(
-            Exchanges,
+            exchanges.Exchanges,
             ids=ids,
             headers=headers,
             observers=observers,

@@ -16,20 +16,7 @@ from typing import Annotated, Any, Self, TypeGuard, get_args
 
 import msgspec
 
-from snapshots.spack.names import (
-    checked_build_spec,
-    checked_checksum,
-    checked_compiler,
-    checked_hash,
-    checked_line,
-    checked_moment,
-    checked_name,
-    checked_url,
-    checked_variant,
-    checked_version,
-    checked_virtual,
-    checked_word,
-)
+from snapshots.spack import names
 from snapshots.spack.notation import compiler_key, short_form
 from snapshots.spack.versions import VersionKey, version_key
 from snapshots.texts import described_parts
@@ -217,55 +204,58 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
       build cache.
     """
 
-    hash: Annotated[str, Fact(check=checked_hash, encoding=Encoding.KEY, is_compared=False)]
-    name: Annotated[str, Fact(check=checked_name)]
+    hash: Annotated[str, Fact(check=names.checked_hash, encoding=Encoding.KEY, is_compared=False)]
+    name: Annotated[str, Fact(check=names.checked_name)]
     version: Annotated[
-        str, Fact(sort_key=_version_order, check=checked_version, rank=1, cause=CauseKind.VERSION)
+        str,
+        Fact(sort_key=_version_order, check=names.checked_version, rank=1, cause=CauseKind.VERSION),
     ]
     compiler: Annotated[
         str | None,
-        Fact(sort_key=compiler_key, check=checked_compiler, rank=6, cause=CauseKind.COMPILER),
+        Fact(sort_key=compiler_key, check=names.checked_compiler, rank=6, cause=CauseKind.COMPILER),
     ]
-    operating_system: Annotated[str, Fact(check=checked_word, rank=8, cause=CauseKind.TARGET)]
-    platform: Annotated[str, Fact(check=checked_word, rank=7, cause=CauseKind.TARGET)]
-    target: Annotated[str, Fact(check=checked_word, rank=9, cause=CauseKind.TARGET)]
+    operating_system: Annotated[str, Fact(check=names.checked_word, rank=8, cause=CauseKind.TARGET)]
+    platform: Annotated[str, Fact(check=names.checked_word, rank=7, cause=CauseKind.TARGET)]
+    target: Annotated[str, Fact(check=names.checked_word, rank=9, cause=CauseKind.TARGET)]
     variants: Annotated[
-        tuple[str, ...], Fact(check=checked_variant, rank=4, cause=CauseKind.VARIANTS)
+        tuple[str, ...], Fact(check=names.checked_variant, rank=4, cause=CauseKind.VARIANTS)
     ]
-    stacks: Annotated[tuple[str, ...], Fact(check=checked_name)]
+    stacks: Annotated[tuple[str, ...], Fact(check=names.checked_name)]
     size: Annotated[int | None, Fact(encoding=Encoding.PLAIN, is_bytes=True)] = None
     # Not compared, because it contains the tag and stack that the binary is fetched for.
     tarball: Annotated[
-        str | None, Fact(check=checked_url, encoding=Encoding.PLAIN, is_compared=False)
+        str | None, Fact(check=names.checked_url, encoding=Encoding.PLAIN, is_compared=False)
     ] = None
-    namespace: Annotated[str | None, Fact(check=checked_word, rank=3, cause=CauseKind.RECIPE)] = (
-        None
-    )
+    namespace: Annotated[
+        str | None, Fact(check=names.checked_word, rank=3, cause=CauseKind.RECIPE)
+    ] = None
     package_hash: Annotated[
-        str | None, Fact(check=checked_checksum, rank=2, cause=CauseKind.RECIPE)
+        str | None, Fact(check=names.checked_checksum, rank=2, cause=CauseKind.RECIPE)
     ] = None
     # Dependencies and patches are the same as long as the hash is.
     dependencies: Annotated[
         tuple[Dependency, ...] | None, Fact(encoding=Encoding.EDGES, is_compared=False, rank=5)
     ] = None
-    patches: Annotated[tuple[str, ...] | None, Fact(check=checked_checksum, is_compared=False)] = (
-        None
-    )
+    patches: Annotated[
+        tuple[str, ...] | None, Fact(check=names.checked_checksum, is_compared=False)
+    ] = None
     # The hash covers the following facts, so they are equal if the hashes are.
     provided_virtuals: Annotated[
-        tuple[str, ...] | None, Fact(check=checked_virtual, is_compared=False, label="Provides")
+        tuple[str, ...] | None,
+        Fact(check=names.checked_virtual, is_compared=False, label="Provides"),
     ] = None
     external_path: Annotated[
         str | None,
-        Fact(check=checked_line, is_compared=False, is_exceptional=True, label="External at"),
+        Fact(check=names.checked_line, is_compared=False, is_exceptional=True, label="External at"),
     ] = None
     external_modules: Annotated[
-        tuple[str, ...] | None, Fact(check=checked_line, is_compared=False, is_exceptional=True)
+        tuple[str, ...] | None,
+        Fact(check=names.checked_line, is_compared=False, is_exceptional=True),
     ] = None
     build_spec: Annotated[
         str | None,
         Fact(
-            check=checked_build_spec,
+            check=names.checked_build_spec,
             is_compared=False,
             is_exceptional=True,
             label="Spliced, built as",
@@ -277,7 +267,12 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     # Not compared, because a spec that is installed again is the same spec.
     installed_at: Annotated[
         str | None,
-        Fact(check=checked_moment, encoding=Encoding.PLAIN, is_compared=False, is_exceptional=True),
+        Fact(
+            check=names.checked_moment,
+            encoding=Encoding.PLAIN,
+            is_compared=False,
+            is_exceptional=True,
+        ),
     ] = None
 
     @property
@@ -481,8 +476,8 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
     @property
     def revision(self) -> RevisionInfo:
         """The revision of a stack that is ``uncounted``."""
-        names = RevisionInfo.__struct_fields__
-        return RevisionInfo(**{name: getattr(self, name) for name in names})
+        fields = RevisionInfo.__struct_fields__
+        return RevisionInfo(**{name: getattr(self, name) for name in fields})
 
     @property
     def key(self) -> str:

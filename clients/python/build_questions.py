@@ -7,21 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graphql import (
-    FieldNode,
-    GraphQLEnumType,
-    GraphQLInputObjectType,
-    GraphQLList,
-    GraphQLNamedType,
-    GraphQLNonNull,
-    GraphQLSchema,
-    OperationDefinitionNode,
-    SelectionSetNode,
-    build_schema,
-    get_named_type,
-    parse,
-    type_from_ast,
-)
+import graphql
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCALARS = {
@@ -52,15 +38,15 @@ from cachelog_client.client import Question
 class Questions:
     """The classes that documents need, in an order in which each stands behind what it names."""
 
-    def __init__(self, schema: GraphQLSchema) -> None:
+    def __init__(self, schema: graphql.GraphQLSchema) -> None:
         self._schema = schema
         self._inputs: dict[str, str] = {}
         self._classes: list[str] = []
 
     def add(self, text: str) -> None:
         """Add the operation of a document; raises ValueError for what is not supported."""
-        (operation,) = parse(text, no_location=True).definitions
-        if not isinstance(operation, OperationDefinitionNode) or operation.name is None:
+        (operation,) = graphql.parse(text, no_location=True).definitions
+        if not isinstance(operation, graphql.OperationDefinitionNode) or operation.name is None:
             raise ValueError("a document has one operation, which has a name, and no fragments")
         name, root = operation.name.value, self._schema.query_type
         answer = self._answer(f"{name}Answer", root, operation.selection_set)
@@ -72,8 +58,10 @@ class Questions:
             "",
         ]
         for variable in operation.variable_definitions or ():
-            type_ = type_from_ast(self._schema, variable.type)  # type: ignore[call-overload]
-            is_required = isinstance(type_, GraphQLNonNull) and variable.default_value is None
+            type_ = graphql.type_from_ast(self._schema, variable.type)  # type: ignore[call-overload]
+            is_required = (
+                isinstance(type_, graphql.GraphQLNonNull) and variable.default_value is None
+            )
             lines.append(
                 self._input_field(variable.variable.name.value, type_, is_required=is_required)
             )
@@ -83,34 +71,34 @@ class Questions:
         """Return the text of the module."""
         return "\n\n".join([HEAD, *self._inputs.values(), *self._classes])
 
-    def _answer(self, name: str, parent: Any, selections: SelectionSetNode) -> str:
+    def _answer(self, name: str, parent: Any, selections: graphql.SelectionSetNode) -> str:
         """Add the class of what is selected of an object; return its name."""
         lines = [f"class {name}(msgspec.Struct, {OPTIONS}, kw_only=True):"]
         lines.append(f'    """What is asked of a {parent.name}."""\n')
         for node in selections.selections:
-            if not isinstance(node, FieldNode):
+            if not isinstance(node, graphql.FieldNode):
                 raise ValueError(f"{name}: fragments are not supported")
             key = (node.alias or node.name).value
             field = parent.fields[node.name.value]
-            inner = get_named_type(field.type).name
+            inner = graphql.get_named_type(field.type).name
             if node.selection_set:
                 below = name.removesuffix("Answer") + key[0].upper() + key[1:]
-                inner = self._answer(below, get_named_type(field.type), node.selection_set)
+                inner = self._answer(below, graphql.get_named_type(field.type), node.selection_set)
             else:
                 # An enum may get values in a later version of the server.
-                inner = SCALARS.get(get_named_type(field.type).name, "str")
+                inner = SCALARS.get(graphql.get_named_type(field.type).name, "str")
             lines.append(f"    {snake(key)}: {_wrapped(field.type, inner)}")
         self._classes.append("\n".join(lines) + "\n")
         return name
 
-    def _leaf(self, type_: GraphQLNamedType) -> str:
-        if isinstance(type_, GraphQLEnumType):
+    def _leaf(self, type_: graphql.GraphQLNamedType) -> str:
+        if isinstance(type_, graphql.GraphQLEnumType):
             return f"Literal[{', '.join(map(repr, type_.values))}]"
         return SCALARS[type_.name]
 
     def _input_field(self, name: str, type_: Any, *, is_required: bool) -> str:
-        named = get_named_type(type_)
-        if isinstance(named, GraphQLInputObjectType):
+        named = graphql.get_named_type(type_)
+        if isinstance(named, graphql.GraphQLInputObjectType):
             self._add_input(named)
             inner = named.name
         else:
@@ -122,7 +110,7 @@ class Questions:
             else f"    {snake(name)}: {hint} | UnsetType = UNSET"
         )
 
-    def _add_input(self, type_: GraphQLInputObjectType) -> None:
+    def _add_input(self, type_: graphql.GraphQLInputObjectType) -> None:
         if type_.name in self._inputs:
             return
         self._inputs[type_.name] = ""
@@ -132,7 +120,8 @@ class Questions:
         lines.append(f'    """{(type_.description or type_.name).partition(chr(10))[0]}"""\n')
         for name, field in type_.fields.items():
             is_required = (
-                isinstance(field.type, GraphQLNonNull) and field.ast_node.default_value is None
+                isinstance(field.type, graphql.GraphQLNonNull)
+                and field.ast_node.default_value is None
             )
             lines.append(self._input_field(name, field.type, is_required=is_required))
         text = self._inputs.pop(type_.name)
@@ -141,13 +130,17 @@ class Questions:
 
 def _wrapped(type_: Any, inner: str) -> str:
     """Return the hint of a type whose innermost one is ``inner``."""
-    if isinstance(type_, GraphQLNonNull):
+    if isinstance(type_, graphql.GraphQLNonNull):
         return _wrapped_whole(type_.of_type, inner)
     return f"{_wrapped_whole(type_, inner)} | None"
 
 
 def _wrapped_whole(type_: Any, inner: str) -> str:
-    return f"list[{_wrapped(type_.of_type, inner)}]" if isinstance(type_, GraphQLList) else inner
+    return (
+        f"list[{_wrapped(type_.of_type, inner)}]"
+        if isinstance(type_, graphql.GraphQLList)
+        else inner
+    )
 
 
 def snake(name: str) -> str:
@@ -157,7 +150,7 @@ def snake(name: str) -> str:
 
 def module_of(schema: Path, documents: Path) -> str:
     """Return the text of ``questions.py`` for a schema and a folder of documents."""
-    questions = Questions(build_schema(schema.read_text("utf-8")))
+    questions = Questions(graphql.build_schema(schema.read_text("utf-8")))
     for file in sorted(documents.glob("*.graphql")):
         questions.add(file.read_text("utf-8"))
     return questions.module()

@@ -14,16 +14,7 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
 from schema.documents.estimates import num_parts
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import (
-    ITEMS_OF_PAGE,
-    ArgumentCost,
-    Cost,
-    ListLength,
-    NumberArgument,
-    resolver,
-    texts,
-)
+from schema.fields import cost, gql, many, relay, units
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
@@ -226,19 +217,21 @@ def _size(rule: Mapping[str, Any], name: str) -> int:
     return len(value) if isinstance(value, list) else 0
 
 
-RULES = ArgumentCost(each=1_000, parts=_weigh)
+RULES = cost.ArgumentCost(each=1_000, parts=_weigh)
 """The cost of rules."""
 
 
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
 
-GATE = Cost(
-    weight=1_000, once=units.EXPLAINING, arguments={"rules": RULES}, page=ListLength("rules")
+GATE = cost.Cost(
+    weight=1_000, once=units.EXPLAINING, arguments={"rules": RULES}, page=cost.ListLength("rules")
 )
 """Evaluating rules; the cost of each is that of the argument."""
 
-BREACHES = Cost(weight=200, items=NumberArgument("first", default=BREACHES_DEFAULT), each=100)
+BREACHES = cost.Cost(
+    weight=200, items=cost.NumberArgument("first", default=BREACHES_DEFAULT), each=100
+)
 """The first breaches of a rule, each of which looks up its specs."""
 
 
@@ -266,7 +259,7 @@ class BreachType(many.ListedRecord):
     - num_specs: Number of specs that it concerns.
     """
 
-    message: str = many.of_record("message", cost=texts(100))
+    message: str = many.of_record("message", cost=cost.texts(100))
     package: str | None = many.of_record("package")
     num_specs: int = many.of_record("num_specs")
     spec: SpecType | None = many.for_many(_specs)
@@ -291,10 +284,10 @@ class RuleResultType:
     kind = many.attribute("result.rule.key", RuleKind, make=RuleKind)
     level = many.attribute("result.rule.level", RuleLevel)
     passed = many.attribute("result.passed", bool)
-    message = many.attribute("result.message", str, texts(100))
+    message = many.attribute("result.message", str, cost.texts(100))
     num_breaches = many.attribute("result.breaches", int, make=len)
 
-    @resolver(BREACHES)
+    @cost.resolver(BREACHES)
     def breaches(self, first: relay.FirstArgument = BREACHES_DEFAULT) -> list[BreachType]:
         """The first breaches of the rule."""
         relay.check_size("first", first)
@@ -314,7 +307,7 @@ class CheckReport:
 
     passed = many.attribute("verdict.passed", bool)
 
-    @resolver(Cost(items=ITEMS_OF_PAGE))
+    @cost.resolver(cost.Cost(items=cost.ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:
         """The result of each rule, in the given order."""
         return [

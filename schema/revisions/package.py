@@ -10,23 +10,8 @@ from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
+from schema.revisions import spec
 from schema.revisions.costs import cost_fields
-from schema.revisions.spec import (
-    SPECS_ARGUMENTS,
-    STACKS_DEPRECATED,
-    FacetCount,
-    FilterArgument,
-    LazyRevision,
-    LazyStack,
-    MatchingArgument,
-    OrderArgument,
-    SpecConnection,
-    SpecPages,
-    revisions_of,
-    spec_page,
-    specs_field,
-    stacks_of_each,
-)
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
@@ -183,10 +168,10 @@ class ImpactType:
         return _stack_counts(self.counts.by_stack or [])
 
     @resolver(BY_STACK)
-    def by_target(self) -> list[FacetCount]:
+    def by_target(self) -> list[spec.FacetCount]:
         """Number of these specs for each target, the largest number first."""
         parts = self.counts.by_target
-        return [FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
+        return [spec.FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
 
     @resolver(OUTCOME)
     def outcome(self) -> LazyOutcome | None:
@@ -242,7 +227,7 @@ def _stack_nodes(packages: "PackageRows") -> many.Sublists | many.NullableObject
     """
     frame = packages.loaded.frame
     names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
-    return stacks_of_each(packages.loaded, names)
+    return spec.stacks_of_each(packages.loaded, names)
 
 
 def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
@@ -293,23 +278,23 @@ def _histories(packages: "PackageRows") -> many.NullableObjects:
 
 def _specs(
     packages: "PackageRows",
-    matching: MatchingArgument = None,
-    filter: FilterArgument = None,
-    order_by: OrderArgument = None,
+    matching: spec.MatchingArgument = None,
+    filter: spec.FilterArgument = None,
+    order_by: spec.OrderArgument = None,
     *,
     page: relay.PageArguments,
-) -> SpecPages:
+) -> spec.SpecPages:
     """Its specs, by default ordered by package, newest version first."""
     loaded = packages.loaded
     narrowing = (matching, filter, order_by, page.after, page.before)
     if all(value is None for value in narrowing):
-        return SpecPages.of_packages(loaded, packages.numbers, *page.bounds())
+        return spec.SpecPages.of_packages(loaded, packages.numbers, *page.bounds())
     slice_of = loaded.frame.slice_of
     pages = [
-        spec_page(loaded, slice_of(code), matching, filter, order_by, page)
+        spec.spec_page(loaded, slice_of(code), matching, filter, order_by, page)
         for code in packages.each_code()
     ]
-    return SpecPages.of(loaded, pages)
+    return spec.SpecPages.of(loaded, pages)
 
 
 @gql.object_type
@@ -334,7 +319,7 @@ class Package(Node):
 
     id: strawberry.ID = many.for_many(_ids)
     name: str = many.for_many(_names, "The package's name.", is_fixed=True)
-    revision: LazyRevision = many.for_many(revisions_of)
+    revision: spec.LazyRevision = many.for_many(spec.revisions_of)
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1], COUNTED
     )
@@ -342,9 +327,9 @@ class Package(Node):
     operating_systems: list[str] = _values_of("operating_system")
     platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
-    stacks: list[str] = gql.deprecated(STACKS_DEPRECATED)(_values_of("stacks"))
+    stacks: list[str] = gql.deprecated(spec.STACKS_DEPRECATED)(_values_of("stacks"))
     stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
-    stack_nodes: list[LazyStack] | None = many.for_many(
+    stack_nodes: list[spec.LazyStack] | None = many.for_many(
         _stack_nodes, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
     )
     num_specs: int = _for_each(
@@ -359,7 +344,7 @@ class Package(Node):
     total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
     )
-    specs: SpecConnection = many.for_many(
+    specs: spec.SpecConnection = many.for_many(
         _specs,
         cost=Cost(
             weight=2,
@@ -521,7 +506,7 @@ class Stack(Node):
 
     id = id_field("Stack", "loaded.info.key", "name")
 
-    revision = many.attribute("loaded.info", LazyRevision, make=revision_object)
+    revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 
     @resolver(Cost(weight=500))
     def num_packages(self) -> int:
@@ -548,7 +533,7 @@ class Stack(Node):
         "packages in the entire revision.",
         lambda stack, _: (stack.loaded, stack.name),
     )
-    specs = specs_field(
-        Cost(weight=900, arguments=SPECS_ARGUMENTS),
+    specs = spec.specs_field(
+        Cost(weight=900, arguments=spec.SPECS_ARGUMENTS),
         lambda stack, _: (stack.loaded, stack.loaded.frame.in_stack(stack.name)),
     )

@@ -8,28 +8,12 @@ import msgspec
 from cachetools import LRUCache
 from graphql import OperationType
 
+from server.asgi import responses
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
-from server.asgi.responses import (
-    EVENT_STREAM,
-    JSON,
-    RESPONSE_JSON,
-    REVALIDATE,
-    CacheKey,
-    Response,
-    ResponseCache,
-    accepted_media_type,
-)
+from server.graphql import requests
 from server.graphql.execution import Executed, Execution
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
-from server.graphql.requests import (
-    GraphQLRequest,
-    ParsedRequest,
-    RequestBytes,
-    Weight,
-    from_body,
-    from_query_string,
-)
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
@@ -51,8 +35,8 @@ Charge = Callable[[int], None]
 class Answer(msgspec.Struct, frozen=True):
     """A response, and its key in the cache; None if it is not cached."""
 
-    response: Response
-    key: CacheKey | None
+    response: responses.Response
+    key: responses.CacheKey | None
 
 
 class Answers:
@@ -76,12 +60,12 @@ class Answers:
         self._api = execution.api
         self._lanes = lanes
         self._documents = documents or PersistedDocuments()
-        self.responses = ResponseCache(cache_bytes)
-        self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
+        self.responses = responses.ResponseCache(cache_bytes)
+        self._parsed: LRUCache[requests.RequestBytes, requests.ParsedRequest] = LRUCache(
             PARSED_BYTES, lambda parsed: parsed.num_bytes
         )
 
-    async def answer(self, received: RequestBytes, charge: Charge | None = None) -> Answer:
+    async def answer(self, received: requests.RequestBytes, charge: Charge | None = None) -> Answer:
         """Return the answer to a request; execute the request if the answer is not cached.
 
         ``charge`` is called with the cost before the execution, and may raise BadRequest. Raises
@@ -93,7 +77,8 @@ class Answers:
             return cached
         if parsed.is_subscription:
             raise BadRequest(
-                f"A subscription is answered as {EVENT_STREAM}: Accept must say so", status=406
+                f"A subscription is answered as {responses.EVENT_STREAM}: Accept must say so",
+                status=406,
             )
         if charge is not None:
             charge(parsed.units)
@@ -101,7 +86,7 @@ class Answers:
         executed = await self._execution.execute(parsed.request, parsed.weight)
         return self._keep(parsed, key, executed)
 
-    async def read(self, received: RequestBytes) -> ParsedRequest:
+    async def read(self, received: requests.RequestBytes) -> requests.ParsedRequest:
         """Return the parsed request; raise BadRequest if it is invalid.
 
         A request that takes long to parse is parsed in a thread.
@@ -109,7 +94,7 @@ class Answers:
         before = self._parsed.get(received)
         if before is not None and (self._is_quickly_parsed(before) or self._cached(before)):
             return before
-        parsed: ParsedRequest | None = None
+        parsed: requests.ParsedRequest | None = None
         if len(received.content) <= _SHORT_CONTENT:
             request, media_type = self._request(received)
             is_short = len(request.query) <= _SHORT_DOCUMENT
@@ -123,7 +108,7 @@ class Answers:
             self._parsed[received] = parsed
         return parsed
 
-    def known(self, received: RequestBytes) -> Answer | ParsedRequest | None:
+    def known(self, received: requests.RequestBytes) -> Answer | requests.ParsedRequest | None:
         """Return the answer to a request if it is cached, else the request if its parse is cached.
 
         A caller that uses the answer must increment ``responses.num_hits``.
@@ -133,14 +118,14 @@ class Answers:
             return None
         return self._cached(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
 
-    def small(self, parsed: ParsedRequest) -> Answer | None:
+    def small(self, parsed: requests.ParsedRequest) -> Answer | None:
         """Return the answer to a small request; None if data has to be loaded first."""
         key = self._current_key(parsed)
         executed = self._execution.try_here(parsed.request)
         if isinstance(executed, Executed):
             return self._keep(parsed, key, executed)
         if executed.cache is None:
-            parsed.weight = Weight.LIGHT  # the work itself takes long
+            parsed.weight = requests.Weight.LIGHT  # the work itself takes long
         return None
 
     def update_size(self, answer: Answer) -> None:
@@ -148,42 +133,46 @@ class Answers:
         if answer.key is not None:
             self.responses.put(answer.key, answer.response)
 
-    def _is_quickly_parsed(self, parsed: ParsedRequest) -> bool:
+    def _is_quickly_parsed(self, parsed: requests.ParsedRequest) -> bool:
         """Return whether the document is short or still cached: it may be evicted earlier."""
         query = parsed.request.query
         return len(query) <= _SHORT_DOCUMENT or self._api.documents.is_known(query)
 
-    def _current_key(self, parsed: ParsedRequest) -> CacheKey:
+    def _current_key(self, parsed: requests.ParsedRequest) -> responses.CacheKey:
         return parsed.key_at(self._catalog.generation, self._catalog.state)
 
-    def _cached(self, parsed: ParsedRequest) -> Answer | None:
+    def _cached(self, parsed: requests.ParsedRequest) -> Answer | None:
         keys = (parsed.permanent_key, self._current_key(parsed))
         for key in keys if parsed.is_permanent else reversed(keys):
             if (cached := self.responses.get(key)) is not None:
                 return Answer(cached, key)
         return None
 
-    def _request(self, received: RequestBytes) -> tuple[GraphQLRequest, str]:
+    def _request(self, received: requests.RequestBytes) -> tuple[requests.GraphQLRequest, str]:
         """Return the request, and the media type of its response."""
-        media_type = accepted_media_type(received.accept.decode("latin-1"))
+        media_type = responses.accepted_media_type(received.accept.decode("latin-1"))
         if media_type is None:
-            raise BadRequest(f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406)
+            raise BadRequest(
+                f"Accept must allow {responses.RESPONSE_JSON} or {responses.JSON}", status=406
+            )
         if received.is_post:
             content_type = received.content_type.decode("latin-1")
-            return from_body(received.content, content_type, self._documents), media_type
-        return from_query_string(received.content, self._documents), media_type
+            return requests.from_body(received.content, content_type, self._documents), media_type
+        return requests.from_query_string(received.content, self._documents), media_type
 
-    def _keep(self, parsed: ParsedRequest, current_key: CacheKey, executed: Executed) -> Answer:
+    def _keep(
+        self, parsed: requests.ParsedRequest, current_key: responses.CacheKey, executed: Executed
+    ) -> Answer:
         """Create the response, and cache it if it has no errors."""
         media_type = current_key.media_type
         # A later version of cachelog may have another schema.
         is_introspection = _INTROSPECTION.search(parsed.request.query) is not None
         is_permanent = executed.is_good and executed.is_permanent and not is_introspection
-        response = Response(
-            400 if media_type == RESPONSE_JSON and not executed.started else 200,
+        response = responses.Response(
+            400 if media_type == responses.RESPONSE_JSON and not executed.started else 200,
             executed.body,
             f"{media_type}; charset=utf-8".encode(),
-            _IMMUTABLE if is_permanent else REVALIDATE,
+            _IMMUTABLE if is_permanent else responses.REVALIDATE,
             executed.tag,
         )
         if not executed.is_good:
@@ -194,8 +183,8 @@ class Answers:
         return Answer(response, key)
 
     def _checked(
-        self, received: RequestBytes, request: GraphQLRequest, media_type: str
-    ) -> ParsedRequest:
+        self, received: requests.RequestBytes, request: requests.GraphQLRequest, media_type: str
+    ) -> requests.ParsedRequest:
         """Return a request with its keys; raise BadRequest if a GET requests a mutation."""
         document = self._api.documents.get(request.query)
         operation = document.operation_type(request.operation_name)
@@ -212,7 +201,7 @@ class Answers:
         weight, units = self._execution.weigh(request, cost)
         if self._api.allows(cost):
             request = msgspec.structs.replace(request, cost=cost)
-        return ParsedRequest.of(
+        return requests.ParsedRequest.of(
             request,
             media_type,
             sum(map(sys.getsizeof, msgspec.structs.astuple(received))),

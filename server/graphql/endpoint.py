@@ -14,34 +14,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import sdl
 from schema.errors import bounded
+from server.asgi import exchanges, responses
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import (
-    CODE,
-    GONE,
-    REQUEST_ID,
-    Observer,
-    RequestIds,
-    SecurityHeaders,
-    note_answer,
-    note_exchange,
-    unless_disconnected,
-)
 from server.asgi.lanes import Lane, Lanes, LoopTurns
-from server.asgi.responses import (
-    EVENT_STREAM,
-    JSON,
-    LARGE_BODY_TO_COMPRESS,
-    REVALIDATE,
-    Response,
-    accepted_media_type,
-    accepts_events,
-    coding_for,
-    is_not_modified,
-    prefers,
-    send_head,
-    send_response,
-)
 from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
 from server.graphql.answers import Answer, Answers
 from server.graphql.event_streams import AsgiRequest, EventStreams
@@ -61,14 +37,16 @@ class SchemaText:
         """Answer one request."""
         if scope["method"] in ("GET", "HEAD"):
             headers: dict[bytes, bytes] = dict(scope["headers"])
-            await send_response(self._response, scope, headers, send, compressing=self._compressing)
+            await responses.send_response(
+                self._response, scope, headers, send, compressing=self._compressing
+            )
             return
         refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
         await refusal(scope, receive, send)
 
     @cached_property
-    def _response(self) -> Response:
-        return Response(200, sdl().encode(), _TEXT, REVALIDATE)
+    def _response(self) -> responses.Response:
+        return responses.Response(200, sdl().encode(), _TEXT, responses.REVALIDATE)
 
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
@@ -117,19 +95,21 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             if method == "POST":
                 content = await self.incoming.read(place, receive)
                 if content is None:
-                    await send_head(send, GONE, [])
+                    await responses.send_head(send, exchanges.GONE, [])
                     return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
-                if self.page is not None and prefers(accept, "text/html"):
+                if self.page is not None and responses.prefers(accept, "text/html"):
                     # The script of the page reads the query of its URL to fill the editor.
-                    page = Response(200, self.page(), _HTML, REVALIDATE)
+                    page = responses.Response(200, self.page(), _HTML, responses.REVALIDATE)
                     compressing = self.lanes.compressing
-                    await send_response(page, scope, headers, send, compressing=compressing)
+                    await responses.send_response(
+                        page, scope, headers, send, compressing=compressing
+                    )
                     return
             elif method == "OPTIONS":
-                await send_head(send, 204, [(b"allow", _ALLOW)])
+                await responses.send_head(send, 204, [(b"allow", _ALLOW)])
                 return
             else:
                 raise BadRequest(
@@ -144,28 +124,32 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 return
             answer: Answer | None = scope.pop(_ANSWER, None)
             if answer is None:
-                answer = await unless_disconnected(receive, self.answers.answer(request, charge))
+                answer = await exchanges.unless_disconnected(
+                    receive, self.answers.answer(request, charge)
+                )
             if answer is None:
-                await send_head(send, GONE, [])  # for the log only
+                await responses.send_head(send, exchanges.GONE, [])  # for the log only
                 return
-            note_answer(scope, answer)
+            exchanges.note_answer(scope, answer)
             with self.outgoing.begin(answer.response, scope):
-                if await send_response(
+                if await responses.send_response(
                     answer.response, scope, headers, send, compressing=self.lanes.compressing
                 ):
                     self.answers.update_size(answer)
         except BadRequest as error:
-            scope[CODE] = error.code
+            scope[exchanges.CODE] = error.code
             refusal = _refusal(error, headers)
             extra, compressing = list(error.headers), self.lanes.compressing
-            await send_response(refusal, scope, headers, send, extra, compressing=compressing)
+            await responses.send_response(
+                refusal, scope, headers, send, extra, compressing=compressing
+            )
 
     async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
         """Answer a request by events if its client accepts and needs them; return whether so."""
         accept = request.accept.decode("latin-1")
-        if not accepts_events(accept):
+        if not responses.accepts_events(accept):
             return False
-        events_only = prefers(accept, EVENT_STREAM)
+        events_only = responses.prefers(accept, responses.EVENT_STREAM)
         if len(request.content) > LARGE_BODY:
             if not events_only:
                 return False
@@ -176,7 +160,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 code="PAYLOAD_TOO_LARGE",
             )
         if events_only:
-            request = msgspec.structs.replace(request, accept=JSON.encode())
+            request = msgspec.structs.replace(request, accept=responses.JSON.encode())
         return await self.streams.answer(request, asgi, events_only=events_only)
 
 
@@ -190,11 +174,16 @@ def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> 
     )
 
 
-def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
-    media_type = accepted_media_type(headers.get(b"accept", b"").decode("latin-1")) or JSON
+def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> responses.Response:
+    media_type = (
+        responses.accepted_media_type(headers.get(b"accept", b"").decode("latin-1"))
+        or responses.JSON
+    )
     shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
     body = orjson.dumps({"errors": [shown]})
-    return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")
+    return responses.Response(
+        error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store"
+    )
 
 
 class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
@@ -209,9 +198,9 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     path: str
     allowances: Allowances
     outgoing: Outgoing
-    ids: RequestIds
-    headers: SecurityHeaders
-    observers: Sequence[Observer]
+    ids: exchanges.RequestIds
+    headers: exchanges.SecurityHeaders
+    observers: Sequence[exchanges.Observer]
     turns: LoopTurns
     behind_proxies: Callable[[Scope], Scope]
     has_cors: bool
@@ -230,7 +219,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         known = self.answers.known(request)
         if isinstance(known, Answer):
             if self.allowances.is_limited:
-                coding = coding_for(known.response, headers)
+                coding = responses.coding_for(known.response, headers)
                 if known.response.known(coding) is None or not self._is_allowed(scope):
                     return None
             self.answers.responses.num_hits += 1
@@ -242,11 +231,11 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         if b"event-stream" in request.accept.lower():
             return None
         request_id = self.ids.of(scope)
-        token = REQUEST_ID.set(request_id)
+        token = exchanges.REQUEST_ID.set(request_id)
         try:
             answer = self.answers.small(known)
         finally:
-            REQUEST_ID.reset(token)
+            exchanges.REQUEST_ID.reset(token)
         return None if answer is None else self._ready(answer, scope, headers, request_id, started)
 
     def _ready(
@@ -259,9 +248,9 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     ) -> ReadyAnswer | None:
         """Return an answer ready to be sent; if that takes long, put it in the scope for ASGI."""
         response, method = answer.response, scope["method"]
-        coding = coding_for(response, headers)
+        coding = responses.coding_for(response, headers)
         encoded = response.known(coding)
-        if encoded is None and len(response.body) <= LARGE_BODY_TO_COMPRESS:
+        if encoded is None and len(response.body) <= responses.LARGE_BODY_TO_COMPRESS:
             encoded = response.encoded(coding)
             self.answers.update_size(answer)
         try:
@@ -272,16 +261,16 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
             scope[_ANSWER] = answer
             return None
         status, lines, content = response.status, encoded.lines, encoded.content
-        if is_not_modified(response, encoded, method, headers):
+        if responses.is_not_modified(response, encoded, method, headers):
             status, lines, content = 304, encoded.not_modified_lines, b""
         if self.observers:
             seen = self.behind_proxies(scope)
-            note_answer(seen, answer)
-            note_exchange(self.observers, seen, request_id, status, len(content), started)
+            exchanges.note_answer(seen, answer)
+            exchanges.note_exchange(self.observers, seen, request_id, status, len(content), started)
         lines = b"%b%bx-request-id: %b\r\n" % (lines, self.headers.lines, request_id.encode())
         return ReadyAnswer(status, lines, content, release)
 
-    def _reserve(self, response: Response, scope: Scope) -> Callable[[], None] | None:
+    def _reserve(self, response: responses.Response, scope: Scope) -> Callable[[], None] | None:
         """Reserve a place in ``outgoing`` for a large answer; return a function that releases it.
 
         Raises BadRequest if there is no place.

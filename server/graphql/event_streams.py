@@ -17,16 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from schema.errors import BAD_USER_INPUT, INTERNAL, bounded, incident
 from schema.node import node_id, parse_node_id
+from server.asgi import exchanges
 from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.exchanges import (
-    CODE,
-    GONE,
-    IS_OPEN_ENDED,
-    OPERATION,
-    note_answer,
-    note_error,
-    unless_disconnected,
-)
 from server.asgi.responses import EVENT_STREAM, Headers, send_head, send_in_pieces
 from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
@@ -184,20 +176,20 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         except BadRequest as error:
             if not error.code.startswith(_DOCUMENT_CODES):
                 raise
-            asgi.scope[CODE] = error.code
+            asgi.scope[exchanges.CODE] = error.code
             await _send_one(asgi.send, error_body(error.message, error.code))
         return True
 
     async def _send_answer(self, request: RequestBytes, asgi: AsgiRequest) -> None:
         """Send the answer to a query: the event with its result, and the last event."""
         making = self.answers.answer(request, asgi.charge)
-        answer = await unless_disconnected(asgi.receive, making)
+        answer = await exchanges.unless_disconnected(asgi.receive, making)
         if answer is not None:
-            note_answer(asgi.scope, answer)
+            exchanges.note_answer(asgi.scope, answer)
             with self.outgoing.begin(answer.response, asgi.scope):
                 await _send_one(asgi.send, answer.response.body)
         else:
-            await send_head(asgi.send, GONE, [])  # for the log only
+            await send_head(asgi.send, exchanges.GONE, [])  # for the log only
 
     async def _follow(self, parsed: ParsedRequest, asgi: AsgiRequest) -> None:
         """Send the events of a subscription until either side ends it."""
@@ -210,12 +202,14 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
             refused = self.execution.subscribe(parsed.request, subscriber.follow)
             refused = refused or self._resume(asgi.scope, subscriber)
             if refused is not None:
-                note_error(asgi.scope, refused)
+                exchanges.note_error(asgi.scope, refused)
                 await _send_one(asgi.send, refused)
                 return
-            asgi.scope[IS_OPEN_ENDED] = True
-            asgi.scope[OPERATION] = parsed.request.operation_name or ""
-            await unless_disconnected(asgi.receive, self._send_events(parsed, subscriber, asgi))
+            asgi.scope[exchanges.IS_OPEN_ENDED] = True
+            asgi.scope[exchanges.OPERATION] = parsed.request.operation_name or ""
+            await exchanges.unless_disconnected(
+                asgi.receive, self._send_events(parsed, subscriber, asgi)
+            )
 
     def _resume(self, scope: Scope, subscriber: Subscriber) -> bytes | None:
         """Resume after Last-Event-ID; return the body of an error if that is not a valid id."""

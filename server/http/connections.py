@@ -19,15 +19,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, par
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from server.http import limits
 from server.http.cycles import MAX_AT_ONCE, AnswerCycle, ReadyAnswer, answer_bytes, refusal
-from server.http.limits import (
-    DROP,
-    MAX_HEADERS,
-    Phase,
-    Refused,
-    why_head_is_refused,
-    why_reading_ends,
-)
 
 if TYPE_CHECKING:
     from server.http.servers import ServerConfig
@@ -155,12 +148,12 @@ class BoundedConnection(HttpToolsProtocol):
 
         self._is_closing = False
         self._must_count = False
-        self._waits_for: Phase | None = None
+        self._waits_for: limits.Phase | None = None
         """The part of a request that the deadline applies to; None for the entire next request."""
 
         self._status = HTTPStatus.BAD_REQUEST
         self._bytes_over_reads = 0
-        self._extensions = {DROP: self.drop}
+        self._extensions = {limits.DROP: self.drop}
 
     # -- the connection
 
@@ -192,7 +185,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection as soon as the current request is answered."""
-        if self._phase in (Phase.HEAD, Phase.CLOSING):
+        if self._phase in (limits.Phase.HEAD, limits.Phase.CLOSING):
             return  # its response closes the connection, or a deadline does
         super().shutdown()
 
@@ -252,16 +245,16 @@ class BoundedConnection(HttpToolsProtocol):
                 return
 
     @property
-    def _phase(self) -> Phase:
+    def _phase(self) -> limits.Phase:
         if self._is_closing:
-            return Phase.CLOSING
+            return limits.Phase.CLOSING
         if self.scope is None:
-            return Phase.START
+            return limits.Phase.START
         if self.scope is self._answered:
-            return Phase.NONE
+            return limits.Phase.NONE
         if "path" not in self.scope or self.cycle is None:
-            return Phase.HEAD
-        return Phase.BODY if self.cycle.more_body else Phase.NONE
+            return limits.Phase.HEAD
+        return limits.Phase.BODY if self.cycle.more_body else limits.Phase.NONE
 
     def _wait_for_more(self, num_bytes: int, *, is_new: bool) -> None:
         """Set the deadline for the rest of a request, or for the next one."""
@@ -272,25 +265,25 @@ class BoundedConnection(HttpToolsProtocol):
             self._unset_keepalive_if_required()
         else:
             self._bytes_over_reads += num_bytes  # no callback reports them
-            status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
+            status = limits.why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
             if status is not None:
                 self._refuse(status)
                 if self._is_closing or self.transport.is_closing():
                     return
         if self.timeout_keep_alive_task is None:
-            limits, is_body = self._limits, phase is Phase.BODY
-            self._set_deadline(limits.body_timeout if is_body else limits.head_timeout)
+            own, is_body = self._limits, phase is limits.Phase.BODY
+            self._set_deadline(own.body_timeout if is_body else own.head_timeout)
             self._waiting.setdefault(self, None)
 
     def on_headers_complete(self) -> None:
         """Begin to answer the request, or wait for its body."""
-        if self._must_count or len(self.headers) > MAX_HEADERS:
-            status = why_head_is_refused(self.url, self.headers, self._limits)
+        if self._must_count or len(self.headers) > limits.MAX_HEADERS:
+            status = limits.why_head_is_refused(self.url, self.headers, self._limits)
             if status is not None:
                 self._status = status
-                raise Refused
+                raise limits.Refused
         if len(self.pipeline) >= _MAX_PIPELINED:
-            raise Refused
+            raise limits.Refused
         if self.parser.should_upgrade():
             return  # the same head is parsed again without Upgrade
         self._complete_scope()
@@ -359,7 +352,7 @@ class BoundedConnection(HttpToolsProtocol):
         self.timeout_keep_alive_task = None
         if self.transport.is_closing():
             return
-        if self._phase in (Phase.START, Phase.NONE, Phase.CLOSING):
+        if self._phase in (limits.Phase.START, limits.Phase.NONE, limits.Phase.CLOSING):
             self.transport.close()  # there is no request to respond to
             self._readers.start()
         elif self.flow.read_paused:
@@ -438,7 +431,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
             return
-        if self._phase is Phase.NONE:
+        if self._phase is limits.Phase.NONE:
             self._waits_for = None
             self._set_deadline(self._limits.keep_alive)
             if self._release_unsent is None:
@@ -457,7 +450,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._readers.stop()
         if self._release_unsent is not None:
             self._leave_unsent()
-            if self._phase is Phase.NONE and not self.transport.is_closing():
+            if self._phase is limits.Phase.NONE and not self.transport.is_closing():
                 self._waiting.setdefault(self, None)
 
     # -- refusing
@@ -467,7 +460,7 @@ class BoundedConnection(HttpToolsProtocol):
 
         A client that is still sending the request gets status 503.
         """
-        if self._phase is Phase.BODY and self._running is self.cycle:
+        if self._phase is limits.Phase.BODY and self._running is self.cycle:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
         else:
             self.transport.abort()
@@ -480,9 +473,9 @@ class BoundedConnection(HttpToolsProtocol):
             is_behind = (
                 running is not None and running is not cycle and not running.response_complete
             )
-            if self._phase is not Phase.BODY or is_behind:
+            if self._phase is not limits.Phase.BODY or is_behind:
                 # Earlier requests are being answered: the last of them closes the connection.
-                if self._phase is Phase.BODY:
+                if self._phase is limits.Phase.BODY:
                     self.pipeline.popleft()  # the newest, which will not be started
                     self.cycle = cycle = self.pipeline[0][0] if self.pipeline else running
                 cycle.keep_alive = False

@@ -14,24 +14,11 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from snapshots import refs
+from snapshots import errors, refs
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
+from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.stored_changes import (
-    PackageCounts,
-    StoredCause,
-    StoredChanges,
-    causes_of_package,
-    packages_of,
-)
-from snapshots.errors import (
-    AmbiguousHash,
-    CatalogError,
-    IncompleteHistory,
-    InvalidArgument,
-    RevisionsLeftOut,
-)
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Neighbours, Pair
@@ -71,7 +58,7 @@ def missing_pairs(
 def prepare(catalog: Catalog) -> None:
     """Load the data that all history queries share, so that the first one does not wait for it."""
     Steps.of(catalog.history, catalog.history.series_names)
-    with suppress(CatalogError):  # the first query reports it
+    with suppress(errors.CatalogError):  # the first query reports it
         catalog.changes.open()
 
 
@@ -80,16 +67,16 @@ def require_complete(
 ) -> None:
     """Raise IncompleteHistory if changes, or with ``causes`` their causes, are not stored."""
     if missing := missing_pairs(catalog, history, series, causes=causes):
-        raise IncompleteHistory(len(missing), len(history.pairs_of(series)))
+        raise errors.IncompleteHistory(len(missing), len(history.pairs_of(series)))
 
 
 def left_out(
     history: History, unreadable: Iterable[str], series: str | None = None
-) -> RevisionsLeftOut:
+) -> errors.RevisionsLeftOut:
     """Return the error to report if a history omits contents that cannot be read."""
     unread = frozenset(unreadable)
     revisions = history.revisions if series is None else history.of_series(series)
-    return RevisionsLeftOut(
+    return errors.RevisionsLeftOut(
         [
             f"{revision.tag}@{short_digest(revision.digest)}"
             for revision in revisions
@@ -115,7 +102,7 @@ class HistoryQueries:
         """
         if not text or not is_beginning(text):
             reason = f"{quoted(text)} is not a prefix of a hash ({WIDTH} characters of a-z2-7)"
-            raise InvalidArgument("hash", reason)
+            raise errors.InvalidArgument("hash", reason)
         require_complete(self._catalog, history)
         fitting = self._catalog.changes.packages_of_prefix(text)
         some = dict(islice(sorted(fitting.items()), _MAX_CANDIDATES))
@@ -124,7 +111,7 @@ class HistoryQueries:
         if len(histories) > 1 or len(some) < len(fitting):
             first = islice(histories.items(), _SHOWN_CANDIDATES)
             shown = {digest: versioned(of_hash.name, of_hash.version) for digest, of_hash in first}
-            raise AmbiguousHash(text, shown, len(histories) + len(fitting) - len(some))
+            raise errors.AmbiguousHash(text, shown, len(histories) + len(fitting) - len(some))
         return next(iter(histories.values()), None)
 
     def hash_histories(self, history: History, hashes: Mapping[str, str]) -> dict[str, HashHistory]:
@@ -153,11 +140,13 @@ class HistoryQueries:
             return None
         return self.package_timelines(history, series, [name]).get(name)
 
-    def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
+    def package_counts(
+        self, pairs: Iterable[Pair]
+    ) -> dict[Pair, tuple[stored_changes.PackageCounts, ...]]:
         """Return the counts of each changed package in pairs, without pairs that are not stored."""
-        counts: dict[Pair, tuple[PackageCounts, ...]] = {}
+        counts: dict[Pair, tuple[stored_changes.PackageCounts, ...]] = {}
         for rows in self._catalog.changes.comparisons(pairs, ["packages"]):
-            counts |= packages_of(rows)
+            counts |= stored_changes.packages_of(rows)
         return counts
 
     def stored_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
@@ -167,7 +156,7 @@ class HistoryQueries:
         """
         by_pair = {both.pair: both for both in neighbours}
         stories: dict[Pair, str] = {}
-        with suppress(CatalogError):
+        with suppress(errors.CatalogError):
             for rows in self._catalog.changes.comparisons(by_pair, ["story"]):
                 pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
                 # Read as bytes, because other writers may have stored invalid UTF-8.
@@ -207,19 +196,19 @@ class HistoryQueries:
 
     def package_causes(
         self, history: History, series: str | None, package_pairs: Collection[tuple[str, Pair]]
-    ) -> dict[tuple[str, Pair], tuple[tuple[StoredCause, int], ...]]:
+    ) -> dict[tuple[str, Pair], tuple[tuple[stored_changes.StoredCause, int], ...]]:
         """Return the main causes of packages' specs, each in a pair of one series or of any."""
         require_complete(self._catalog, history, series, causes=True)
         names_in: dict[Pair, list[str]] = {}
         for name, pair in package_pairs:
             names_in.setdefault(pair, []).append(name)
-        found: dict[tuple[str, Pair], tuple[tuple[StoredCause, int], ...]] = {}
+        found: dict[tuple[str, Pair], tuple[tuple[stored_changes.StoredCause, int], ...]] = {}
         columns = ["causes", "package_causes", "causes_format"]
         for rows in self._catalog.changes.comparisons(names_in, columns):
             pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
             for place, pair in enumerate(pairs):
                 for name in names_in[pair]:
-                    causes = causes_of_package(rows.slice(place, 1), name)
+                    causes = stored_changes.causes_of_package(rows.slice(place, 1), name)
                     found |= {(name, pair): causes[pair] for pair in causes}
         return found
 
@@ -252,7 +241,7 @@ class HistoryQueries:
         for text in distinct:
             if len(text) != WIDTH or not is_beginning(text):
                 reason = f"{quoted(text)} is not a hash, which is {WIDTH} characters of a-z2-7"
-                raise InvalidArgument("hashes", reason)
+                raise errors.InvalidArgument("hashes", reason)
         require_complete(self._catalog, history)
         histories = self.hash_histories(history, self._catalog.changes.packages_of(distinct))
         if len(histories) < len(distinct):
@@ -371,7 +360,7 @@ def earlier_contents(
     states = tuple(revision.digest for revision in reversed(revisions))
     earlier = EarlierContents(base.digest, head.digest, states, is_next)
     if len(states) > MAX_CONTENTS:
-        with suppress(CatalogError):
+        with suppress(errors.CatalogError):
             return msgspec.structs.replace(
                 earlier, is_kept=earlier.pairs <= catalog.changes.counts.keys()
             )
@@ -396,7 +385,7 @@ def find_returned(
 def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
     """Return a mask of the hashes that were there before; base contains none of them."""
     removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
-    with suppress(CatalogError):  # the contents are sufficient without the tables of changes
+    with suppress(errors.CatalogError):  # the contents are sufficient without the tables of changes
         if earlier.pairs <= catalog.changes.counts.keys():
             tables = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
             removed = were_removed(tables, pa.chunked_array([hashes], pa.string()))
@@ -440,7 +429,9 @@ def fill(
     """
     filled = FillResult()
 
-    def counted(computed: Iterator[StoredChanges]) -> Iterator[StoredChanges]:
+    def counted(
+        computed: Iterator[stored_changes.StoredChanges],
+    ) -> Iterator[stored_changes.StoredChanges]:
         for changes in computed:
             filled.num_made += 1
             if progress is not None:

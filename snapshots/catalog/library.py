@@ -16,14 +16,8 @@ import msgspec
 import numpy as np
 from cachetools import Cache, LRUCache
 
+from snapshots.catalog import history_queries
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import (
-    EarlierContents,
-    HistoryQueries,
-    ReturnedRows,
-    earlier_contents,
-    find_returned,
-)
 from snapshots.catalog.publication import Planned
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.specs_table import ContentReader
@@ -166,7 +160,7 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        self.history_queries = HistoryQueries(catalog)
+        self.history_queries = history_queries.HistoryQueries(catalog)
         self.recipes = catalog.recipes
         """The commits of the recipe repository that revisions were built from."""
         self._catalog = catalog
@@ -285,9 +279,9 @@ class Library:
 
     def earlier_contents(
         self, history: History, base: RevisionInfo, head: RevisionInfo
-    ) -> EarlierContents:
+    ) -> history_queries.EarlierContents:
         """Return the key of a result in ``returned``; it differs once more changes are stored."""
-        return earlier_contents(self._catalog, history, base, head)
+        return history_queries.earlier_contents(self._catalog, history, base, head)
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once per generation."""
@@ -321,9 +315,11 @@ class Library:
             mask &= frame.package.among([package])[frame.package.codes]
         return Twins(Side(frame, self.dependencies.get(digest)), mask)
 
-    def _find_returned(self, earlier: EarlierContents) -> ReturnedRows:
+    def _find_returned(
+        self, earlier: history_queries.EarlierContents
+    ) -> history_queries.ReturnedRows:
         explanation = self.explanations.get((earlier.base, earlier.head))
-        return find_returned(self._catalog, explanation, earlier)
+        return history_queries.find_returned(self._catalog, explanation, earlier)
 
 
 @lru_cache(maxsize=1)

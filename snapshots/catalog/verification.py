@@ -12,17 +12,9 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots import tables
-from snapshots.catalog import delta
+from snapshots.catalog import delta, history_tables
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.costs_table import COSTS_TABLE
-from snapshots.catalog.history_tables import (
-    HISTORY_TABLES,
-    HOW_TO_MEND,
-    are_of,
-    pair_of,
-    texts_in,
-    texts_of,
-)
 from snapshots.catalog.pairs import PairMaker, in_chains
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
@@ -30,15 +22,8 @@ from snapshots.catalog.removal import Contents, unnamed
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
 from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
 from snapshots.catalog.workers import mapping
+from snapshots.changes import stored_changes
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.stored_changes import (
-    CAUSES_FORMAT,
-    Numbers,
-    PairCounts,
-    StoredChanges,
-    comparisons_table,
-    numbers_of,
-)
 from snapshots.contents import Content
 from snapshots.errors import CatalogError, NewerCatalog, NoCatalog
 from snapshots.frames.columns import list_column_of
@@ -80,7 +65,7 @@ hashes are added to a set and removed from it.
 
 def sum_of(hashes: Iterable[str]) -> Sums:
     """Return the sums of hashes."""
-    numbers = numbers_of(pa.chunked_array([pa.array(hashes, pa.string())]))
+    numbers = stored_changes.numbers_of(pa.chunked_array([pa.array(hashes, pa.string())]))
     return np.array([len(numbers), numbers.sum(dtype=np.uint64)], np.uint64)
 
 
@@ -108,21 +93,21 @@ class StoredPairs:
 
     def __init__(self) -> None:
         self.sums: dict[Pair, PairSums] = {}
-        self.added: list[Numbers] = []
+        self.added: list[stored_changes.Numbers] = []
 
     def take(self, rows: pa.Table) -> None:
         """Add the rows of a file."""
-        pairs = texts_in(rows).combine_chunks().dictionary_encode()
+        pairs = history_tables.texts_in(rows).combine_chunks().dictionary_encode()
         sums = np.zeros((len(pairs.dictionary), *_NO_SUMS.shape), np.uint64)
         of_pair = np.asarray(pairs.indices)
         known_kinds = pa.array([kind.value for kind in _KINDS])
         of_kind = np.asarray(pc.index_in(rows["kind"], known_kinds).fill_null(_UNKNOWN))
         np.add.at(sums[..., 0], (of_pair, of_kind), np.uint64(1))
-        np.add.at(sums[..., 1], (of_pair, of_kind), numbers_of(rows["hash"]))
+        np.add.at(sums[..., 1], (of_pair, of_kind), stored_changes.numbers_of(rows["hash"]))
         texts = pc.binary_join_element_wise(*(rows[name] for name in _OF_ROW), _SEPARATOR)
-        np.add.at(sums[:, -1, 1], of_pair, numbers_of(texts))
+        np.add.at(sums[:, -1, 1], of_pair, stored_changes.numbers_of(texts))
         for text, of_text in zip(pairs.dictionary.to_pylist(), sums, strict=True):
-            pair = pair_of(text)
+            pair = history_tables.pair_of(text)
             self.sums[pair] = self.sums.get(pair, _NO_SUMS) + of_text
         is_added = pc.equal(rows["kind"], SpecChangeKind.ADDED.value)
         self.added.append(numbers_of_named(rows.filter(is_added)))
@@ -136,12 +121,14 @@ _NO_SUMS = np.zeros((len(_KINDS) + 2, 2), np.uint64)
 
 def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
     """Return the rows of ``changes`` that belong to the pairs."""
-    return rows.filter(are_of(rows, texts_of(pairs)))
+    return rows.filter(history_tables.are_of(rows, history_tables.texts_of(pairs)))
 
 
-def numbers_of_named(rows: pa.Table) -> Numbers:
+def numbers_of_named(rows: pa.Table) -> stored_changes.Numbers:
     """Return the number of each hash combined with the name of its package."""
-    return numbers_of(pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR))
+    return stored_changes.numbers_of(
+        pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR)
+    )
 
 
 def sums_of_rows(rows: pa.Table) -> PairSums:
@@ -339,7 +326,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         except CatalogError as error:
             yield _damage(error.reason)
 
-    def _stored(self, counts: Mapping[Pair, PairCounts]) -> StoredPairs:
+    def _stored(self, counts: Mapping[Pair, stored_changes.PairCounts]) -> StoredPairs:
         stored = StoredPairs()
         # Other rows belong to a killed or running import, or to former neighbours.
         for rows in self._files("changes", tables.CHANGES):
@@ -357,7 +344,9 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             )
         return stored
 
-    def _misfits(self, stored: StoredPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
+    def _misfits(
+        self, stored: StoredPairs, counts: Mapping[Pair, stored_changes.PairCounts]
+    ) -> Iterator[Finding]:
         for pair, sums in stored.sums.items():
             if reason := self._misfit(pair, sums, counts[pair]):
                 yield _damage(f"{short_pair(*pair)}: {reason}")
@@ -366,7 +355,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             if pair not in stored.sums and any(specs):
                 yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
-    def _misfit(self, pair: Pair, sums: PairSums, counts: PairCounts) -> str | None:
+    def _misfit(self, pair: Pair, sums: PairSums, counts: stored_changes.PairCounts) -> str | None:
         base, head = (self.hashes.get(digest) for digest in pair)
         if (
             base is not None
@@ -380,14 +369,16 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         return None
 
     def _missing_hashes(self, stored: StoredPairs) -> Iterator[Finding]:
-        missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *stored.added]))
+        missing: stored_changes.Numbers = np.unique(
+            np.concatenate([np.empty(0, np.uint64), *stored.added])
+        )
         for rows in self._files("hashes", tables.HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
         if len(missing):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
 
     def _other_changes(
-        self, stored: StoredPairs, counts: Mapping[Pair, PairCounts]
+        self, stored: StoredPairs, counts: Mapping[Pair, stored_changes.PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
         maker = PairMaker(self.catalog.reader().side)
@@ -408,15 +399,17 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 elif not self._agrees(computed, _CAUSES):
                     yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other causes")
 
-    def _agrees(self, computed: StoredChanges, columns: Sequence[str]) -> bool:
+    def _agrees(self, computed: stored_changes.StoredChanges, columns: Sequence[str]) -> bool:
         """Return whether all rows of a pair in ``comparisons`` have the values computed now.
 
         If causes are compared, rows without causes, or with those of another version, are skipped.
         """
-        expected = comparisons_table([computed], "", None).select(["base", "head", *columns])
+        expected = stored_changes.comparisons_table([computed], "", None).select(
+            ["base", "head", *columns]
+        )
         for rows in self.catalog.changes.comparisons([computed.pair], columns):
             if "causes_format" in columns:
-                rows = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
+                rows = rows.filter(pc.equal(rows["causes_format"], stored_changes.CAUSES_FORMAT))
             if len(rows) and not rows.equals(pa.concat_tables([expected] * len(rows))):
                 return False
         return True
@@ -452,13 +445,13 @@ def _first_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
 
 
 def _damage(reason: str) -> Finding:
-    reason = reason.removesuffix(f"; {HOW_TO_MEND}")
-    return Finding(_PLACE, reason, HOW_TO_MEND)
+    reason = reason.removesuffix(f"; {history_tables.HOW_TO_MEND}")
+    return Finding(_PLACE, reason, history_tables.HOW_TO_MEND)
 
 
 # -- the entire catalog
 
-_TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
+_TABLES = ("revisions", "specs", *history_tables.HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -548,7 +541,9 @@ class _Verification:
             if not self._storage.sizes(f"{name}/_delta_log"):
                 continue  # there is no such table; refresh reports that if it is damage
             if reason := delta.what_is_broken(self._storage, name):
-                advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
+                advice = (
+                    history_tables.HOW_TO_MEND if name in history_tables.HISTORY_TABLES else RESTORE
+                )
                 advice = delta.what_to_do(self._storage, name, reason, advice)
                 yield Finding(f"log of {name}", reason, advice)
 

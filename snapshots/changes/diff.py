@@ -7,18 +7,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes import pairings
 from snapshots.changes.package_changes import PackageChanges, list_package_changes
-from snapshots.changes.pairings import (
-    ChangeTable,
-    CommonNames,
-    FieldChange,
-    Pairing,
-    RowPairs,
-    code_of,
-    count_changed_facts,
-    field_changes,
-    pair,
-)
 from snapshots.changes.stack_changes import StackChanges, common_stacks
 from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.filters import SpecFilter
@@ -69,7 +59,7 @@ class SpecChange(msgspec.Struct, frozen=True):
     after: int | None
 
 
-class SpecChanges(ChangeTable[SpecChange]):
+class SpecChanges(pairings.ChangeTable[SpecChange]):
     """A table of changed hashes, by package and hash; records are created on access.
 
     The columns are ``kinds`` (codes in the order of SpecChangeKind) and the rows in base and in
@@ -119,23 +109,23 @@ class SpecChanges(ChangeTable[SpecChange]):
                 return next(iter(np.flatnonzero(rows == row).tolist()), None)
         return None
 
-    def fields(self, counterparts: Rows) -> list[list[FieldChange]]:
+    def fields(self, counterparts: Rows) -> list[list[pairings.FieldChange]]:
         """Return for each change the facts that differ, including those from its counterpart.
 
         ``counterparts`` are rows of base for added specs and rows of head for removed ones; -1
         means none, as for changed specs.
         """
-        fields: list[list[FieldChange]] = [[] for _ in range(len(self))]
+        fields: list[list[pairings.FieldChange]] = [[] for _ in range(len(self))]
         before = np.where(self.before == _NO_ROW, counterparts, self.before)
         after = np.where(self.after == _NO_ROW, counterparts, self.after)
         places = np.flatnonzero((before != _NO_ROW) & (after != _NO_ROW))
-        pairs = RowPairs(self.base, before[places], self.head, after[places])
-        for place, changes in zip(places.tolist(), field_changes(pairs), strict=True):
+        pairs = pairings.RowPairs(self.base, before[places], self.head, after[places])
+        for place, changes in zip(places.tolist(), pairings.field_changes(pairs), strict=True):
             fields[place] = changes
         return fields
 
 
-def list_spec_changes(pairing: Pairing, packages: CommonNames) -> SpecChanges:
+def list_spec_changes(pairing: pairings.Pairing, packages: pairings.CommonNames) -> SpecChanges:
     """Return the table of all hashes that were added, removed or changed."""
     added, removed, changed = pairing.added, pairing.removed, pairing.changed
     rows_of = {
@@ -143,13 +133,15 @@ def list_spec_changes(pairing: Pairing, packages: CommonNames) -> SpecChanges:
         SpecChangeKind.REMOVED: (removed, _no_rows(len(removed))),
         SpecChangeKind.CHANGED: (changed.base_rows, changed.head_rows),
     }
-    kinds = [np.full(len(rows), code_of(kind), np.int8) for kind, (rows, _) in rows_of.items()]
+    kinds = [
+        np.full(len(rows), pairings.code_of(kind), np.int8) for kind, (rows, _) in rows_of.items()
+    ]
     before, after = zip(*rows_of.values(), strict=True)
     table = SpecChanges(pairing.base, pairing.head, *map(np.concatenate, (kinds, before, after)))
     return table.take(_by_package_and_hash(pairing, packages))
 
 
-def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
+def _by_package_and_hash(pairing: pairings.Pairing, packages: pairings.CommonNames) -> Rows:
     """Return the order of added, removed and changed hashes by package name and hash."""
     parts = (
         (pairing.head, packages.from_head, pairing.added),
@@ -190,11 +182,11 @@ class Comparison(Arrays):
     ``specs``, ``packages`` and ``stacks`` are the tables of changes.
     """
 
-    def __init__(self, base: Frame, head: Frame, pairing: Pairing | None = None) -> None:
+    def __init__(self, base: Frame, head: Frame, pairing: pairings.Pairing | None = None) -> None:
         self.base = base
         self.head = head
-        self.pairing = pair(base, head) if pairing is None else pairing
-        names = CommonNames(base.packages, head.packages)
+        self.pairing = pairings.pair(base, head) if pairing is None else pairing
+        names = pairings.CommonNames(base.packages, head.packages)
         self.specs: SpecChanges = list_spec_changes(self.pairing, names)
         self.packages: PackageChanges = list_package_changes(self.pairing, names)
         self.stacks = StackChanges(self.pairing, common_stacks(self.pairing), names)
@@ -217,17 +209,17 @@ class Comparison(Arrays):
         """Number of packages that both sides have with the same hashes and facts."""
         return self.packages.num_compared - len(self.packages)
 
-    def field_changes(self, change: SpecChange) -> list[FieldChange]:
+    def field_changes(self, change: SpecChange) -> list[pairings.FieldChange]:
         """Return the differing facts, by name; none unless the change is of kind CHANGED."""
         if change.before is None or change.after is None:
             return []
         before, after = np.array([change.before]), np.array([change.after])
-        (fields,) = field_changes(RowPairs(self.base, before, self.head, after))
+        (fields,) = pairings.field_changes(pairings.RowPairs(self.base, before, self.head, after))
         return fields
 
     def changed_facts(self) -> dict[str, dict[str, int]]:
         """Return the number of persisting specs with another value, by package and changed fact."""
-        changed = count_changed_facts(self.pairing.changed)
+        changed = pairings.count_changed_facts(self.pairing.changed)
         packages, facts = np.nonzero(changed.T)
         counts = changed[facts, packages].tolist()
         facts_by_number = [*COMPARED_FACTS]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.frames import filters
 from snapshots.frames.columns import (
     Column,
     FactColumn,
@@ -27,14 +28,6 @@ from snapshots.frames.columns import (
     mixed,
     number_column_of,
     rows_where,
-)
-from snapshots.frames.filters import (
-    PackageFilter,
-    SpecFilter,
-    built_with,
-    having_all,
-    having_any,
-    named_like,
 )
 from snapshots.frames.hashes import Hashes, words_of
 from snapshots.models import COMPARED_FACTS, SPEC_FACTS, Encoding, Fact, Spec
@@ -187,7 +180,7 @@ class Frame:
 
     # -- selection
 
-    def select(self, conditions: SpecFilter, within: slice = slice(None)) -> Mask:
+    def select(self, conditions: filters.SpecFilter, within: slice = slice(None)) -> Mask:
         """Return a mask over the rows of ``within``, of those that meet all conditions."""
         mask = np.ones(len(range(*within.indices(len(self)))), np.bool_)
         for column, accepted in self._accepted(conditions):
@@ -198,7 +191,7 @@ class Frame:
             mask &= has_prefix[within]
         return mask
 
-    def _accepted(self, conditions: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
+    def _accepted(self, conditions: filters.SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
         """Yield each column that has a condition, with a mask over its distinct values."""
         exact = (
             (self.package, conditions.packages),
@@ -211,24 +204,24 @@ class Frame:
             if values is not None:
                 yield column, column.among(values)
         if conditions.search is not None:
-            yield self.package, named_like(self.package, conditions.search)
+            yield self.package, filters.named_like(self.package, conditions.search)
         if conditions.compilers is not None:
-            yield self.compiler, built_with(self.compiler, conditions.compilers)
+            yield self.compiler, filters.built_with(self.compiler, conditions.compilers)
         if conditions.stacks is not None:
-            yield self.stacks, having_any(self.stacks, conditions.stacks)
+            yield self.stacks, filters.having_any(self.stacks, conditions.stacks)
         if conditions.variants is not None:
-            yield self.variants, having_all(self.variants, conditions.variants)
+            yield self.variants, filters.having_all(self.variants, conditions.variants)
 
-    def select_packages(self, conditions: PackageFilter) -> Rows:
+    def select_packages(self, conditions: filters.PackageFilter) -> Rows:
         """Return the codes of the packages that meet all conditions, ordered by name."""
         mask = np.ones(len(self.packages), np.bool_)
         of_specs = conditions.of_specs()
-        if of_specs != SpecFilter():
+        if of_specs != filters.SpecFilter():
             mask &= self.packages_having(self.select(of_specs))
         if conditions.names is not None:
             mask &= self.package.among(conditions.names)
         if conditions.search is not None:
-            mask &= named_like(self.package, conditions.search)
+            mask &= filters.named_like(self.package, conditions.search)
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:

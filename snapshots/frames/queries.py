@@ -35,12 +35,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from snapshots.errors import (
-    ConstraintSyntaxError,
-    DependenciesUnknown,
-    InvalidArgument,
-    UnknownPackage,
-)
+from snapshots import errors
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.filters import having_where
@@ -65,13 +60,13 @@ def read(query: str) -> SpecConstraint:
     Raises ConstraintSyntaxError, and InvalidArgument for too many dependencies.
     """
     if len(query) > MAX_LENGTH:
-        raise ConstraintSyntaxError(
+        raise errors.ConstraintSyntaxError(
             query, MAX_LENGTH, f"a query has at most {MAX_LENGTH:,} characters"
         )
     constraint = parse(query)
     if constraint.num_dependencies > MAX_DEPENDENCIES:
         reason = f"a query has at most {MAX_DEPENDENCIES}, not {constraint.num_dependencies}"
-        raise InvalidArgument("dependencies (% and ^)", reason)
+        raise errors.InvalidArgument("dependencies (% and ^)", reason)
     return constraint
 
 
@@ -247,13 +242,13 @@ class _Search:
                 f"{virtual} is a virtual package; which versions are provided is not known: specs "
                 "tell it from format 6 on (Spack 1.3), and some that provide it are older"
             )
-            raise InvalidArgument(f"versions of {virtual}", reason)
+            raise errors.InvalidArgument(f"versions of {virtual}", reason)
         return fits | ~is_recorded
 
     def _require_known(self) -> None:
         unknown = self._graph.num_rows - int(self._graph.known.sum())
         if unknown:
-            raise DependenciesUnknown(self._frame.digest, unknown, self._graph.num_rows)
+            raise errors.DependenciesUnknown(self._frame.digest, unknown, self._graph.num_rows)
 
 
 def _rows(frame: Frame, constraint: SpecConstraint) -> Rows:
@@ -377,10 +372,10 @@ def require_known(
     graph = load()
     if providers := _providers(frame, graph, name):
         reason = f"{name} is a virtual package; ask for what provides it: {', '.join(providers)}"
-        raise InvalidArgument("package", reason)
+        raise errors.InvalidArgument("package", reason)
     for unknown in _unknown({name}, frame, graph, elsewhere):
         if unknown.name.lower() not in map(str.lower, unknown.nearest):
-            raise UnknownPackage(unknown.name, unknown.nearest)
+            raise errors.UnknownPackage(unknown.name, unknown.nearest)
 
 
 def unknown_names(

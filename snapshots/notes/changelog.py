@@ -29,30 +29,7 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import SideInfo, public_location, revision_facts
-from snapshots.notes.phrases import (
-    causes_sentence,
-    losses_sentence,
-    packages_sentence,
-    size_sentence,
-    specs_sentence,
-    stacks_sentence,
-)
-from snapshots.notes.sections import (
-    LEFT_OUT,
-    CauseEntry,
-    ChangedPackage,
-    ChangedSpec,
-    ChangedStack,
-    EffectEntry,
-    Losses,
-    Rebuilds,
-    Section,
-    changed_specs,
-    left_out_of,
-    losses_of,
-    rebuilds_of,
-    why_unknown,
-)
+from snapshots.notes import phrases, sections
 from snapshots.notes.sentences import Sentence, plain
 from snapshots.recipes.effects import RecipesChange
 
@@ -258,19 +235,19 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     after: Totals
     summary: ExplainedSummary
     highlights: list[Sentence]
-    causes: list[CauseEntry]
+    causes: list[sections.CauseEntry]
     why_unknown: str | None
     ambiguous: list[Ambiguity]
     build_cost: BuildCost | None = None
     recipes: RecipesEntries | None
-    commits: list[EffectEntry] | None
+    commits: list[sections.EffectEntry] | None
     why_no_commits: str | None
-    no_longer_available: Losses
-    packages: dict[str, list[ChangedPackage]]
-    stacks: dict[str, list[ChangedStack]]
+    no_longer_available: sections.Losses
+    packages: dict[str, list[sections.ChangedPackage]]
+    stacks: dict[str, list[sections.ChangedStack]]
     stacks_changed: int | None
-    specs: dict[str, list[ChangedSpec]] | None
-    left_out: tuple[str, ...] = LEFT_OUT
+    specs: dict[str, list[sections.ChangedSpec]] | None
+    left_out: tuple[str, ...] = sections.LEFT_OUT
     left_out_here: tuple[str, ...]
 
 
@@ -306,9 +283,9 @@ def changelog(
     reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes, costs)
+    rebuilds = sections.rebuilds_of(explanation.causes, comparison.specs, recipes, costs)
     added = comparison.specs.select([SpecChangeKind.ADDED]).after
-    losses = losses_of(comparison, packages, explanation, cells)
+    losses = sections.losses_of(comparison, packages, explanation, cells)
     log = Changelog(
         base=base,
         head=head,
@@ -318,7 +295,7 @@ def changelog(
         summary=summarize_explained(comparison, reasons, cells),
         highlights=[],
         causes=rebuilds.causes,
-        why_unknown=why_unknown(rebuilds.causes),
+        why_unknown=sections.why_unknown(rebuilds.causes),
         ambiguous=_ambiguous(explanation, comparison),
         build_cost=None if costs is None else costs.total(added),
         recipes=_recipes(recipes),
@@ -329,7 +306,7 @@ def changelog(
         stacks=_stacks(comparison, only),
         stacks_changed=_num_stacks(comparison, StackChangeKind.CHANGED),
         specs=_specs(comparison, explanation, reasons, most_specs),
-        left_out_here=left_out_of(explanation),
+        left_out_here=sections.left_out_of(explanation),
     )
     return replace(log, highlights=_highlights(log, rebuilds))
 
@@ -384,22 +361,24 @@ def coverage_in(
 def _packages(
     comparison: Comparison,
     changes: Iterable[PackageChange],
-    losses: Losses,
+    losses: sections.Losses,
     codes: npt.NDArray[np.int8],
-) -> dict[str, list[ChangedPackage]]:
+) -> dict[str, list[sections.ChangedPackage]]:
     replaced: dict[str, dict[str, list[str]]] = {}
     for lost in losses.versions:
         if lost.replaced_by:
             replaced.setdefault(lost.package, {})[lost.version] = lost.replaced_by
     reasons = _reasons_by_package(comparison, codes)
     facts = comparison.changed_facts()
-    packages: dict[str, list[ChangedPackage]] = {section.value: [] for section in Section}
+    packages: dict[str, list[sections.ChangedPackage]] = {
+        section.value: [] for section in sections.Section
+    }
     for change in changes:
         name = change.name
-        entry = ChangedPackage.of(
+        entry = sections.ChangedPackage.of(
             change, replaced.get(name, {}), reasons.get(name, {}), facts.get(name, {})
         )
-        packages[Section.of(change).value].append(entry)
+        packages[sections.Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 
 
@@ -426,22 +405,25 @@ def _specs(
     explanation: Explanation,
     reasons: npt.NDArray[np.int8],
     most: int | None,
-) -> dict[str, list[ChangedSpec]] | None:
+) -> dict[str, list[sections.ChangedSpec]] | None:
     kinds = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED)
     if most is not None and sum(map(comparison.specs.count, kinds)) > most:
         return None
     return {
-        kind.value: changed_specs(comparison.specs, explanation, reasons, kind) for kind in kinds
+        kind.value: sections.changed_specs(comparison.specs, explanation, reasons, kind)
+        for kind in kinds
     }
 
 
-def _stacks(comparison: Comparison, only: ComparisonFilter) -> dict[str, list[ChangedStack]]:
+def _stacks(
+    comparison: Comparison, only: ComparisonFilter
+) -> dict[str, list[sections.ChangedStack]]:
     """Return the stacks that were added and removed, limited to the stack of the scope."""
-    stacks: dict[str, list[ChangedStack]] = {}
+    stacks: dict[str, list[sections.ChangedStack]] = {}
     for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         for change in comparison.stacks:
             if change.kind is kind and only.stack in (None, change.name):
-                entry = ChangedStack(
+                entry = sections.ChangedStack(
                     name=change.name,
                     num_specs=change.num_specs_before + change.num_specs_after,
                     num_packages=len(change.packages_added) + len(change.packages_removed),
@@ -450,23 +432,23 @@ def _stacks(comparison: Comparison, only: ComparisonFilter) -> dict[str, list[Ch
     return stacks
 
 
-def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
+def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
     """Return the sentences that have something to report."""
     summary, losses = log.summary, log.no_longer_available
     has_changes = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
-        specs_sentence(
+        phrases.specs_sentence(
             log.after.num_specs,
             added=summary.specs_added,
             rebuilt=summary.specs_rebuilt,
             replaced=summary.specs_replaced,
             removed=_num_removed(log),
         ),
-        packages_sentence(log.packages),
-        size_sentence(summary.total_size_before, summary.total_size_after),
-        stacks_sentence(log.stacks),
-        causes_sentence(rebuilds),
-        losses_sentence(
+        phrases.packages_sentence(log.packages),
+        phrases.size_sentence(summary.total_size_before, summary.total_size_after),
+        phrases.stacks_sentence(log.stacks),
+        phrases.causes_sentence(rebuilds),
+        phrases.losses_sentence(
             losses,
             summary.specs_removed,
             is_stack_removed=StackChangeKind.REMOVED.value in log.stacks,

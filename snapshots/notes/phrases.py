@@ -5,22 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
 from snapshots.models import CauseKind
-from snapshots.notes.sections import (
-    CauseEntry,
-    ChangedPackage,
-    ChangedStack,
-    CommitEntry,
-    EffectEntry,
-    Losses,
-    LostVersion,
-    Rebuilds,
-    Section,
-    SpackEntry,
-    by_reach,
-    explained,
-    is_most,
-    num_specs,
-)
+from snapshots.notes import sections
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, spelled
 from snapshots.texts import counted, short_digest, shortened, size
 
@@ -36,21 +21,21 @@ _MARKS: dict[str, type[str]] = {
 }
 """The type of each field of a phrase; the other texts are cachelog's own words."""
 
-Group = Sequence[CauseEntry]
+Group = Sequence[sections.CauseEntry]
 
 
-def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
+def causes_sentence(rebuilds: sections.Rebuilds) -> Sentence | None:
     """Return a sentence about the causes of most rebuilds and the reach of the others.
 
     Causes of kind UNKNOWN explain nothing; the number of specs with an unknown cause comes first if
     these are the majority. Return None if no spec was rebuilt.
     """
-    groups, num_unknown = explained(rebuilds.causes)
+    groups, num_unknown = sections.explained(rebuilds.causes)
     clauses = []
-    if is_most(num_unknown, groups):
-        clauses.append([_unknown(num_unknown, num_specs(rebuilds.causes))])
+    if sections.is_most(num_unknown, groups):
+        clauses.append([_unknown(num_unknown, sections.num_specs(rebuilds.causes))])
     if groups:
-        clauses += _clauses(by_reach(groups), rebuilds)
+        clauses += _clauses(sections.by_reach(groups), rebuilds)
     return _sentence(clauses) if clauses else None
 
 
@@ -60,12 +45,12 @@ def _unknown(num_unknown: int, num_rebuilt: int) -> str:
     return f"the causes of {num_unknown:,} of {counted(num_rebuilt, 'rebuild')} are unknown"
 
 
-def noun_phrase(cause: CauseEntry) -> list[str]:
+def noun_phrase(cause: sections.CauseEntry) -> list[str]:
     """Return the pieces that name a cause in a list or after "by", and its commit."""
     return [*_pieces(_phrases(cause).noun, cause), *_first_commit(cause)]
 
 
-def _first_commit(cause: CauseEntry) -> list[str]:
+def _first_commit(cause: sections.CauseEntry) -> list[str]:
     """Return the pieces that name the first commit of a cause, in parentheses."""
     if not cause.commits:
         return []
@@ -76,13 +61,13 @@ def _first_commit(cause: CauseEntry) -> list[str]:
     return [f" ({how}{what}", _reference(first), f"{more})"]
 
 
-def _reference(commit: CommitEntry) -> Reference:
+def _reference(commit: sections.CommitEntry) -> Reference:
     if commit.pull_request is None:
         return Reference(short_digest(commit.oid), commit.url)
     return Reference(f"#{commit.pull_request}", commit.pull_request_url)
 
 
-def commit_sentence(commit: EffectEntry) -> Sentence:
+def commit_sentence(commit: sections.EffectEntry) -> Sentence:
     """Return a sentence about the effect of a commit; its numbers are those of its causes."""
     pieces = ["Taking back "] if commit.taken_back else []
     pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
@@ -96,7 +81,7 @@ def commit_sentence(commit: EffectEntry) -> Sentence:
     return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}{cost}")
 
 
-def _spack_step(spack: SpackEntry) -> list[str]:
+def _spack_step(spack: sections.SpackEntry) -> list[str]:
     if spack.before is None or spack.after is None:
         return ["another Spack"]
     before, after = (Value(short_digest(name)) for name in (spack.before, spack.after))
@@ -104,11 +89,11 @@ def _spack_step(spack: SpackEntry) -> list[str]:
     return ["Spack ", before, " → ", after, *compare]
 
 
-def _phrases(cause: CauseEntry) -> CausePhrases:
+def _phrases(cause: sections.CauseEntry) -> CausePhrases:
     return cause_phrases(CauseKind(cause.kind), cause.before, cause.after)
 
 
-def _pieces(template: str, cause: CauseEntry) -> list[str]:
+def _pieces(template: str, cause: sections.CauseEntry) -> list[str]:
     before, after = (
         None if text is None else shortened(text, _LONGEST) for text in (cause.before, cause.after)
     )
@@ -116,7 +101,7 @@ def _pieces(template: str, cause: CauseEntry) -> list[str]:
     return [_MARKS.get(field, str)(text) for text, field in texts]
 
 
-def _clauses(groups: Sequence[Group], rebuilds: Rebuilds) -> Iterator[list[str]]:
+def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[list[str]]:
     """Yield clauses about the effects of the groups of causes, ordered by reach."""
     alone = [group for group in groups if not rebuilds.reaches_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
@@ -136,7 +121,7 @@ def _clauses(groups: Sequence[Group], rebuilds: Rebuilds) -> Iterator[list[str]]
     further = [group for number, group in enumerate(others) if number not in along]
     shown = further if len(further) <= _FEW else further[: _FEW - 1]
     for group in shown:
-        yield [*_causes(group), f" {_did(num_specs(group), group[0].num_involved)}"]
+        yield [*_causes(group), f" {_did(sections.num_specs(group), group[0].num_involved)}"]
     if rest := further[len(shown) :]:
         changes = spelled(sum(map(len, rest)), "more change")
         most = counted(rest[0][0].num_involved, "spec")
@@ -153,12 +138,14 @@ def _did(num_rebuilt: int, num_reached: int) -> str:
     return f"{rebuilt} and reached {num_reached:,}" if num_reached > num_rebuilt else rebuilt
 
 
-def _first_clause(first: Group, companions: Sequence[CauseEntry], *, are_all: bool) -> list[str]:
+def _first_clause(
+    first: Group, companions: Sequence[sections.CauseEntry], *, are_all: bool
+) -> list[str]:
     clause = _clause(first[0])
     if partners := first[1:]:
         clause += [", together with ", *_causes(partners)]
     num_reached = first[0].num_involved
-    clause.append(f", which {_did(num_specs(first), num_reached)}")
+    clause.append(f", which {_did(sections.num_specs(first), num_reached)}")
     if companions:
         how_many = f", {'all' if are_all else 'most'} of which " if num_reached > 1 else ", which "
         clause += [how_many, *_causes(companions), " reached, too"]
@@ -171,7 +158,7 @@ def _alone(groups: Sequence[Group], noun: str) -> str:
     return f"{spelled(count, noun)} reached only {own}"
 
 
-def _clause(cause: CauseEntry) -> list[str]:
+def _clause(cause: sections.CauseEntry) -> list[str]:
     """Return the pieces of a main clause about a cause."""
     template = _phrases(cause).clause
     if not template:
@@ -179,7 +166,7 @@ def _clause(cause: CauseEntry) -> list[str]:
     return [*_pieces(template, cause), *_first_commit(cause)]
 
 
-def _causes(causes: Iterable[CauseEntry]) -> list[str]:
+def _causes(causes: Iterable[sections.CauseEntry]) -> list[str]:
     return enumerated(map(noun_phrase, causes), _FEW)
 
 
@@ -210,13 +197,13 @@ def specs_sentence(
     return Sentence("No spec was added, removed or rebuilt.")
 
 
-_STEPS = (Section.UPGRADED, Section.DOWNGRADED)
+_STEPS = (sections.Section.UPGRADED, sections.Section.DOWNGRADED)
 
 
-def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | None:
+def packages_sentence(packages: dict[str, list[sections.ChangedPackage]]) -> Sentence | None:
     """Return a sentence about the changes of packages; it names the packages if they are few."""
     clauses = []
-    for section in (Section.ADDED, Section.REMOVED, *_STEPS):
+    for section in (sections.Section.ADDED, sections.Section.REMOVED, *_STEPS):
         if entries := packages.get(section.value):
             clause = [_were(len(entries), section.value)]
             if len(entries) <= _FEW:
@@ -229,7 +216,7 @@ def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | N
     return Sentence("Of the packages, ", *enumerated(clauses), ".") if clauses else None
 
 
-def version_steps(entry: ChangedPackage, section: str) -> Sentence:
+def version_steps(entry: sections.ChangedPackage, section: str) -> Sentence:
     """Return the changes of a package's versions, beginning with that of its newest version.
 
     ``section`` is the value of the Section; only upgraded and downgraded packages begin with the
@@ -237,7 +224,7 @@ def version_steps(entry: ChangedPackage, section: str) -> Sentence:
     listed as added.
     """
     before, after = entry.newest_before or "", entry.newest_after or ""
-    moved = Section(section) in _STEPS
+    moved = sections.Section(section) in _STEPS
     replaced = {
         version: others
         for version, others in entry.versions_replaced.items()
@@ -274,7 +261,7 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
+def stacks_sentence(stacks: dict[str, list[sections.ChangedStack]]) -> Sentence | None:
     """Return a sentence about the stacks that were added and removed; None if there are none."""
     clauses = []
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
@@ -285,7 +272,9 @@ def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
     return Sentence("Of the stacks, ", *enumerated(clauses), ".") if clauses else None
 
 
-def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> Sentence:
+def losses_sentence(
+    losses: sections.Losses, num_removed: int, *, is_stack_removed: bool
+) -> Sentence:
     """Return a sentence about the number of removed hashes, and everything no longer available.
 
     A version that another one replaced is not lost, but named if the other one is older.
@@ -318,7 +307,7 @@ def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool)
     return _sentence(clauses)
 
 
-def _what_remains(losses: Losses, *, is_stack_removed: bool) -> str:
+def _what_remains(losses: sections.Losses, *, is_stack_removed: bool) -> str:
     kinds = ["package"]
     if not losses.versions:
         kinds.append("version")
@@ -327,7 +316,7 @@ def _what_remains(losses: Losses, *, is_stack_removed: bool) -> str:
     return f"every {''.join(enumerated([[kind] for kind in kinds]))} remains"
 
 
-def _replaced_by_older(versions: Sequence[LostVersion]) -> list[str]:
+def _replaced_by_older(versions: Sequence[sections.LostVersion]) -> list[str]:
     if len(versions) > _FEW:
         return [f"{spelled(len(versions), 'version')} were replaced by older ones"]
     steps = []
@@ -352,6 +341,6 @@ def _were(count: int, what: str) -> str:
     return f"{count:,} {'was' if count == 1 else 'were'} {what}"
 
 
-def _version_step(entry: ChangedPackage) -> list[str]:
+def _version_step(entry: sections.ChangedPackage) -> list[str]:
     before, after = entry.newest_before or "", entry.newest_after or ""
     return [Name(entry.name), " ", Value(before), " → ", Value(after)]

@@ -13,21 +13,10 @@ from markupsafe import Markup
 from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
-from snapshots.notes import sentences
+from snapshots.notes import sections, sentences
 from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
-from snapshots.notes.sections import (
-    CauseEntry,
-    CommitEntry,
-    Section,
-    build_cost,
-    effects_of,
-    explained,
-    is_most,
-    leading,
-    num_specs,
-)
 from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
 from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import counted, day, in_words, short_digest, size, visible
@@ -38,7 +27,7 @@ _FEW = 3
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
-def causes(group: Sequence[CauseEntry]) -> Sentence:
+def causes(group: Sequence[sections.CauseEntry]) -> Sentence:
     """Return a sentence about a group of causes that are involved in the same specs."""
     first, *others = map(noun_phrase, group)
     if not others:
@@ -46,7 +35,7 @@ def causes(group: Sequence[CauseEntry]) -> Sentence:
     return Sentence(*first, ", together with ", *enumerated(others, _FEW))
 
 
-def commits_title(commits: Sequence[CommitEntry]) -> str:
+def commits_title(commits: Sequence[sections.CommitEntry]) -> str:
     """Return the title of a list of commits."""
     if all(commit.pull_request is not None for commit in commits):
         return "Pull requests"
@@ -71,13 +60,13 @@ def tidy(text: str) -> str:
 
 
 _PLAIN: Filters = {
-    "build_cost": build_cost,
+    "build_cost": sections.build_cost,
     "commits_title": commits_title,
     "counted": counted,
     "day": sentences.long_day,
     "fact_name": in_words,
     "fitting": fitting,
-    "num_specs": num_specs,
+    "num_specs": sections.num_specs,
     "number": sentences.number,
     "short_digest": short_digest,
     "size": size,
@@ -181,10 +170,12 @@ def _escaped_value(value: Any) -> Any:
 
 def variables(log: Changelog) -> dict[str, Any]:
     """Return the variables of a changelog, by name; docs/notes.md describes them."""
-    groups, num_unexplained = explained(log.causes)
-    largest, smaller = leading(groups)
+    groups, num_unexplained = sections.explained(log.causes)
+    largest, smaller = sections.leading(groups)
     return {name: getattr(log, name) for name in log.__struct_fields__} | {
-        "packages": {section.value: log.packages.get(section.value, []) for section in Section},
+        "packages": {
+            section.value: log.packages.get(section.value, []) for section in sections.Section
+        },
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
         "is_changed": bool(log.packages or log.stacks),
         "title": _title(log),
@@ -192,7 +183,7 @@ def variables(log: Changelog) -> dict[str, Any]:
         "largest_causes": largest,
         "smaller_causes": smaller,
         "num_unexplained": num_unexplained,
-        "is_mostly_unexplained": is_most(num_unexplained, groups),
+        "is_mostly_unexplained": sections.is_most(num_unexplained, groups),
     }
 
 
@@ -255,7 +246,7 @@ MAX_IN_FEEDS = 20
 
 def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
     """Return the commits that explain the changes as an HTML fragment; empty if there are none."""
-    commits = effects_of(recipes, explanation.causes)
+    commits = sections.effects_of(recipes, explanation.causes)
     if not commits:
         return ""
     title = f"<h3>{commits_title(commits)} ({len(commits):,})</h3>"

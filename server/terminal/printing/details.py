@@ -10,6 +10,7 @@ from server.terminal.console import attributes_of
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
+from snapshots import texts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
@@ -21,17 +22,6 @@ from snapshots.history import History, Neighbours
 from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
-from snapshots.texts import (
-    counted,
-    few,
-    in_words,
-    minute,
-    nearest_hint,
-    nearest_names,
-    single_value,
-    size,
-    versioned,
-)
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
@@ -92,7 +82,7 @@ def _with_counts(counts: Counts) -> str:
 
 def _facet_labels(facets: Mapping[str, Counts]) -> Iterator[tuple[str, str]]:
     for name, counts in facets.items():
-        yield f"{in_words(name).capitalize()}s", _with_counts(counts)
+        yield f"{texts.in_words(name).capitalize()}s", _with_counts(counts)
 
 
 def _counts_facts(counts: Counts) -> list[dict[str, Any]]:
@@ -150,21 +140,24 @@ class RevisionDetails(msgspec.Struct, frozen=True):
         source_text = listings.source_text(source)
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
-        size_text = "" if revision.total_size is None else f", {size(revision.total_size)}"
+        size_text = "" if revision.total_size is None else f", {texts.size(revision.total_size)}"
         yield styles.digest(f"revision {revision.digest}")
         yield from labelled(
             [
                 ("Tag", revision.tag),
                 ("Series", f"{series}, revision {self.place:,} of {total:,}"),
-                ("Taken at", minute(revision.taken_at)),
-                ("Last seen", "" if confirmed_at == revision.taken_at else minute(confirmed_at)),
-                ("Published at", minute(revision.published_at)),
+                ("Taken at", texts.minute(revision.taken_at)),
+                (
+                    "Last seen",
+                    "" if confirmed_at == revision.taken_at else texts.minute(confirmed_at),
+                ),
+                ("Published at", texts.minute(revision.published_at)),
                 ("Source", f"{source_text}{version}{synthetic}, read by {source.importer}"),
                 ("Holds", listings.contents_text(revision) + size_text),
                 ("Hashes", listings.proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
-                ("The same as", few(list(map(title, self.same)), _MAX_SAME)),
+                ("The same as", texts.few(list(map(title, self.same)), _MAX_SAME)),
                 *_facet_labels(self.facets),
             ]
         )
@@ -237,11 +230,11 @@ class PackageDetails(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """Yield the lines of the terminal output."""
         timeline, newest = self.timeline, self.timeline.entries[0]
-        size_text = "" if self.total_size is None else f", {size(self.total_size)}"
+        size_text = "" if self.total_size is None else f", {texts.size(self.total_size)}"
         yield styles.name(f"{timeline.name} in {title(self.revision)}")
         yield from labelled(
             [
-                ("Holds", counted(self.num_specs, "spec") + size_text),
+                ("Holds", texts.counted(self.num_specs, "spec") + size_text),
                 ("Versions", _with_counts(self.versions)),
                 ("Stacks", _with_counts(self.stacks)),
                 *_facet_labels(self.facets),
@@ -250,7 +243,7 @@ class PackageDetails(msgspec.Struct, frozen=True):
                 ("Last seen", title(timeline.last_seen)),
                 *([("Removed in", title(self.gone_in))] if self.gone_in else []),
                 ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
-                ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
+                ("Changes", f"{texts.counted(len(timeline.entries), 'revision')} touched it"),
             ]
         )
 
@@ -275,7 +268,7 @@ def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> Pac
     frame = opened.frame(revision)
     if frame.rows_of(name) is None:
         seen = _seen(opened, revision, name)
-        end = f"; {seen}" if seen else nearest_hint(nearest_names(name, frame.packages))
+        end = f"; {seen}" if seen else texts.nearest_hint(texts.nearest_names(name, frame.packages))
         raise InvalidArgument("PACKAGE", f"{title(revision)} does not have {name!r}{end}")
     return _shown_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
 
@@ -301,7 +294,7 @@ def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) 
     try:
         timeline = opened.package_timeline(name, opened.series_or_main())
     except InvalidArgument as error:
-        nearest = ", ".join(nearest_names(name, opened.history.tags))
+        nearest = ", ".join(texts.nearest_names(name, opened.history.tags))
         reason = no_ref.reason + (f" (nearest: {nearest})" if nearest else "")
         raise InvalidArgument("REF or PACKAGE", f"{reason}, and {error.reason}") from None
     return _shown_package(opened, timeline.last_seen, timeline)
@@ -378,7 +371,7 @@ class SpecDetails(msgspec.Struct, frozen=True, kw_only=True):
         """Yield the lines of the terminal output."""
         yield from map(styles.name, wrapped(self.spec.short))
         facts = [
-            (fact.label or in_words(fact.name).capitalize(), _fact_text(self, fact))
+            (fact.label or texts.in_words(fact.name).capitalize(), _fact_text(self, fact))
             for fact in SPEC_FACTS.values()
         ]
         yield from labelled([*facts, ("As of", title(self.revision))])
@@ -439,7 +432,7 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
         raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
     if len(rows) > 1:
         specs = map(frame.spec, rows[:_MAX_AMBIGUOUS])
-        named = {spec.hash: versioned(spec.name, spec.version) for spec in specs}
+        named = {spec.hash: texts.versioned(spec.name, spec.version) for spec in specs}
         raise AmbiguousHash(prefix, named, len(rows))
     return frame.hashes.at(rows[0])
 
@@ -501,10 +494,10 @@ def _fact_text(shown: SpecDetails, fact: Fact) -> str:
     if value is None:
         return "unknown" if fact.may_be_unknown else "none"
     if fact.is_bytes:
-        return f"{size(value)} ({counted(value, 'byte')})"
+        return f"{texts.size(value)} ({texts.counted(value, 'byte')})"
     if isinstance(value, tuple):
         return " ".join(value) or "none"
-    return single_value(value)
+    return texts.single_value(value)
 
 
 def _dependency_lines(dependencies: Sequence[DirectDependency] | None) -> Iterator[str]:
@@ -515,14 +508,16 @@ def _dependency_lines(dependencies: Sequence[DirectDependency] | None) -> Iterat
     if not dependencies:
         yield "It has no dependencies."
         return
-    yield f"Depends on {counted(len(dependencies), 'spec')} directly:"
+    yield f"Depends on {texts.counted(len(dependencies), 'spec')} directly:"
     for needed in dependencies:
         virtuals = f" as {', '.join(needed.virtuals)}" if needed.virtuals else ""
         outside = "" if needed.is_in_revision else ", not in the revision"
         if needed.external_path is not None:
             outside = f", external at {needed.external_path}"
         facts = f"({', '.join(needed.types)}{virtuals}{outside})"
-        yield from wrapped(f"  /{needed.hash} {versioned(needed.name, needed.version)} {facts}")
+        yield from wrapped(
+            f"  /{needed.hash} {texts.versioned(needed.name, needed.version)} {facts}"
+        )
 
 
 def _dependent_lines(dependents: Sequence[Spec] | None) -> Iterator[str]:
@@ -533,8 +528,8 @@ def _dependent_lines(dependents: Sequence[Spec] | None) -> Iterator[str]:
         yield "Nothing in the revision depends on it."
         return
     needs = "needs" if len(dependents) == 1 else "need"
-    yield f"{counted(len(dependents), 'spec')} {needs} it directly:"
+    yield f"{texts.counted(len(dependents), 'spec')} {needs} it directly:"
     for spec in dependents[:_MAX_DEPENDENTS]:
-        yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}")
+        yield from wrapped(f"  /{spec.hash} {texts.versioned(spec.name, spec.version)}")
     if len(dependents) > _MAX_DEPENDENTS:
         yield f"  and {len(dependents) - _MAX_DEPENDENTS:,} more"

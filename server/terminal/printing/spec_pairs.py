@@ -15,16 +15,10 @@ from server.terminal.printing import styles
 from server.terminal.printing.comparisons import path_facts
 from server.terminal.printing.layout import TableColumn, table, wrapped
 from server.terminal.printing.listings import spec_facts, types_of
+from snapshots.changes import spec_pairs
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_pairs import (
-    PATH_SEPARATOR,
-    ChangedDependency,
-    SpecPair,
-    dependency_changes,
-    variant_changes,
-)
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
@@ -45,7 +39,7 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
 
     base: SideInfo
     head: SideInfo
-    pair: SpecPair
+    pair: spec_pairs.SpecPair
 
     @property
     def specs(self) -> tuple[Spec, Spec]:
@@ -149,7 +143,7 @@ def _compared(
         Side(opened.frame(info), opened.library.dependencies.get(info.content))
         for info, _ in (base, head)
     )
-    return ComparedSpecs(base[0], head[0], SpecPair(before, base[1], after, head[1]))
+    return ComparedSpecs(base[0], head[0], spec_pairs.SpecPair(before, base[1], after, head[1]))
 
 
 def _some(frame: Frame, rows: Sequence[int]) -> str:
@@ -163,19 +157,19 @@ def _some(frame: Frame, rows: Sequence[int]) -> str:
 # -- lines
 
 
-def _own_lines(pair: SpecPair) -> Iterator[str]:
+def _own_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     yield ""
-    own = [*pair.facts, *variant_changes(pair.variants)]
+    own = [*pair.facts, *spec_pairs.variant_changes(pair.variants)]
     if not own:
         yield "Nothing of their own differs."
         return
     yield "Of their own:"
     for change in own:
-        phrase = difference_phrase(change.path.split(PATH_SEPARATOR), change)
+        phrase = difference_phrase(change.path.split(spec_pairs.PATH_SEPARATOR), change)
         yield from wrapped(f"  {phrase}", _INDENT)
 
 
-def _dependency_lines(pair: SpecPair) -> Iterator[str]:
+def _dependency_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     yield ""
     if not pair.are_known:
         yield "Their dependencies are not known for both."
@@ -196,7 +190,7 @@ _SIGNS = {
 }
 
 
-def _dependency_text(change: ChangedDependency) -> str:
+def _dependency_text(change: spec_pairs.ChangedDependency) -> str:
     before, after = change.before, change.after
     if before is None or after is None:
         end = before or after
@@ -235,7 +229,7 @@ def _path_text(path: Sequence[CauseStep]) -> str:
     return _ARROW.join(step.name for step in path)
 
 
-def _cause_lines(pair: SpecPair) -> Iterator[str]:
+def _cause_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     causes = pair.explanation.causes
     if not len(causes):
         return
@@ -253,7 +247,7 @@ def _cause_lines(pair: SpecPair) -> Iterator[str]:
             yield from wrapped(f"  {reason}")
 
 
-def _below_lines(pair: SpecPair) -> Iterator[str]:
+def _below_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     if not pair.are_known:
         return
     below = pair.below
@@ -269,7 +263,7 @@ def _below_lines(pair: SpecPair) -> Iterator[str]:
     ]
     yield ""
     yield from wrapped(f"Below: {', '.join(parts)}")
-    for name, changes in dependency_changes(pair.nested_changes):
+    for name, changes in spec_pairs.dependency_changes(pair.nested_changes):
         text = ", ".join(difference_phrase(path, change) for path, change in changes)
         yield from wrapped(f"  {styles.name(name)}: {text}", _INDENT)
 

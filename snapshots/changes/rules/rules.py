@@ -22,25 +22,13 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
-from snapshots.changes.coverage import (
-    CoverageChangeKind,
-    CoverageChanges,
-    CoverageDimension,
-    having,
-)
+from snapshots import texts
+from snapshots.changes import coverage
 from snapshots.changes.diff import SpecChange, SpecChangeKind
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import Records
-from snapshots.changes.rules.measures import (
-    MEASURES,
-    Measured,
-    RuleContext,
-    RuleScope,
-    ScopedComparison,
-    rows_of,
-    side_without_stacks,
-)
+from snapshots.changes.rules import measures
 from snapshots.changes.sides import row_hashes
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
@@ -49,19 +37,6 @@ from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.models import ConcreteSpec
 from snapshots.spack.query import ANYTHING
-from snapshots.texts import (
-    absent_name,
-    counted,
-    in_words,
-    nearest_hint,
-    nearest_names,
-    nearest_or_first,
-    quoted,
-    short_hash,
-    shortened,
-    size,
-    versioned,
-)
 
 # -- amounts
 
@@ -100,7 +75,7 @@ def read_amount(value: int | str) -> Amount:
     """Parse an amount from a number or a text of a valid form."""
     match = re.fullmatch(r"([0-9.]+) ?(.*)", str(value))
     if match is None:
-        raise ValueError(f"{quoted(str(value))} is not an amount")
+        raise ValueError(f"{texts.quoted(str(value))} is not an amount")
     number, unit = match.groups()
     if unit in SIZES:
         return Amount(Decimal(number) * SIZES[unit], AmountUnit.BYTES, f"{number} {unit}")
@@ -121,7 +96,9 @@ LONGEST_PATH = 4_096
 MAX_GLOBS = 500
 """Maximum number of globs in a list."""
 
-DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in CoverageDimension}
+DIMENSIONS = {
+    dimension.value.replace("_", "-"): dimension for dimension in coverage.CoverageDimension
+}
 """The dimensions of coverage by their names in rule files and on the command line."""
 
 
@@ -151,11 +128,11 @@ class PackageQuery(SpecQuery):
         query = super().__new__(cls, text)
         if queries.read(query).name in (None, "", ANYTHING):
             reason = "names no package; write one in front, as in hdf5+mpi"
-            raise ValueError(f"{quoted(query)} {reason}")
+            raise ValueError(f"{texts.quoted(query)} {reason}")
         return query  # type: ignore[return-value]
 
 
-class Dimensions(tuple[CoverageDimension, ...]):
+class Dimensions(tuple[coverage.CoverageDimension, ...]):
     """Distinct dimensions of coverage; raises ValueError for unknown names."""
 
     __slots__ = ()
@@ -175,9 +152,9 @@ class Dimensions(tuple[CoverageDimension, ...]):
 def shown(value: object) -> str:
     """Return a value for a message: a quoted text, a number, or else its type in TOML's terms."""
     if isinstance(value, str):
-        return quoted(value)
+        return texts.quoted(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return shortened(f"{value}", 40)
+        return texts.shortened(f"{value}", 40)
     kinds = {bool: "a boolean", list: "a list", dict: "a table"}
     return kinds.get(type(value), "a date or time")
 
@@ -335,11 +312,11 @@ class RuleResult(msgspec.Struct, frozen=True):
 
         A single breach whose message equals that of the result is omitted.
         """
-        texts = [breach.message for breach in self.breaches[:FEW]]
-        if texts == [self.message]:
+        few = [breach.message for breach in self.breaches[:FEW]]
+        if few == [self.message]:
             return []
-        more = len(self.breaches) - len(texts)
-        return [*texts, *([f"... and {more:,} more"] if more else [])]
+        more = len(self.breaches) - len(few)
+        return [*few, *([f"... and {more:,} more"] if more else [])]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -359,7 +336,7 @@ class Verdict(msgspec.Struct, frozen=True):
         ]
 
 
-def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
+def lost_cells(cells: coverage.CoverageChanges, in_base: Mask, what: str) -> Breaches:
     """Return a breach for each lost cell; ``in_base`` marks the rows of base that count.
 
     ``what`` describes what is missing; ``{package}`` in it is replaced by the cell's package.
@@ -370,40 +347,42 @@ def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
         rows = _rows_in_cell(cells, place, in_base)
         where = ", ".join(map(_named, cells.dimensions, values))
         missing = what.replace("{package}", package)
-        message = f"{missing} for {where}: base has {counted(len(rows), 'spec')} there"
+        message = f"{missing} for {where}: base has {texts.counted(len(rows), 'spec')} there"
         return Breach(message, package, cells.base, rows)
 
     return Breaches(range(len(cells)), breach)
 
 
-def _named(dimension: CoverageDimension, value: str) -> str:
+def _named(dimension: coverage.CoverageDimension, value: str) -> str:
     return f"{dimension.value.replace('_', ' ')} {value}"
 
 
-def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
+def _rows_in_cell(cells: coverage.CoverageChanges, place: int, in_base: Mask) -> Rows:
     """Return the marked rows of base in a cell."""
     own = cells.base.rows_of(cells.package(place)) or slice(0, 0)
     mask = in_base[own].copy()
     values = zip(cells.dimensions, cells.values(place), strict=True)
-    for has_value in having(cells.base, own, values):
+    for has_value in coverage.having(cells.base, own, values):
         mask &= has_value
     rows: Rows = rows_where(mask) + np.int32(own.start)
     return rows
 
 
-def _packages_removed(scoped: ScopedComparison) -> Breaches:
+def _packages_removed(scoped: measures.ScopedComparison) -> Breaches:
     removed = scoped.comparison.packages.select([PackageChangeKind.REMOVED])
 
     def breach(change: PackageChange) -> Breach:
         rows = _rows_of(scoped, change.name)
         versions = ", ".join(change.versions_before)
-        message = f"{change.name} was removed: base has {counted(len(rows), 'spec')} of {versions}"
+        message = (
+            f"{change.name} was removed: base has {texts.counted(len(rows), 'spec')} of {versions}"
+        )
         return Breach(message, change.name, scoped.comparison.base, rows)
 
     return Breaches(removed, breach)
 
 
-def _packages_downgraded(scoped: ScopedComparison) -> Breaches:
+def _packages_downgraded(scoped: measures.ScopedComparison) -> Breaches:
     downgraded = scoped.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
     def breach(change: PackageChange) -> Breach:
@@ -416,7 +395,7 @@ def _packages_downgraded(scoped: ScopedComparison) -> Breaches:
     return Breaches(downgraded, breach)
 
 
-def _versions_removed(scoped: ScopedComparison) -> Breaches:
+def _versions_removed(scoped: measures.ScopedComparison) -> Breaches:
     """Return a breach for each version of a package that only base has, in base's order."""
     base, head = scoped.comparison.base, scoped.comparison.head
     in_base, in_head = scoped.masks
@@ -430,32 +409,32 @@ def _versions_removed(scoped: ScopedComparison) -> Breaches:
 
     def breach(own: Rows) -> Breach:
         package, version = base.package.at(own[0]), base.version.at(own[0])
-        message = f"{package} {version} was removed: base has {counted(len(own), 'spec')}"
+        message = f"{package} {version} was removed: base has {texts.counted(len(own), 'spec')}"
         return Breach(message, package, base, own)
 
     return Breaches(parts, breach)
 
 
-def _stacks_removed(scoped: ScopedComparison) -> Breaches:
+def _stacks_removed(scoped: measures.ScopedComparison) -> Breaches:
     removed = scoped.stacks(StackChangeKind.REMOVED)
 
     def breach(change: StackChange) -> Breach:
         base = scoped.comparison.base
         rows = rows_where(scoped.masks[0] & base.in_stack(change.name))
-        specs = counted(len(rows), "spec")
+        specs = texts.counted(len(rows), "spec")
         message = f"the stack {change.name} was removed: base has {specs}"
         return Breach(message, None, base, rows)
 
     return Breaches(removed, breach)
 
 
-def _specs_removed(scoped: ScopedComparison) -> Breaches:
+def _specs_removed(scoped: measures.ScopedComparison) -> Breaches:
     removed = scoped.comparison.specs.select([SpecChangeKind.REMOVED])
 
     def breach(change: SpecChange) -> Breach:
         row = change.before or 0
         spec = removed.base.spec(row)
-        name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
+        name = f"{texts.versioned(spec.name, spec.version)} /{texts.short_hash(spec.hash)}"
         message = f"{name} was removed: {spec.short}"
         return Breach(message, spec.name, removed.base, np.array([row], np.int32))
 
@@ -463,14 +442,14 @@ def _specs_removed(scoped: ScopedComparison) -> Breaches:
 
 
 def _cells_lost(
-    scoped: ScopedComparison, dimensions: tuple[CoverageDimension, ...] = ()
+    scoped: measures.ScopedComparison, dimensions: tuple[coverage.CoverageDimension, ...] = ()
 ) -> Breaches:
     cells = scoped.cells(dimensions or scoped.usual_dimensions)
-    lost = cells.select([CoverageChangeKind.LOST])
+    lost = cells.select([coverage.CoverageChangeKind.LOST])
     return lost_cells(lost, scoped.masks[0], "{package} was removed")
 
 
-def _holes(scoped: ScopedComparison) -> Breaches:
+def _holes(scoped: measures.ScopedComparison) -> Breaches:
     """Return the holes in the scope, each with the specs that need it.
 
     The note states the number of specs whose dependencies are not known.
@@ -479,16 +458,16 @@ def _holes(scoped: ScopedComparison) -> Breaches:
 
     def breach(number: int) -> Breach:
         hole = holes[number]
-        name = f"{versioned(hole.name, hole.version)} /{short_hash(hole.hash)}"
-        message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
+        name = f"{texts.versioned(hole.name, hole.version)} /{texts.short_hash(hole.hash)}"
+        message = f"{name} is missing, needed to install {texts.counted(hole.num_affected, 'spec')}"
         return Breach(message, hole.name, scoped.head, holes.affected(graph, number))
 
     num_unsure = int(np.count_nonzero(scoped.masks[1])) - holes.num_affected - holes.num_whole
-    unsure = f"; unknown for {counted(num_unsure, 'spec')} with unknown dependencies"
+    unsure = f"; unknown for {texts.counted(num_unsure, 'spec')} with unknown dependencies"
     return Breaches(range(len(holes)), breach, unsure if num_unsure else "")
 
 
-def _rows_of(scoped: ScopedComparison, package: str) -> Rows:
+def _rows_of(scoped: measures.ScopedComparison, package: str) -> Rows:
     """Return the rows of a package of base that are in scope."""
     own = scoped.comparison.base.rows_of(package) or slice(0, 0)
     rows: Rows = rows_where(scoped.masks[0][own]) + np.int32(own.start)
@@ -523,7 +502,7 @@ PROHIBITIONS: Mapping[Forbidden, Prohibition] = {
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
 
 
-def _share(measured: Measured, limit: Amount, side: str) -> str:
+def _share(measured: measures.Measured, limit: Amount, side: str) -> str:
     """Return a count as a percentage of what a side has, if the limit is a percentage."""
     if limit.unit is not AmountUnit.PERCENTAGE or measured.amount is None:
         return ""
@@ -533,24 +512,26 @@ def _share(measured: Measured, limit: Amount, side: str) -> str:
     return f" ({100 * measured.amount / whole:.2f} % of {whole:,})"
 
 
-def _limit_breach(message: str, measured: Measured) -> Breach:
+def _limit_breach(message: str, measured: measures.Measured) -> Breach:
     if measured.changes is None:
         return Breach(message)
-    frame, rows = rows_of(measured.changes)
+    frame, rows = measures.rows_of(measured.changes)
     return Breach(message, None, frame, rows)
 
 
 def _missing_breach(lookup: Lookup, place: int) -> Breach:
     """Return a breach for a missing spec that describes how the nearest spec differs."""
     spec = lookup.requested.specs[place]
-    message = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)} is missing"
+    message = (
+        f"{texts.versioned(spec.name, spec.version)} /{texts.short_hash(spec.hash)} is missing"
+    )
     number = int(np.searchsorted(lookup.missing, place))
     if lookup.rows[place] >= 0:
         message += " there, though other stacks have it"
     elif (row := int(lookup.nearest[number])) >= 0:
-        names = [in_words(change.path) for change in lookup.differences(number)]
+        names = [texts.in_words(change.path) for change in lookup.differences(number)]
         other = ", ".join(names) or "dependencies"
-        near = short_hash(lookup.frame.hashes.at(row))
+        near = texts.short_hash(lookup.frame.hashes.at(row))
         message += f"; nearest is /{near}, with other {other}"
     return Breach(message, spec.name, missing=spec.hash)
 
@@ -574,13 +555,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     line: int | None = None
 
     @property
-    def scope(self) -> RuleScope:
+    def scope(self) -> measures.RuleScope:
         """The scope of the rule."""
-        values = {name: getattr(self, name, UNSET) for name in RuleScope.__struct_fields__}
+        values = {name: getattr(self, name, UNSET) for name in measures.RuleScope.__struct_fields__}
         for name in ("package", "except_"):
             if isinstance(values[name], str):
                 values[name] = (values[name],)
-        return RuleScope(**{name: value for name, value in values.items() if value is not UNSET})
+        return measures.RuleScope(
+            **{name: value for name, value in values.items() if value is not UNSET}
+        )
 
     @property
     def needs_base(self) -> bool:
@@ -595,7 +578,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
         """Return the rule with the files that it names loaded; raise BadRule if that fails."""
         return self
 
-    def judge(self, scoped: ScopedComparison) -> "RuleResult":
+    def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the result of the rule; raise CachelogError if it cannot be evaluated."""
         raise NotImplementedError
 
@@ -627,15 +610,15 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     def faults(self) -> "Iterator[Fault]":
         """Yield a fault if dimensions are given for anything but lost coverage."""
         if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
-            name = quoted(Forbidden.COVERAGE_LOST.value)
+            name = texts.quoted(Forbidden.COVERAGE_LOST.value)
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
-    def judge(self, scoped: ScopedComparison) -> "RuleResult":
+    def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the number of forbidden changes or holes as a message, and each as a breach."""
         prohibition = PROHIBITIONS[self.forbid]
         breaches = prohibition.find(scoped, *([self.for_each] if self.for_each else []))
         message = (
-            f"{counted(len(breaches), prohibition.noun)} {prohibition.happened}".rstrip()
+            f"{texts.counted(len(breaches), prohibition.noun)} {prohibition.happened}".rstrip()
             + breaches.note
         )
         return RuleResult(self, message, breaches)
@@ -661,7 +644,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
         """Whether a match is required for each combination that base has."""
         return bool(self.for_each)
 
-    def judge(self, scoped: ScopedComparison) -> "RuleResult":
+    def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the breaches: no match in head, or none in a cell in which base has one."""
         try:
             before, after = scoped.find(self.require)
@@ -671,15 +654,15 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
         if self.for_each and scoped.base is not None:
             lost = scoped.lost_for_query(self.require, self.for_each)
             if len(lost):
-                message = f"{counted(matches, 'spec')} found, missing in {len(lost):,} cells"
+                message = f"{texts.counted(matches, 'spec')} found, missing in {len(lost):,} cells"
                 return RuleResult(self, message, lost_cells(lost, before, f"no {self.require}"))
         if matches:
-            return RuleResult(self, f"{counted(matches, 'spec')} found", ())
+            return RuleResult(self, f"{texts.counted(matches, 'spec')} found", ())
         message = f"no {self.require} found"
         if not before.any():
             return RuleResult(self, message, (Breach(message),))
         rows = rows_where(before)
-        message += f", where base has {counted(len(rows), 'spec')}"
+        message += f", where base has {texts.counted(len(rows), 'spec')}"
         return RuleResult(self, message, (Breach(message, None, scoped.base, rows),))
 
 
@@ -689,7 +672,7 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     key: ClassVar[str] = "limit"
     limit: Annotated[
         str,
-        _one_of(MEASURES),
+        _one_of(measures.MEASURES),
         _about("A count of the summary (specs-removed ...), or size-removed, size-added."),
     ]
     at_most: Annotated[
@@ -704,21 +687,21 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     @property
     def needs_base(self) -> bool:
         """Whether the measure counts changes between base and head."""
-        return not MEASURES[self.limit].of_head
+        return not measures.MEASURES[self.limit].of_head
 
     def faults(self) -> "Iterator[Fault]":
         """Yield a fault if a count is limited by a size."""
         limit = read_amount(self.at_most)
-        if limit.unit is AmountUnit.BYTES and not MEASURES[self.limit].is_size:
-            reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
+        if limit.unit is AmountUnit.BYTES and not measures.MEASURES[self.limit].is_size:
+            reason = f"{texts.quoted(limit.text)} is a size; {self.limit} takes a number (100)"
             yield Fault("at-most", f'{reason} or a percentage ("5 %")')
 
-    def judge(self, scoped: ScopedComparison) -> "RuleResult":
+    def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the count as a message, and a breach if it exceeds the limit.
 
         A count that is unknown exceeds any limit.
         """
-        measure, limit = MEASURES[self.limit], read_amount(self.at_most)
+        measure, limit = measures.MEASURES[self.limit], read_amount(self.at_most)
         measured = measure.take(scoped)
         if measured.amount is None or (
             limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
@@ -726,11 +709,11 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
             message = f"how much was {measure.happened} is unknown: {_SIZES_UNKNOWN}"
             return RuleResult(self, message, [_limit_breach(message, measured)])
         if measure.is_size:
-            amount = f"{size(measured.amount)} ({measured.amount:,} bytes)"
+            amount = f"{texts.size(measured.amount)} ({measured.amount:,} bytes)"
             if measured.num_unknown:
-                amount += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
+                amount += f" and {texts.counted(measured.num_unknown, 'spec')} of unknown size"
         else:
-            amount = counted(measured.amount, measure.noun)
+            amount = texts.counted(measured.amount, measure.noun)
         side = "base" if self.needs_base else "head"
         is_in_bytes = measure.is_size and limit.unit is AmountUnit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
@@ -774,7 +757,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         except ValueError as error:
             raise BadRule([Fault("cover", str(error))]) from None
 
-    def judge(self, scoped: ScopedComparison) -> "RuleResult":
+    def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the coverage as a message; if too many specs are missing, they are breaches.
 
         Specs that head does not have in the stack of the rule are missing.
@@ -788,7 +771,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         share = f" ({100 * num_present / total:.2f} %)" if total else ""
         limit = read_amount(self.at_least)
         message = (
-            f"{num_present:,} of {counted(total, 'spec')} of {self.cover} found{share}, "
+            f"{num_present:,} of {texts.counted(total, 'spec')} of {self.cover} found{share}, "
             f"at least {limit.text}"
         )
         if num_present >= limit.share_of(total):
@@ -895,7 +878,7 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
 
 
 def _unknown(key: str) -> Fault:
-    hint = nearest_hint(nearest_names(key, KEYS, most=1))
+    hint = texts.nearest_hint(texts.nearest_names(key, KEYS, most=1))
     return Fault(key, f"is not a key of a rule{hint}; it may have {', '.join(KEYS)}")
 
 
@@ -928,25 +911,27 @@ SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
 Check = Callable[[], None]
 
 
-def judge(rules: Iterable[Rule], context: RuleContext, check: Check = lambda: None) -> Verdict:
+def judge(
+    rules: Iterable[Rule], context: measures.RuleContext, check: Check = lambda: None
+) -> Verdict:
     """Return the verdict of rules on a comparison, or on head alone without a base.
 
     ``check`` is called before each rule, and may raise. Raises RuleUnusable for a rule that needs a
     missing base, is about a stack that neither side has, or cannot be evaluated.
     """
-    scopes: dict[RuleScope, ScopedComparison] = {}
+    scopes: dict[measures.RuleScope, measures.ScopedComparison] = {}
     results = []
     for rule in rules:
         check()
         scope = rule.scope
         if scope not in scopes:
             _require_stack(rule, context)
-            scopes[scope] = ScopedComparison(context, scope)
+            scopes[scope] = measures.ScopedComparison(context, scope)
         results.append(_judge_one(rule, scopes[scope]))
     return Verdict(tuple(results))
 
 
-def _judge_one(rule: Rule, scoped: ScopedComparison) -> RuleResult:
+def _judge_one(rule: Rule, scoped: measures.ScopedComparison) -> RuleResult:
     if rule.needs_base and scoped.base is None:
         raise RuleUnusable(rule.name, rule.key, "needs a base to compare with", line=rule.line)
     key = "matching"
@@ -959,15 +944,15 @@ def _judge_one(rule: Rule, scoped: ScopedComparison) -> RuleResult:
     return replace(result, message=result.message + _empty_scope_note(scoped))
 
 
-def _empty_scope_note(scoped: ScopedComparison) -> str:
+def _empty_scope_note(scoped: measures.ScopedComparison) -> str:
     """Return a remark if the scope of a rule contains no spec."""
     before, after = scoped.masks
-    if scoped.scope == RuleScope() or after.any() or before.any():
+    if scoped.scope == measures.RuleScope() or after.any() or before.any():
         return ""
     return "; note that the rule is about no spec of either revision"
 
 
-def _require_stack(rule: Rule, context: RuleContext) -> None:
+def _require_stack(rule: Rule, context: measures.RuleContext) -> None:
     """Raise RuleUnusable for a stack that neither side has: a misspelled name would pass.
 
     Also raise it if one side states no stacks: whether the stack changed is then unknown.
@@ -978,12 +963,12 @@ def _require_stack(rule: Rule, context: RuleContext) -> None:
         return
     stacks = {*context.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
-        if base is not None and (silent := side_without_stacks(base, context.head.frame)):
+        if base is not None and (silent := measures.side_without_stacks(base, context.head.frame)):
             reason = f"{silent} does not list stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
-    nearest = nearest_or_first(stack, sorted(stacks))
-    reason = absent_name(stack, nearest, 1 if base is None else 2)
+    nearest = texts.nearest_or_first(stack, sorted(stacks))
+    reason = texts.absent_name(stack, nearest, 1 if base is None else 2)
     raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
 
 

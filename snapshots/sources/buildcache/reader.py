@@ -15,17 +15,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
+from snapshots import models
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.models import (
-    INDEX,
-    INSTALLATION,
-    SPEC_FACTS,
-    ProofCounts,
-    Source,
-    Spec,
-    UnprovenReason,
-)
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits
 from snapshots.sources.boundary import BoundaryState
@@ -139,11 +131,11 @@ class MergedIndexes:
     def __init__(self, report: Report) -> None:
         self.is_installation = False
         self._report = report
-        self._specs: dict[str, Spec] = {}
-        self._outside: dict[str, Spec] = {}
+        self._specs: dict[str, models.Spec] = {}
+        self._outside: dict[str, models.Spec] = {}
         self._homes: dict[str, layouts.IndexPlace] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
-        self.unproven: dict[str, UnprovenReason | None] = {}
+        self.unproven: dict[str, models.UnprovenReason | None] = {}
         self.packages: dict[str, layouts.BinaryPackage] = {}
 
     def add(
@@ -185,18 +177,18 @@ class MergedIndexes:
         for digest in self._specs:
             self._stacks[digest].add(stack)
 
-    def by_cache(self) -> Mapping[layouts.BuildCache | None, Sequence[Spec]]:
+    def by_cache(self) -> Mapping[layouts.BuildCache | None, Sequence[models.Spec]]:
         """Return the specs whose package is not known, by the build cache of the package.
 
         The key None is an unknown build cache.
         """
-        specs: defaultdict[layouts.BuildCache | None, list[Spec]] = defaultdict(list)
+        specs: defaultdict[layouts.BuildCache | None, list[models.Spec]] = defaultdict(list)
         for digest, spec in self._specs.items():
             if digest not in self.packages:
                 specs[self._homes[digest].cache].append(spec)
         return specs
 
-    def specs(self, packages: Mapping[str, layouts.BinaryPackage]) -> Iterator[Spec]:
+    def specs(self, packages: Mapping[str, layouts.BinaryPackage]) -> Iterator[models.Spec]:
         """Yield each spec with its stacks, and the size and URL of its package if known."""
         shared: dict[tuple[str, ...], tuple[str, ...]] = {}
         for digest, spec in self._specs.items():
@@ -213,7 +205,7 @@ class MergedIndexes:
                 tarball=tarball,
             )
 
-    def outside(self) -> Iterator[Spec]:
+    def outside(self) -> Iterator[models.Spec]:
         """Yield the direct and transitive dependencies of specs in the cache that are not in it.
 
         A spec that is in the cache according to one index is in the cache, regardless of the
@@ -231,10 +223,12 @@ class MergedIndexes:
             yield from specs
             pending = _dependency_hashes(specs) - seen
 
-    def _conflict(self, first_spec: Spec, spec: Spec, home: layouts.IndexPlace) -> SourceError:
-        for field in Spec.__struct_fields__:
+    def _conflict(
+        self, first_spec: models.Spec, spec: models.Spec, home: layouts.IndexPlace
+    ) -> SourceError:
+        for field in models.Spec.__struct_fields__:
             before, now = getattr(first_spec, field), getattr(spec, field)
-            is_unknown = SPEC_FACTS[field].may_be_unknown and None in (before, now)
+            is_unknown = models.SPEC_FACTS[field].may_be_unknown and None in (before, now)
             if before != now and not is_unknown:
                 break
         first = self._homes[spec.hash].location
@@ -242,7 +236,7 @@ class MergedIndexes:
         return SourceError(home.location, reason, key=f"installs.{spec.hash}")
 
 
-def _completed(spec: Spec, other: Spec) -> Spec:
+def _completed(spec: models.Spec, other: models.Spec) -> models.Spec:
     """Return a spec, completed with facts that only another record of it has.
 
     The hash covers neither the explicit request nor the time of installation, so that two
@@ -251,7 +245,7 @@ def _completed(spec: Spec, other: Spec) -> Spec:
     """
     facts = {
         name: value
-        for name, fact in SPEC_FACTS.items()
+        for name, fact in models.SPEC_FACTS.items()
         if fact.may_be_unknown
         and getattr(spec, name) is None
         and (value := getattr(other, name)) is not None
@@ -263,7 +257,7 @@ def _completed(spec: Spec, other: Spec) -> Spec:
     return msgspec.structs.replace(spec, **facts) if facts else spec
 
 
-def _dependency_hashes(specs: Iterable[Spec]) -> set[str]:
+def _dependency_hashes(specs: Iterable[models.Spec]) -> set[str]:
     return {edge.hash for spec in specs for edge in spec.dependencies or ()}
 
 
@@ -549,14 +543,14 @@ class _Reading:
             packages = packages | layouts.read_packages(merged.by_cache(), self._transport)
         content = Content.of(merged.specs(packages), merged.outside())
         if content or not self.report.skipped:
-            source = Source(
-                kind=(INSTALLATION if merged.is_installation else INDEX).name,
+            source = models.Source(
+                kind=(models.INSTALLATION if merged.is_installation else models.INDEX).name,
                 location=public(location),
                 version=version,
                 importer=importer_name(),
             )
             proof = self._transport.settings.proof
-            counts = ProofCounts.of(merged.unproven.values()) if proof else None
+            counts = models.ProofCounts.of(merged.unproven.values()) if proof else None
             yield Snapshot(tag=tag, content=content, source=source, proof=counts)
 
 
