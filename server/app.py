@@ -95,9 +95,7 @@ def create_app(
     watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())
     lanes = Lanes.of(settings)
     api = API(
-        settings.limits(),
-        introspection=settings.introspection,
-        suggestions=settings.suggestions,
+        settings.limits(), introspection=settings.introspection, suggestions=settings.suggestions
     )
     execution = Execution(api, catalog, library, lanes)
     answers = Answers(
@@ -107,10 +105,7 @@ def create_app(
         cache_bytes=settings.response_cache,
         documents=read_manifest(Path(settings.documents)) if settings.documents else None,
     )
-    allowances = Allowances(
-        requests=settings.requests_per_minute,
-        cost=settings.cost_per_minute,
-    )
+    allowances = Allowances(requests=settings.requests_per_minute, cost=settings.cost_per_minute)
     outgoing = Outgoing(settings.sending_bytes)
     streams = EventStreams(
         answers,

@@ -50,11 +50,7 @@ class Allowances:
     """Limits the requests and units of cost of each client per minute; 0 is no limit."""
 
     def __init__(
-        self,
-        *,
-        requests: int,
-        cost: int,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, requests: int, cost: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._requests = requests
         self._cost = cost

@@ -180,9 +180,7 @@ class Incoming(MemoryLimit):
             size += len(part)
             if size > max_body:
                 raise BadRequest(
-                    f"the body has more than {max_body} bytes",
-                    status=413,
-                    code="PAYLOAD_TOO_LARGE",
+                    f"the body has more than {max_body} bytes", status=413, code="PAYLOAD_TOO_LARGE"
                 )
             if size > LARGE_BODY:
                 place.hold(size)

@@ -77,10 +77,7 @@ class StaticFolder:
         content, version = file.read_bytes(), version_of(file)
         return [
             (query, Response(200, content, _content_type(file), cache_control))
-            for query, cache_control in (
-                (f"v={version}".encode(), _FOR_A_YEAR),
-                (b"", REVALIDATE),
-            )
+            for query, cache_control in ((f"v={version}".encode(), _FOR_A_YEAR), (b"", REVALIDATE))
         ]
 
 

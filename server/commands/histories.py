@@ -107,8 +107,7 @@ def causes_command(
     since: Since,
     until: Annotated[datetime | None, option(metavar="TIME", type=parameters.TIME)],
     by: Annotated[
-        "tuple[SeriesCauseKey, ...]",
-        option(type=_KEYS, default="package", metavar="LIST"),
+        "tuple[SeriesCauseKey, ...]", option(type=_KEYS, default="package", metavar="LIST")
     ],
     limit: Limit,
     catalog: str,

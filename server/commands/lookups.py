@@ -58,11 +58,7 @@ def tags_command(*, limit: Limit, catalog: str) -> None:
 
 @parameters.catalog_command("packages")
 def packages_command(
-    ref: Ref,
-    *,
-    stack: Stack,
-    search: Annotated[str | None, option(metavar="TEXT")],
-    catalog: str,
+    ref: Ref, *, stack: Stack, search: Annotated[str | None, option(metavar="TEXT")], catalog: str
 ) -> None:
     """List the packages of a revision, by name.
 
@@ -179,8 +175,7 @@ def find_command(
 @parameters.catalog_command("show")
 def show_command(
     words: Annotated[
-        tuple[str, ...],
-        argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_shown),
+        tuple[str, ...], argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_shown)
     ],
     *,
     series: Series,

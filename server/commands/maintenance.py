@@ -169,8 +169,7 @@ def keep_list_command(
 
 
 _OlderThan = Annotated[
-    timedelta,
-    option(type=parameters.DURATION, default="1d", metavar="DURATION"),
+    timedelta, option(type=parameters.DURATION, default="1d", metavar="DURATION")
 ]
 
 

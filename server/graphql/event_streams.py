@@ -267,9 +267,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
                 if ending.done():
                     raise StopAsyncIteration
                 done, _ = await asyncio.wait(
-                    (making, ending),
-                    timeout=self.heartbeat,
-                    return_when=asyncio.FIRST_COMPLETED,
+                    (making, ending), timeout=self.heartbeat, return_when=asyncio.FIRST_COMPLETED
                 )
                 if not done:
                     await write(SIGN_OF_LIFE)

@@ -120,11 +120,7 @@ class Execution:
         return None if refused is None else orjson.dumps(refused.body())
 
     async def _with_loads(
-        self,
-        lane: Lane,
-        request: GraphQLRequest,
-        missing: NotLoaded | None,
-        loaded: dict[Any, Any],
+        self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None, loaded: dict[Any, Any]
     ) -> Executed | None:
         """Load missing data, and execute a request; return None if it needs too many loads.
 

@@ -36,8 +36,7 @@ def persisted_hash(extensions: Mapping[str, Any] | None) -> str | None:
         return None
     if not isinstance(persisted, dict) or persisted.get("version") != 1:
         raise BadRequest(
-            "extensions.persistedQuery must have version 1",
-            code="PERSISTED_QUERY_NOT_SUPPORTED",
+            "extensions.persistedQuery must have version 1", code="PERSISTED_QUERY_NOT_SUPPORTED"
         )
     digest = persisted.get("sha256Hash")
     if not isinstance(digest, str):

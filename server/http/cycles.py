@@ -8,10 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from starlette.types import Scope
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from server.http.limits import Headers
 

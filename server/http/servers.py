@@ -284,12 +284,7 @@ class Workers:
                 process.join()
 
 
-def _work(
-    factory: str,
-    listening: socket.socket,
-    limits: ConnectionLimits,
-    last_beat: Any,
-) -> None:
+def _work(factory: str, listening: socket.socket, limits: ConnectionLimits, last_beat: Any) -> None:
     """Serve in a worker process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     config = ServerConfig(factory, limits, owns_socket=False, last_beat=last_beat)

@@ -29,11 +29,7 @@ from snapshots.spack.names import is_name
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
-from snapshots.timelines.catalog_packages import (
-    CatalogPackage,
-    catalog_package,
-    catalog_packages,
-)
+from snapshots.timelines.catalog_packages import CatalogPackage, catalog_package, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, Growth, GrowthPoint, were_removed
 from snapshots.timelines.packages import PackageTimeline

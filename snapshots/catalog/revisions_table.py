@@ -13,13 +13,7 @@ from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.errors import NewerCatalog
 from snapshots.models import RevisionInfo
-from snapshots.tables import (
-    LATER_COLUMNS,
-    REVISIONS,
-    StoredFile,
-    files_of,
-    revisions_of,
-)
+from snapshots.tables import LATER_COLUMNS, REVISIONS, StoredFile, files_of, revisions_of
 
 FORMAT = 1
 """The format of new catalogs; docs/tables.md defines formats."""

@@ -138,11 +138,7 @@ class WholeTable(Generic[Rows]):
             raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
     def _read_whole(
-        self,
-        path: str,
-        size: int,
-        columns: Sequence[str] | None = None,
-        coded: Sequence[str] = (),
+        self, path: str, size: int, columns: Sequence[str] | None = None, coded: Sequence[str] = ()
     ) -> pa.Table:
         return parquet.from_parquet(path, self._storage.read(path, size), columns, coded=coded)
 

@@ -813,12 +813,7 @@ class _Search:
     """The search for pairs, pass by pass."""
 
     def __init__(
-        self,
-        base: Side,
-        removed: Rows,
-        head: Side,
-        added: Rows,
-        apart: Apart | None,
+        self, base: Side, removed: Rows, head: Side, added: Rows, apart: Apart | None
     ) -> None:
         self._passes = (*_CLOSEST, *(_OF_ONE_STACK if apart is None else _APART))
         self._apart = apart

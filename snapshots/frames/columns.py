@@ -140,11 +140,7 @@ class ListColumn(Column[tuple[str, ...]]):
     """
 
     def __init__(
-        self,
-        codes: Codes,
-        values: Sequence[tuple[str, ...]],
-        items: Sequence[str],
-        flat: Codes,
+        self, codes: Codes, values: Sequence[tuple[str, ...]], items: Sequence[str], flat: Codes
     ) -> None:
         super().__init__(codes, values)
         self.items = items
