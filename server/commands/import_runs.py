@@ -21,12 +21,8 @@ from server.terminal.printing.listings import publication_facts, publication_lin
 from server.terminal.printing.verdicts import gatekeeper
 from server.tracing.spans import Spans, reading, spans_from
 from server.webhooks import Notifier, open_notifier
-from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.parallel_import import publish_locations
+from snapshots.catalog import catalog, pairs, parallel_import, recipes_import, workers
 from snapshots.catalog.publication import Publication
-from snapshots.catalog.recipes_import import import_recipes
-from snapshots.catalog.workers import check_cluster
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
 from snapshots.models import public_location
@@ -46,9 +42,9 @@ class ImportRun:
 
     def __init__(self, location: str, options: ImportOptions) -> None:
         if options["cluster"]:
-            check_cluster(options["cluster"])
+            workers.check_cluster(options["cluster"])
         self._options = options
-        self._catalog = Catalog(location)
+        self._catalog = catalog.Catalog(location)
         self._settings = settings_from(os.environ)
         self._approve = None
         if options["gate"] is not None:
@@ -95,7 +91,7 @@ class ImportRun:
         settings = msgspec.structs.replace(
             self._settings.reading(), proof=not options["no_proof"], view=options["view"]
         )
-        self._publications += publish_locations(
+        self._publications += parallel_import.publish_locations(
             options["locations"],
             lambda read: self._publish(reading(_undated(read, options["taken_at"]), spans), spans),
             catalog=self._catalog,
@@ -113,7 +109,7 @@ class ImportRun:
         if not options["recipes"]:
             return
         try:
-            imported = import_recipes(
+            imported = recipes_import.import_recipes(
                 self._catalog,
                 list({publication.revision: None for publication in publications}),
                 options["recipes"],
@@ -160,7 +156,7 @@ class ImportRun:
         if options["source_name"] is not None:
             snapshots = map(partial(_named, options["source_name"]), snapshots)
         compare = partial(
-            changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
+            pairs.changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
         )
         with spans.span("publish") as note_publishing:
             published = self._catalog.publish(

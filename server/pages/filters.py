@@ -18,13 +18,8 @@ from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
-from snapshots.changes import vocabulary
+from snapshots.changes import costs, package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
-from snapshots.changes.costs import BuildCost
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pairings import FieldChange
-from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_pairs import PATH_SEPARATOR, dependency_changes
 from snapshots.models import OWN_COLUMNS, OWN_FACTS, CauseKind
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
@@ -91,7 +86,7 @@ def href(link: str, fragment: str = "", **attributes: str) -> Markup:
 
 def package_kind(name: str) -> str:
     """Return the kind of a package change in words: VERSIONS_CHANGED becomes "other versions"."""
-    return vocabulary.PACKAGE_KINDS[PackageChangeKind[name]]
+    return vocabulary.PACKAGE_KINDS[package_changes.PackageChangeKind[name]]
 
 
 def build_cost(counts: Mapping[str, Any]) -> str:
@@ -99,7 +94,7 @@ def build_cost(counts: Mapping[str, Any]) -> str:
     if (basis := counts.get("costBasis")) is None:
         return ""
     numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
-    return str(BuildCost(counts["seconds"], counts["cost"], *numbers))
+    return str(costs.BuildCost(counts["seconds"], counts["cost"], *numbers))
 
 
 def capitalize_first(text: str) -> str:
@@ -420,7 +415,7 @@ def own_differences(compared: Data) -> list[Difference]:
     own = [difference(field) for field in compared["facts"]]
     for change in map(_field_change, compared["variants"]):
         values = (change.before, change.after)
-        name = change.path.partition(PATH_SEPARATOR)[2]
+        name = change.path.partition(spec_pairs.PATH_SEPARATOR)[2]
         own.append(Difference(name, *(vocabulary.variant_text(name, value) for value in values)))
     return own
 
@@ -429,12 +424,12 @@ def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
     """Return the differences between the dependencies of two specs by package, in words."""
     return [
         (name, [vocabulary.difference_phrase(path, change) for path, change in changes])
-        for name, changes in dependency_changes(map(_field_change, fields))
+        for name, changes in spec_pairs.dependency_changes(map(_field_change, fields))
     ]
 
 
-def _field_change(field: Data) -> FieldChange:
-    return FieldChange(field["path"], field["before"], field["after"])
+def _field_change(field: Data) -> pairings.FieldChange:
+    return pairings.FieldChange(field["path"], field["before"], field["after"])
 
 
 def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
@@ -584,7 +579,7 @@ def missing_cause(spec: Data) -> str:
         return ""
     if spec["goneIn"] is None:
         return "in another series"
-    if spec["reason"] == SpecChangeReason.REPLACED.name and spec.get("mainCauses"):
+    if spec["reason"] == reasons.SpecChangeReason.REPLACED.name and spec.get("mainCauses"):
         title: str = spec["mainCauses"][0]["title"]
         return title
     return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown reason"

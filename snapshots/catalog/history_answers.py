@@ -21,12 +21,8 @@ from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines.availability import PackageCells
-from snapshots.timelines.catalog_packages import CatalogPackage
-from snapshots.timelines.causes import SeriesCauses
-from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines import availability, catalog_packages, causes, growth, spans
 from snapshots.timelines.packages import PackageTimeline
-from snapshots.timelines.spans import HashHistory
 
 ANSWER_BYTES = 32 << 20
 """The maximum size of cached answers."""
@@ -130,7 +126,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
 
 def _of_content(
     library: Library, history: History, topic: HistoryTopic
-) -> dict[str, dict[str, HashHistory]]:
+) -> dict[str, dict[str, spans.HashHistory]]:
     frame = library.frames.get(topic.text)
     rows = range(len(frame))
     hashes = {
@@ -169,19 +165,19 @@ def _answer(library: Library, history: History, topic: HistoryTopic) -> Any:
 def _size_of(value: Any) -> int:
     """Return the approximate size of an answer, or of a part of it, in bytes."""
     match value:
-        case HashHistory():
+        case spans.HashHistory():
             return _PART + _SPAN * len(value.spans)
         case PackageTimeline():
             return _PART + _ENTRY * len(value.entries)
-        case CatalogPackage():
+        case catalog_packages.CatalogPackage():
             return _PART + _SPAN * len(value.in_series)
         case dict():
             return _PART + sum(map(_size_of, value.values()))
         case list() | tuple():
             return _PART + sum(map(_size_of, value))
-        case GrowthPoint():
+        case growth.GrowthPoint():
             return _POINT
-        case SeriesCauses() | PackageCells():
+        case causes.SeriesCauses() | availability.PackageCells():
             return value.num_bytes
     return _LINE if isinstance(value, RevisionInfo) else _PART
 
