@@ -1,15 +1,14 @@
-"""Texts for numbers, days, digests, names and external input."""
+"""Texts for numbers, days, digests, names, the program and external input."""
 
-from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots import texts
+from snapshots import program, texts
 from snapshots.sources.reports import Report
-
-MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -149,3 +148,12 @@ def test_shares_of_equal_parts() -> None:
     assert texts.shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
     assert texts.shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
     assert texts.shares([]) == []
+
+
+@pytest.mark.parametrize(("found", "version"), [("1.2.3", "1.2.3"), (PackageNotFoundError, "0")])
+def test_importer(found: object, version: str) -> None:
+    """Its name has the version, which is 0 if the program is not installed."""
+    program.cachelog_version.cache_clear()
+    with mock.patch.object(program, "version", side_effect=[found]):
+        assert program.importer_name.__wrapped__() == f"cachelog {version}"
+    program.cachelog_version.cache_clear()

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from snapshots.catalog import delta, revisions_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, NoCatalog
 from snapshots.models import Dependency, RevisionInfo, Spec
@@ -75,21 +74,6 @@ def test_facts_of_a_revision(catalog: Catalog) -> None:
     reopened = Catalog(catalog.location)
     assert reopened.require_history().resolve("develop") == revision
     assert reopened.history.revisions[0].key == revision.key
-
-
-def test_specs_outside_the_cache(catalog: Catalog) -> None:
-    """They are no specs of the revision; the dependency graph has their facts."""
-    gcc = full_spec("gcc", name="gcc", version="12.2.0", stacks=(), size=None, dependencies=())
-    edge = Dependency("gcc", gcc.hash, ("build",), ("c",))
-    specs = [a_spec("1", dependencies=(edge,)), a_spec("2")]
-    content = Content.of(specs, [gcc])
-    (made,) = catalog.publish([Snapshot(tag="develop", content=content, source=SOURCE)])
-    assert (made.revision.num_specs, made.revision.num_packages) == (2, 1)
-    library = Library(catalog)
-    frame = library.frames.get(made.revision.digest)
-    assert (len(frame), frame.packages) == (2, ["hdf5"])
-    graph = library.dependencies.get(made.revision.digest)
-    assert graph.outside.spec(0) == replace(gcc, dependencies=None)
 
 
 def test_package_names(catalog: Catalog) -> None:

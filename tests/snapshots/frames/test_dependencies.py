@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,7 +168,7 @@ def test_reached_nodes(
 
 @given(CONTENTS)
 def test_facts_of_edges(content: Content) -> None:
-    """A graph has every fact of every edge, and the nodes that no record describes."""
+    """A graph has every fact of every edge, undescribed nodes, and each dependent once."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
     names = map(graph.outside.package.at, range(len(graph.outside)))
@@ -192,6 +191,11 @@ def test_facts_of_edges(content: Content) -> None:
     are_stated = {spec.hash: spec.dependencies is not None for spec in content.specs()}
     assert graph.known.tolist() == [are_stated[digest] for digest in frame.hashes.texts]
     assert graph.is_known == any(are_stated.values())
+    for rows in (slice(0, len(frame)), slice(0, 2), slice(1, 1)):
+        targets = frame.hashes.texts[rows]
+        above = {edge.source.hash for edge in model.edges if edge.dependency.hash in targets}
+        needing = [row for row, digest in enumerate(frame.hashes.texts) if digest in above]
+        assert graph.rows_needing(rows).tolist() == needing
 
 
 @given(CONTENTS)
@@ -209,16 +213,6 @@ def test_facts_of_specs_outside_the_cache(content: Content) -> None:
             facts = {name: getattr(spec, name) for name in spec.__struct_fields__}
             stated = {name for name, value in facts.items() if value is not None}
             assert (spec.hash in model.stated, stated) == (False, {"name", "hash"})
-
-
-@pytest.mark.parametrize("dependencies", [None, ()])
-def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
-    """No node is reached in the graph of a content without edges."""
-    _, graph = frame_and_graph(Content.of([a_spec("a", dependencies=dependencies), a_spec("b")]))
-    for upward in (False, True):
-        assert len(graph.reached_from(0, upward=upward, transitive=True).nodes) == 0
-    assert not graph.nodes_above(np.empty(0, np.bool_)).any()
-    assert graph.is_known == (dependencies is not None)
 
 
 def test_unknown_dependency_type() -> None:
@@ -246,19 +240,3 @@ def test_memory(num_outside: int) -> None:
     hashes = Frame(table, "d").hashes
     graph, size = measured(lambda: DependencyGraph(table, hashes), use)
     assert 0.7 * size < graph.num_bytes < 1.5 * size
-
-
-@given(CONTENTS)
-def test_dependents_of_rows(content: Content) -> None:
-    """Each dependent is listed once; nodes outside the revision are not listed."""
-    frame, graph = frame_and_graph(content)
-    for rows in (slice(0, len(frame)), slice(0, 2), slice(1, 1)):
-        targets = set(frame.hashes.texts[rows])
-        expected = [
-            row
-            for row in range(len(frame))
-            for spec in content.specs()
-            if spec.hash == frame.hashes.texts[row]
-            and targets & {dependency.hash for dependency in spec.dependencies or ()}
-        ]
-        assert graph.rows_needing(rows).tolist() == expected

@@ -34,7 +34,7 @@ def hashes_of(texts: list[str]) -> Hashes:
 
 @given(TEXTS)
 def test_texts_of_hashes(texts: list[str]) -> None:
-    """Each row has its hash: alone, in the list of all, and mapped."""
+    """Each row has its hash: alone, in the list of all, and mapped; rows sort by them."""
     hashes = hashes_of(texts)
     assert len(hashes) == len(texts)
     assert hashes.texts == texts
@@ -42,12 +42,6 @@ def test_texts_of_hashes(texts: list[str]) -> None:
     rows = np.arange(len(texts), dtype=np.int32)[::-1]
     assert hashes.mapped_at(str.upper, rows) == [text.upper() for text in reversed(texts)]
     assert hashes.reordered(rows).texts == texts[::-1]
-
-
-@given(TEXTS)
-def test_order(texts: list[str]) -> None:
-    """Rows sort by their complete hashes."""
-    hashes = hashes_of(texts)
     assert [texts[row] for row in hashes.order] == sorted(texts)
     assert hashes.sorted_keys.tolist() == sorted(hashes.keys.tolist())
 

@@ -16,14 +16,11 @@ from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.hashes import WIDTH, Hashes
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools, pool_of
 from snapshots.models import Spec
-from tests.snapshots.factories import full_spec, hash_of
-from tests.snapshots.frames.test_hashes import hashes_of
+from tests.snapshots.factories import full_spec
+from tests.snapshots.frames.test_hashes import APART, COLLIDING, hashes_of
 from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
-APART = st.integers(0, 20).map(str).map(hash_of)
-# Twelve characters in common are all that a key has of a hash.
-COLLIDING = APART.map(lambda text: f"abcdefghijkl{text[12:]}")
 PASTS = st.lists(st.lists(APART | COLLIDING, unique=True, max_size=12), min_size=2, max_size=5)
 
 

@@ -23,7 +23,7 @@ from snapshots.frames.queries import (
     select,
     unknown_names,
 )
-from snapshots.models import Dependency, Spec
+from snapshots.models import Spec
 from snapshots.spack.query import parse
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import a_spec, hash_of
@@ -254,17 +254,18 @@ def test_many_dependencies(more: str) -> None:
 # -- unknown names
 
 
-EDGES = (
-    Dependency("openmpi", hash_of("openmpi"), ("link",), ("mpi",)),
-    Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",)),
-    Dependency("cuda", hash_of("cuda"), ("link",)),
-)
 SIDE = side_of(
     [
-        a_spec(compiler="nvhpc@25", dependencies=EDGES),
-        a_spec("zlib-ng", name="zlib-ng", compiler=None, dependencies=()),
+        node(
+            "hdf5",
+            edge("openmpi", virtuals=("mpi",)),
+            edge("zlib-ng", virtuals=("zlib-api",)),
+            edge("cuda"),
+            compiler="nvhpc@25",
+        ),
+        node("zlib-ng"),
     ],
-    [a_spec("cuda", name="cuda", dependencies=())],
+    [node("cuda")],
 )
 FRAME = SIDE.frame
 

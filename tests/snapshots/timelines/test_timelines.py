@@ -61,26 +61,17 @@ def test_hashes_and_packages(past: HistoryQueries, seed: int) -> None:
 
 @pytest.mark.untraced
 @FEWER_EXAMPLES
-@given(PASTS)
-def test_packages_over_all_series(past: HistoryQueries) -> None:
-    """Presence and removal in each series are those of the model."""
-    expected, rows = past.all_packages(), past.rows()
-    for name in NAMES:
-        assert catalog_package(rows, name, past.history) == expected.get(name)
-
-
-@pytest.mark.untraced
-@FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
 def test_cells_of_packages(past: HistoryQueries, seed: int) -> None:
-    """Every cell of a package has the spans and reasons of the model, in each series."""
+    """Presence, removal, and the spans of each cell are those of the model, in each series."""
     random = Random(seed)
-    table = past.comparisons()
+    table, rows, packages = past.comparisons(), past.rows(), past.all_packages()
     for stored in table["cells"].to_pylist():
         lists = [list(cell.values())[:4] for cell in stored]
         orders = [[(value is not None, value or "") for value in values] for values in lists]
         assert orders == sorted(orders)
     for name in NAMES:
+        assert catalog_package(rows, name, past.history) == packages.get(name)
         cells = PackageCells([table, table], name, past.history)
         cell = {
             by: random.choice(values)
@@ -155,11 +146,7 @@ def test_dictionary_columns() -> None:
 
 
 A, B = a_spec("a"), a_spec("b", name="zlib")
-REVISIONS = [
-    a_revision("develop", 1, "a"),
-    a_revision("develop", 2, "b"),
-    a_revision("v0.1", 3, "c"),
-]
+REVISIONS = [a_revision("develop", 1), a_revision("develop", 2, "b"), a_revision("v0.1", 3, "c")]
 
 
 def tags_of_last(past: HistoryQueries, series: str) -> tuple[str, R | None, str | None]:

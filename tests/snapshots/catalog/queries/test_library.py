@@ -13,7 +13,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, ConstraintSyntaxError
 from snapshots.frames.pools import pool_of
-from snapshots.history import Pair
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 
 THREADS = 8
@@ -199,15 +198,9 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return catalog
 
 
-@pytest.fixture(scope="module")
-def pair(catalog: Catalog) -> Pair:
-    """Return the pair of the two contents."""
-    return catalog.history.pairs[0]
-
-
-def test_library_is_bounded(catalog: Catalog, pair: Pair) -> None:
+def test_library_is_bounded(catalog: Catalog) -> None:
     """The caches of frames and comparisons stay within their bounds."""
-    base, head = pair
+    base, head = catalog.history.pairs[0]
     frame = Library(catalog).frames.get(head)
     pool = pool_of(frame)
     assert pool is not None

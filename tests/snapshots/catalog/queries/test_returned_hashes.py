@@ -9,18 +9,19 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog import history_queries as catalog_returned
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, hash_of
 from tests.snapshots.templates import reopened
 
 
@@ -48,26 +49,16 @@ def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> li
     ]
 
 
-def test_hashes_in_contents(catalog: Catalog) -> None:
-    """Hashes of other contents, and of specs outside the cache, are not returned."""
-    ab, cd, _ = publish(catalog, ["ab", "cd", "ef"])
-    digests = [cd.digest, ab.digest]
-    assert catalog.hashes_in(digests, hashes("adex")) == hashes("ad")
-    assert catalog.hashes_in(digests, []) == frozenset()
-    assert catalog.hashes_in([], hashes("a")) == frozenset()
+def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer contents first, only hashes in the cache, until all are found."""
+    revisions = publish(catalog, ["ab", "bc", "cd"])
+    content = Content.of(specs("ax"), outside=specs("y"))
+    catalog.publish([replace(a_snapshot([], taken_at=day(9)), content=content)])
+    digests = [content.digest, *(revision.digest for revision in reversed(revisions))]
+    assert catalog.hashes_in(digests, hashes("abyz")) == hashes("ab")
+    assert catalog.hashes_in(digests, []) == catalog.hashes_in([], hashes("a")) == frozenset()
     with pytest.raises(CatalogError, match="is missing"):
         catalog.hashes_in([digest_of("nope")], hashes("a"))
-    content = Content.of(specs("x"), outside=specs("y"))
-    snapshot = Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(9))
-    catalog.publish([a_snapshot([], taken_at=day(8)), snapshot])
-    newest = [revision.digest for revision in catalog.history.revisions[:2]]
-    assert catalog.hashes_in(newest, hashes("xy")) == hashes("x")
-
-
-def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newer contents first, only their hashes, until all are found."""
-    revisions = publish(catalog, ["ab", "bc", "cd", "ax"])
-    digests = [revision.digest for revision in reversed(revisions)]
     read = mock.Mock(side_effect=catalog.hashes)
     monkeypatch.setattr(catalog, "hashes", read)
     assert catalog.hashes_in(digests, hashes("xd")) == hashes("xd")
