@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
@@ -17,15 +16,15 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.catalog.verification import UnreadContent, Verified, content_of, read_content, verify
+from snapshots.catalog.verification import UnreadContent, Verified, read_content, verify
 from snapshots.changes.stored_changes import StoredCause, StoredChanges, changes_to_store
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog, NoCatalog
-from snapshots.models import NOTHING, CauseKind, Spec
+from snapshots.models import NOTHING, CauseKind
 from snapshots.tables import CHANGES, revisions_table
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
-from tests.snapshots.factories import SPECS, a_revision, a_snapshot, a_spec, day, digest_of
+from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day, digest_of, full_spec
 from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import (
     clean,
@@ -67,20 +66,22 @@ def test_no_catalog(tmp_path: Path) -> None:
 def test_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
     """It has no findings, and all that was read is counted."""
     publish(catalog, 2, 20)
-    catalog.publish([a_snapshot([], "empty", day(3))])
+    outside = Content.of([], [full_spec("gcc"), a_spec(patches=(), dependencies=())])
+    empty = a_snapshot([], "empty", day(3))
+    catalog.publish([empty, replace(empty, content=outside, taken_at=day(4))])
     steps: list[tuple[str, int, int | None]] = []
     verified = verify(
         catalog.location, deep=deep, jobs=jobs, progress=lambda *arguments: steps.append(arguments)
     )
     assert verified == Verified(
-        num_revisions=STATES + 3,
-        num_contents=STATES + 1,
+        num_revisions=STATES + 4,
+        num_contents=STATES + 2,
         num_specs=sum(len(specs_of(number)) for number in range(STATES)),
-        num_pairs=6,
+        num_pairs=7,
         findings=(),
     )
     assert verified.is_sound
-    assert ("reading contents", STATES + 1, STATES + 1) in steps
+    assert ("reading contents", STATES + 2, STATES + 2) in steps
 
 
 def test_empty_catalog(catalog: Catalog) -> None:
@@ -357,15 +358,3 @@ def test_missing_content(tmp_path: Path) -> None:
         assert (read.digest, read.num_specs, read.hashes is not None) == (digest, 0, is_found)
         texts = [] if is_found else [f"content {digest[:12]}: is missing; restore it"]
         assert [str(finding) for finding in read.findings] == texts
-
-
-@given(inside=SPECS, outside=SPECS)
-def test_content_of_stored_rows(inside: list[Spec], outside: list[Spec]) -> None:
-    """Specs and digest are those that were written, in any order of rows."""
-    content = Content.of(inside, outside)
-    rows = content.table()
-    middle = len(rows) // 2
-    read = content_of(pa.concat_tables([rows.slice(middle), rows.slice(0, middle)]))
-    assert list(read.specs()) == list(content.specs())
-    assert read.outside.specs == content.outside.specs
-    assert read.digest == content.digest
