@@ -261,7 +261,7 @@ SIDE = side_of(
             edge("openmpi", virtuals=("mpi",)),
             edge("zlib-ng", virtuals=("zlib-api",)),
             edge("cuda"),
-            compiler="nvhpc@25",
+            compiler="own-one@25",
         ),
         node("zlib-ng"),
     ],
@@ -277,7 +277,7 @@ def graph() -> DependencyGraph:
 
 @pytest.mark.parametrize(
     "query",
-    ["hdf5 ^zlib-api", "*", "hdf5 %clang ^mpi", "%nvhpc ^petsc", "%fortran", "petsc", "java"],
+    ["hdf5 ^zlib-api", "*", "hdf5 %clang ^mpi", "%own-one ^petsc", "%fortran", "petsc", "java"],
 )
 def test_known_names(query: str) -> None:
     """A name may be known here, in another tag, or to Spack as a compiler or language."""
