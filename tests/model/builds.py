@@ -243,24 +243,29 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
 
 
 def _crowd(random: Random) -> tuple[State, State]:
-    """Return two disjoint states with many specs of one package that differ in few facts."""
-    differing = random.sample([*_CROWDED, "needs"], random.randint(1, 4))
+    """Return two disjoint states with many specs of few packages that differ in few facts."""
+    differing = random.sample(_CROWDED, random.randint(0, 4))
+    names = random.choice(("a", "abc"))
     base, head = (
-        state_of([_alike(random, differing, recipe) for _ in range(random.randint(2, 9))])
+        state_of(
+            [
+                _alike(random, differing, number)._replace(name=random.choice(names), recipe=recipe)
+                for number in range(random.randint(2, 12))
+            ]
+        )
         for recipe in ("r1", "r2")
     )
     return base, head
 
 
-def _alike(random: Random, differing: Sequence[str], recipe: str) -> Build:
+def _alike(random: Random, differing: Sequence[str], number: int) -> Build:
     facts = {name: random.choice(_VALUES[name]) for name in _CROWDED if name in differing}
-    number = random.randrange(3) if "needs" in differing else 0
-    needs = tuple(Need(random.randrange(8), random.choice(_TYPES)) for _ in range(number))
-    return Build(**facts, recipe=recipe, needs=needs)
+    needs = tuple(_need(random, number) for _ in range(random.randrange(3)))
+    return Build(**facts, needs=needs)
 
 
 crowds = seeded(_crowd)
-"""Two states in which counterparts have to be chosen among many specs."""
+"""Two states in which counterparts have to be chosen among many specs, also by dependents."""
 
 
 def _tower(random: Random) -> tuple[State, State]:
@@ -289,25 +294,3 @@ def _need(random: Random, number: int) -> Need:
 
 towers = seeded(_tower)
 """Two states with long chains of dependencies: changes affect specs far above."""
-
-
-def _users(random: Random) -> tuple[State, State]:
-    """Return two disjoint states with many specs of few packages that depend on each other."""
-    differing = random.sample(_CROWDED, random.randint(0, 2))
-    base, head = (
-        state_of(
-            [
-                _alike(random, differing, recipe)._replace(
-                    name=random.choice("abc"),
-                    needs=tuple(_need(random, number) for _ in range(random.randrange(3))),
-                )
-                for number in range(random.randint(4, 16))
-            ]
-        )
-        for recipe in ("r1", "r2")
-    )
-    return base, head
-
-
-users = seeded(_users)
-"""Two states in which the dependents of candidates determine the counterparts."""

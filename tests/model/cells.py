@@ -134,28 +134,21 @@ def forbidden(
     event: Forbidden, base: Sequence[Spec], head: Sequence[Spec], stack: str | None
 ) -> Keys:
     """Return the differences between the specs of base and of head that a rule forbids."""
-    match event:
-        case Forbidden.PACKAGE_REMOVED:
-            return _lost(base, head, lambda specs: {(spec.name,) for spec in specs})
-        case Forbidden.VERSION_REMOVED:
-            return _lost(base, head, lambda specs: {(spec.name, spec.version) for spec in specs})
-        case Forbidden.SPEC_REMOVED:
-            return _lost(base, head, lambda specs: {(spec.hash,) for spec in specs})
-        case Forbidden.STACK_REMOVED:
-            return _lost(base, head, lambda specs: {key[1:] for key in _of(specs, stack)})
-        case Forbidden.COVERAGE_LOST:
-            return lost_cells(("stack", "target"), base, head, stack)
-        case Forbidden.PACKAGE_DOWNGRADED:
-            return {
-                (name,)
-                for name in {spec.name for spec in base} & {spec.name for spec in head}
-                if package_kind(
-                    *([spec for spec in side if spec.name == name] for side in (base, head))
-                )
-                == "DOWNGRADED"
-            }
-        case Forbidden.HOLE:
-            raise ValueError("no difference: see tests.model.questions")
+    if event is Forbidden.PACKAGE_DOWNGRADED:
+        names = {spec.name for spec in base} & {spec.name for spec in head}
+        sides = {
+            name: [[spec for spec in side if spec.name == name] for side in (base, head)]
+            for name in names
+        }
+        return {(name,) for name in names if package_kind(*sides[name]) == "DOWNGRADED"}
+    keys: dict[Forbidden, Callable[[Sequence[Spec]], Keys]] = {
+        Forbidden.PACKAGE_REMOVED: lambda specs: {(spec.name,) for spec in specs},
+        Forbidden.VERSION_REMOVED: lambda specs: {(spec.name, spec.version) for spec in specs},
+        Forbidden.SPEC_REMOVED: lambda specs: {(spec.hash,) for spec in specs},
+        Forbidden.STACK_REMOVED: lambda specs: {key[1:] for key in _of(specs, stack)},
+        Forbidden.COVERAGE_LOST: lambda specs: _of(specs, stack, ("stack", "target")),
+    }
+    return _lost(base, head, keys[event])
 
 
 def lost_cells(

@@ -1,9 +1,8 @@
 """The explanation of two states in the model's terms: hashes instead of rows and numbers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +28,11 @@ def frame_and_graph(state: State) -> tuple[Frame, DependencyGraph]:
 def compared(base: State, head: State) -> Comparison:
     """Return the comparison of two states."""
     return Comparison(frame_and_graph(base)[0], frame_and_graph(head)[0])
+
+
+def named(records: Iterable[CauseRecord]) -> list[Cause]:
+    """Return the names of causes."""
+    return [Cause(Kind[record.kind.name], *record[1:4]) for record in records]
 
 
 _REASONS = tuple(SpecChangeReason)
@@ -81,59 +85,27 @@ class Explained:
     @cached_property
     def causes(self) -> list[Cause]:
         """All causes, those that explain most specs first."""
-        return [
-            Cause(Kind[record.kind.name], record.package, record.before, record.after)
-            for record in self._records
-        ]
+        return named(self.records)
 
     @cached_property
-    def _records(self) -> list[CauseRecord]:
+    def records(self) -> list[CauseRecord]:
+        """The records of all causes."""
         return records(self._explanation.causes)
 
     @property
     def num_specs(self) -> dict[Cause, int]:
         """The number of specs that each cause is the main one of."""
-        return self._by_cause("num_specs")
+        return dict(zip(self.causes, (record.num_specs for record in self.records), strict=True))
 
     @property
     def num_involved(self) -> dict[Cause, int]:
         """The number of specs that each cause is involved in."""
-        return self._by_cause("num_involved")
+        return dict(zip(self.causes, (record.num_involved for record in self.records), strict=True))
 
-    @property
-    def packages(self) -> dict[Cause, set[str]]:
-        """The packages of the specs that each cause is the main one of."""
-        return {cause: set(names) for cause, names in self._by_cause("packages").items()}
-
-    @property
-    def together(self) -> dict[Cause, set[Cause]]:
-        """The causes that are involved in the same specs as each."""
-        numbers = self._by_cause("together")
-        return {
-            cause: {self.causes[other] for other in others} for cause, others in numbers.items()
-        }
-
-    @property
-    def facts(self) -> dict[Cause, list[str]]:
-        """The names of the facts that differ where each cause is found."""
-        return {
-            cause: [fact.path for fact in facts] for cause, facts in self._by_cause("facts").items()
-        }
-
-    def specs(self, *, involved: bool) -> dict[Cause, set[str]]:
-        """Return the specs of head that each cause is the main one of, or is involved in."""
-        rows = [
-            self._explanation.causes.rows_of(number, involved=involved).tolist()
-            for number in range(len(self.causes))
-        ]
-        texts = self._head[0].hashes.texts
-        return {
-            cause: {texts[row] for row in its} for cause, its in zip(self.causes, rows, strict=True)
-        }
-
-    def _by_cause(self, name: str) -> dict[Cause, Any]:
-        values = [getattr(record, name) for record in self._records]
-        return dict(zip(self.causes, values, strict=True))
+    def specs(self, number: int, *, involved: bool) -> set[str]:
+        """Return the specs of head that a cause is the main one of, or is involved in."""
+        rows = self._explanation.causes.rows_of(number, involved=involved).tolist()
+        return {self._head[0].hashes.at(row) for row in rows}
 
     # -- of specs with counterparts
 
@@ -170,13 +142,15 @@ class Explained:
 
     def path(self, digest: str) -> list[Pair]:
         """Return the path of nodes from a spec to its main cause."""
+        base, head = Side(*self._base), Side(*self._head)
         return [
-            (_hash(*self._base, step.base_node), _hash(*self._head, step.head_node))
+            (hash_at(base, step.base_node), hash_at(head, step.head_node))
             for step in self._explanation.causes.path(self._rows[digest])
         ]
 
 
-def _hash(frame: Frame, graph: DependencyGraph, node: int | None) -> str:
+def hash_at(side: Side, node: int | None) -> str:
+    """Return the hash of a node."""
     assert node is not None
-    frame, row = Side(frame, graph).at(node)
+    frame, row = side.at(node)
     return frame.hashes.at(row)

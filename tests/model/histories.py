@@ -12,7 +12,6 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import (
-    PackageCounts,
     PairCounts,
     StoredChanges,
     changes_to_store,
@@ -92,10 +91,6 @@ class HistoryQueries:
         """Return the rows of the table ``comparisons`` for all pairs."""
         return comparisons_table(map(self.kept, self.history.pairs), "cachelog", None)
 
-    def packages(self, pair: Pair) -> tuple[PackageCounts, ...]:
-        """Return the stored changes of the packages of a pair."""
-        return self.kept(pair).packages
-
     def compared(self, pair: Pair) -> Comparison:
         """Return cachelog's comparison of a pair."""
         base, head = map(self._side, pair)
@@ -128,11 +123,11 @@ class HistoryQueries:
     def package_kinds(self, pair: Pair) -> dict[str, str]:
         """Return the kind of change of each changed package."""
         names = {spec.name for digest in pair for spec in self.contents[digest].values()}
-        kinds = {name: self._package_kind(pair, name) for name in names}
+        states = [self._states[digest] for digest in pair]
+        kinds = {
+            name: package_kind(*(state.of_package(name) for state in states)) for name in names
+        }
         return {name: kind for name, kind in kinds.items() if kind is not None}
-
-    def _package_kind(self, pair: Pair, name: str) -> str | None:
-        return package_kind(*(self._states[digest].of_package(name) for digest in pair))
 
     # -- of series
 
@@ -277,22 +272,14 @@ class HistoryQueries:
         ]
         if not changes:
             return None
-        before, after = (
-            {spec.version for spec in self._of_package(revision, name)}
-            for revision in (step.base, step.head)
-        )
+        sides = [self._of_package(revision, name) for revision in (step.base, step.head)]
+        before, after = ({spec.version for spec in side} for side in sides)
         kinds = Counter(self._kind(step.pair, digest) for digest in changes)
         return PackageEntry(
             base=step.base,
             head=step.head,
             # The stored history has no architectures, only versions.
-            kind=PackageChangeKind[
-                str(
-                    kind_by_versions(
-                        *(self._states[digest].of_package(name) for digest in step.pair)
-                    )
-                )
-            ],
+            kind=PackageChangeKind[str(kind_by_versions(*sides))],
             versions_added=_newest_first(after - before),
             versions_removed=_newest_first(before - after),
             specs_added=kinds["added"],

@@ -218,12 +218,6 @@ def total_size(specs: Iterable[Spec]) -> int | None:
     return sum(sizes) if sizes else None
 
 
-def size_delta(before: Sequence[Spec], after: Sequence[Spec]) -> int | None:
-    """Return the increase of the size; None if a side has specs, but no known size."""
-    sizes = [total_size(side) if side else 0 for side in (before, after)]
-    return None if None in sizes else sizes[1] - sizes[0]  # type: ignore[operator]
-
-
 # -- comparisons
 
 

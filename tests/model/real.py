@@ -37,16 +37,16 @@ def index_of(date: str, stack: str, *, in_format_6: bool) -> bytes:
 
 
 @cache
-def _specs_of(date: str, stack: str, *, in_format_6: bool) -> IndexSpecs:
-    return decode(index_of(date, stack, in_format_6=in_format_6), f"{date}/{stack}", Report())
+def _specs_of(date: str, stack: str) -> IndexSpecs:
+    return decode(index_of(date, stack, in_format_6=False), f"{date}/{stack}", Report())
 
 
-def records(date: str, stacks: Sequence[str] = STACKS, *, in_format_6: bool = False) -> Records:
+def records(date: str, stacks: Sequence[str] = STACKS) -> Records:
     """Return the specs of the indexes of some stacks, as those of one tag."""
     inside: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
     for stack in stacks:
-        specs = _specs_of(date, stack, in_format_6=in_format_6)
+        specs = _specs_of(date, stack)
         outside |= specs.outside
         for digest, spec in specs.in_cache.items():
             stacks = inside.get(digest, spec).stacks

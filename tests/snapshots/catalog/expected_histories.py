@@ -51,7 +51,7 @@ def check(catalog: Catalog, past: HistoryQueries) -> None:
             timeline = library.history_queries.package_timeline(history, series, name)
             assert timeline == past.package_timeline(name, series)
     counted = library.history_queries.package_counts(history.pairs)
-    assert counted == {pair: past.packages(pair) for pair in history.pairs}
+    assert counted == {pair: past.kept(pair).packages for pair in history.pairs}
 
 
 def grouped(snapshots: Sequence[Snapshot], random: Random) -> Iterator[Sequence[Snapshot]]:

@@ -87,18 +87,6 @@ def all_rows(side: Side) -> Rows:
     return np.arange(len(side.frame), dtype=np.int32)
 
 
-def titles_and_numbers(causes: Causes) -> list[tuple[str, int, int]]:
-    """Return the title of each cause, and how many specs it explains and is involved in."""
-    return [(record.title, record.num_specs, record.num_involved) for record in records(causes)]
-
-
-def named(causes: Causes) -> list[tuple[CauseKind, str | None, str | None, str | None]]:
-    """Return the name of each cause."""
-    return [
-        (record.kind, record.package, record.before, record.after) for record in records(causes)
-    ]
-
-
 def names_on(causes: Causes, head: Side, label: str) -> list[str]:
     """Return the names of the packages on the path of a label."""
     return [step.name for step in causes.path(row_of(head, label))]

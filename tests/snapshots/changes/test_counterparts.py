@@ -4,36 +4,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from snapshots.changes.counterparts import Counterparts, Tie, find_counterparts
+from snapshots.changes.counterparts import find_counterparts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.pairings import pair
-from snapshots.changes.sides import Side
 from snapshots.models import Spec
 from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.factories import hash_of
 
 
-def counterparts(base: Side, head: Side) -> Counterparts:
-    """Find the counterparts of all specs of one side only; they do not depend on ties."""
-    pairing = pair(base.frame, head.frame)
-    sides = base, pairing.removed, head, pairing.added
-    with_ties = find_counterparts(*sides)
-    without = find_counterparts(*sides, with_ties=False)
-    assert without.base_of.tolist() == with_ties.base_of.tolist()
-    assert without.head_of.tolist() == with_ties.head_of.tolist()
+def paired(base: Sequence[Spec], head: Sequence[Spec]) -> set[tuple[str, str]]:
+    """Return the pairs of two contents as hashes; they do not depend on ties."""
+    sides = side_of(base), side_of(head)
+    pairing = pair(sides[0].frame, sides[1].frame)
+    specs = sides[0], pairing.removed, sides[1], pairing.added
+    pairs, without = find_counterparts(*specs), find_counterparts(*specs, with_ties=False)
+    assert without.base_of.tolist() == pairs.base_of.tolist()
     assert not {**without.base_ties, **without.head_ties}
-    return with_ties
-
-
-def paired(
-    base: Sequence[Spec], head: Sequence[Spec], outside: Sequence[Spec] = ()
-) -> set[tuple[str, str]]:
-    """Return the pairs of two contents as hashes; ``outside`` are specs outside both."""
-    sides = side_of(base, outside), side_of(head, outside)
-    pairs = counterparts(*sides)
     assert len(pairs) == len(pairs.base_rows) == len(pairs.head_rows)
     return {
         (sides[0].frame.hashes.at(before), sides[1].frame.hashes.at(after))
@@ -50,31 +38,6 @@ def hdf5(label: str, *edges: Any, **facts: Any) -> Spec:
 def expected(*labels: str) -> set[tuple[str, str]]:
     """Return pairs of hashes of labels: BASE HEAD."""
     return {(hash_of(before), hash_of(after)) for before, after in map(str.split, labels)}
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "expected"),
-    [
-        (("1",), ("1",), None),
-        (("1", "1"), ("1",), Tie(2, 1, 1)),
-        (("1",), ("1", "1"), Tie(1, 2, 1)),
-        (("1", "1"), ("1", "1"), Tie(2, 2, 2)),
-        (("1", "2"), ("1", "2"), None),
-        # Different specs are a tie as well if they are equally similar.
-        (("1", "1"), ("2",), Tie(2, 1, 1)),
-    ],
-)
-def test_ties(base: Sequence[str], head: Sequence[str], expected: Tie | None) -> None:
-    """Pairs that only the hashes decide are a tie, with all of its candidates."""
-    sides = [
-        side_of([hdf5(f"{side}{n}", version=version) for n, version in enumerate(versions)])
-        for side, versions in (("base", base), ("head", head))
-    ]
-    pairs = counterparts(*sides)
-    assert {*pairs.base_ties.values(), *pairs.head_ties.values()} == ({expected} - {None})
-    if expected is not None:
-        assert [len(pairs.base_ties), len(pairs.head_ties)] == [len(base), len(head)]
-        assert pairs.num_bytes > replace(pairs, base_ties={}, head_ties={}).num_bytes
 
 
 @pytest.mark.parametrize(("recipe", "verb"), [("a", "rebuilt"), ("b", "replaced")])

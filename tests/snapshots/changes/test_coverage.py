@@ -22,7 +22,6 @@ from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import cells as model
 from tests.model.explained import compared
-from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 from tests.snapshots.changes.states import compare, narrowed, pairs
 from tests.snapshots.factories import SPECS, a_spec
@@ -68,13 +67,6 @@ def test_against_the_model(
         patched.setattr(coverage_module, "_MAX_MARKED", most)
         base, head = map(State, states)
         check(base, head, dimensions)
-
-
-def test_real_week() -> None:
-    """The model agrees on real indexes, in both directions."""
-    before, after = (State(*records(date, STACKS[1:2])) for date in dates()[-2:])
-    check(before, after, [STACK, TARGET])
-    check(after, before, [COMPILER_NAME, OPERATING_SYSTEM, VERSION])
 
 
 @FEWER_EXAMPLES

@@ -15,13 +15,12 @@ from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES, examples
-from tests.model.builds import crowds, towers, users, weeks
+from tests.model.builds import crowds, towers, weeks
 from tests.model.changes import (
     Cause,
     Causes,
     Kind,
     added_reasons,
-    counterparts,
     counterparts_and_ties,
     removed_reasons,
 )
@@ -90,44 +89,26 @@ def test_fields_of_counterparts() -> None:
         change.hash: {change.path: (change.before, change.after) for change in own}
         for change, own in zip(changes, fields, strict=True)
     }
-    version: dict[str, Any] = {"version": ("1.2", "1.3")}
-    variants: dict[str, Any] = {"variants": ([], ["+mpi"])}
-    assert {name: values_of[hash_of(name)] for name in ("zlib", "hdf5", "py", "gone", "new")} == {
-        "zlib": version,
-        "hdf5": variants,
-        "py": {},
-        "gone": {},
-        "new": {},
-    }
-    assert (values_of[hash_of("zlib:2")], values_of[hash_of("hdf5:2")]) == (version, variants)
+    assert values_of[hash_of("zlib")] == values_of[hash_of("zlib:2")] == {"version": ("1.2", "1.3")}
+    assert values_of[hash_of("hdf5:2")] == {"variants": ([], ["+mpi"])}
     assert values_of[hash_of("moved")] == {"stacks": (["e4s"], ["hep"])}
-
-
-@pytest.mark.parametrize("is_cached", [True, False])
-def test_part_of_the_table(is_cached: bool) -> None:
-    """The columns of some changes are those of the entire comparison, cached or not."""
-    with caches(is_cached):
-        explanation = explained(BASE, HEAD)
-    changes = explanation.comparison.specs
-    rows = np.arange(len(changes))[::-2].astype(np.int32)
-    part = changes.take(rows)
-    for name in ("reasons", "counterpart_rows", "main_causes", "head_rows"):
-        column = getattr(explanation, name)
-        assert (column(part) == column(changes)[rows]).all()
-    entire, some = explanation.involved(changes), explanation.involved(part)
-    for number, row in enumerate(rows.tolist()):
-        one = entire.numbers[entire.offsets[row] : entire.offsets[row + 1]]
-        other = some.numbers[some.offsets[number] : some.offsets[number + 1]]
-        assert one.tolist() == other.tolist()
-    assert len(explanation.involved(changes.take(rows[:0])).numbers) == 0
+    assert values_of[hash_of("py")] == values_of[hash_of("gone")] == {}
 
 
 @FEWER_EXAMPLES
-@given(pairs())
-def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
-    """Changes have causes if, and only if, they have a counterpart."""
-    explanation = explained(*contents)
+@given(pairs(), st.booleans())
+def test_columns_agree(contents: tuple[list[Spec], list[Spec]], is_cached: bool) -> None:
+    """Changes have causes if, and only if, they have a counterpart; also those of a part."""
+    with caches(is_cached):
+        explanation = explained(*contents)
     changes = explanation.comparison.specs
+    rows = np.arange(len(changes))[::-2].astype(np.int32)
+    for name in ("reasons", "counterpart_rows", "main_causes", "head_rows"):
+        column = getattr(explanation, name)
+        assert (column(changes.take(rows)) == column(changes)[rows]).all()
+    entire, part = explanation.involved(changes), explanation.involved(changes.take(rows))
+    lists = [np.split(some.numbers, some.offsets[1:-1]) for some in (entire, part)]
+    assert all((one == lists[0][row]).all() for one, row in zip(lists[1], rows, strict=False))
     paired = explanation.counterpart_rows(changes) >= 0
     assert ((explanation.main_causes(changes) >= 0) == paired).all()
     assert ((np.diff(explanation.involved(changes).offsets) > 0) == paired).all()
@@ -175,7 +156,7 @@ def test_size() -> None:
 
 
 @pytest.mark.untraced
-@given(weeks(), st.booleans())
+@given(st.one_of(weeks(), towers), st.booleans())
 def test_drawn_weeks(week: Week, is_cached: bool) -> None:
     """Reasons, counterparts and causes are those of the model, cached or computed in blocks."""
     with caches(is_cached):
@@ -184,41 +165,11 @@ def test_drawn_weeks(week: Week, is_cached: bool) -> None:
 
 @pytest.mark.untraced
 @examples(100)
-@given(st.one_of(crowds, users), st.booleans())
+@given(crowds, st.booleans())
 def test_many_specs_of_a_package(week: Week, is_cached: bool) -> None:
     """The model agrees on packages with many specs, with votes of dependents."""
     with caches(is_cached):
         check_reasons(*week)
-
-
-@pytest.mark.untraced
-@examples(25)  # each is a catalog of its own
-@given(towers)
-def test_deep_dependencies(week: Week) -> None:
-    """The model agrees on causes far below the specs that they rebuilt."""
-    check(*week)
-
-
-GETTEXT = Cause(Kind.RECIPE, "gettext")
-
-REAL_CAUSES = {
-    GETTEXT: 387,
-    Cause(Kind.VERSION, "expat", "2.8.1", "2.8.2"): 333,
-    Cause(Kind.VERSION, "py-scipy", "1.17.1", "1.18.0"): 14,
-    Cause(Kind.VERSION, "py-torch", "2.12.0", "2.12.1"): 7,
-    Cause(Kind.RECIPE, "go-bootstrap"): 6,
-    Cause(Kind.VERSION, "intel-tbb", "2023.0.0", "2022.3.0"): 2,
-    Cause(Kind.VERSION, "py-torchvision", "0.27.0", "0.27.1"): 2,
-    Cause(Kind.VERSION, "bfs", "4.1.2", "4.1.3"): 1,
-    Cause(Kind.RECIPE, "lammps"): 1,
-    Cause(Kind.RECIPE, "py-fprettify"): 1,
-    Cause(Kind.RECIPE, "raja"): 1,
-    Cause(Kind.VERSION, "tau", "2.35.1", "2.35.2"): 1,
-}
-"""What changed itself, and how many specs of all stacks hang on it, itself among them."""
-
-NUM_REPLACED = 394
-"""How many specs have another hash, each of them with a counterpart."""
 
 
 @pytest.mark.untraced
@@ -227,9 +178,8 @@ def test_real_week() -> None:
     base, head = (State(*real_records(date, STACKS)) for date in dates()[-2:])
     check(base, head)
     week = Explained(base, head)
-    assert week.num_involved == REAL_CAUSES
-    assert week.causes[0] == GETTEXT
-    assert sum(week.num_specs.values()) == NUM_REPLACED == len(week.counterparts(ADDED))
+    assert week.causes[0] == Cause(Kind.RECIPE, "gettext")
+    assert sum(week.num_specs.values()) == 394 == len(week.counterparts(ADDED))
     assert set(week.reasons(ADDED).values()) == {"rebuilt", "replaces"}
     assert set(week.reasons(REMOVED).values()) == {"replaced"}
     lines = (history() / dates()[-1] / "recipes.txt").read_text().splitlines()
@@ -263,15 +213,14 @@ def check_causes(base: State, head: State, pairs: Mapping[str, str]) -> None:
     week = Explained(base, head)
     num_specs = Counter(expected.main.values())
     assert week.causes == expected.ordered()
-    assert week.num_specs == {cause: num_specs[cause] for cause in week.causes}
-    assert week.num_involved == expected.num_involved
-    assert week.together == {cause: expected.together(cause) for cause in week.causes}
-    assert week.specs(involved=False) == {cause: expected.specs(cause) for cause in week.causes}
-    assert week.specs(involved=True) == {
-        cause: expected.involved_in(cause) for cause in week.causes
-    }
-    assert week.packages == {cause: expected.packages(cause) for cause in week.causes}
-    assert week.facts == {cause: expected.facts(cause) for cause in week.causes}
+    for number, (cause, record) in enumerate(zip(week.causes, week.records, strict=True)):
+        assert record.num_specs == num_specs[cause]
+        assert record.num_involved == expected.num_involved[cause]
+        assert {*record.packages} == expected.packages(cause)
+        assert {week.causes[other] for other in record.together} == expected.together(cause)
+        assert [fact.path for fact in record.facts] == expected.facts(cause)
+        assert week.specs(number, involved=False) == expected.specs(cause)
+        assert week.specs(number, involved=True) == expected.involved_in(cause)
     assert week.main == expected.main | {
         pairs[digest]: main for digest, main in expected.main.items()
     }
@@ -314,21 +263,10 @@ GENERIC = st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2)
 
 
 @FEWER_EXAMPLES
-@given(st.one_of(weeks(), users), GENERIC, st.sampled_from(("", "-there")))
+@given(st.one_of(weeks(), crowds), GENERIC, st.sampled_from(("", "-there")))
 def test_two_machines(week: Week, generic: set[str], of_stack: str) -> None:
     """Specs have counterparts on another machine as in the model, also with common stacks."""
     check(week[0], moved(week[1], generic, of_stack))
-
-
-def test_real_stacks() -> None:
-    """Each stack is built for one machine; common packages have counterparts."""
-    base, head = (State(*real_records(dates()[-1], [stack])) for stack in STACKS[1:])
-    check(base, head)
-    before, after = ({spec.name for spec in state.specs.values()} for state in (base, head))
-    common = before & after
-    paired = counterparts(base, head)
-    assert {head.specs[digest].name for digest in paired} == common
-    assert len(common) > 50
 
 
 # -- extreme graphs, which Spack does not create
@@ -356,22 +294,20 @@ class Graph:
 
 
 @pytest.mark.untraced
-@pytest.mark.parametrize(("recipes", "is_cached"), [("rr", True), ("rs", True), ("rs", False)])
-def test_deep_chain(recipes: str, is_cached: bool) -> None:
+@pytest.mark.parametrize("recipes", ["rr", "rs"])
+def test_deep_chain(recipes: str) -> None:
     """A chain of thousands of dependencies is followed to its end, with a cause at each step."""
     graph = Graph()
     graph.add("p0", recipes="rs")
     for number in range(1, MANY):
         graph.add(f"p{number}", f"p{number - 1}", recipes=recipes)
     top = hash_of(f"p{MANY - 1}:1")
-    with caches(is_cached):
-        explained = graph.explained()
-        involved = explained.involved[top]
+    explained = graph.explained()
     if recipes == "rr":
         assert explained.num_specs == {Cause(Kind.RECIPE, "p0"): MANY}
         assert len(explained.path(top)) == MANY
     else:
-        assert {*involved} == {*explained.causes}
+        assert {*explained.involved[top]} == {*explained.causes}
         assert set(explained.num_specs.values()) == {1}
         assert sum(explained.num_involved.values()) == MANY * (MANY + 1) // 2
 

@@ -12,8 +12,6 @@ from tests.model.explained import frame_and_graph
 from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 
-LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
-
 
 def affected_by(state: State, some: set[str] | None = None) -> dict[str, set[str]]:
     """Return the hashes that each hole affects, of some specs or of all, the largest hole first."""
@@ -31,17 +29,6 @@ def affected_by(state: State, some: set[str] | None = None) -> dict[str, set[str
     assert holes.num_affected == len(set().union(*affected.values()))
     assert some is not None or holes.num_whole == len(questions.whole(state))
     return affected
-
-
-def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
-    """Return builds in these places, each of which depends on the one before it."""
-    needs = [(), *[(Need(number, types),) for number in range(len(places) - 1)]]
-    return state_of(
-        [
-            Build(name=f"p{number}", place=index, needs=of_build)
-            for number, (index, of_build) in enumerate(zip(places, needs, strict=True))
-        ]
-    )
 
 
 @FEWER_EXAMPLES
@@ -64,7 +51,10 @@ def test_real_index() -> None:
 
 def test_long_chain() -> None:
     """A long chain does not exceed the recursion limit."""
-    state = chain("named", *["cache"] * 1_000)
-    _, graph = frame_and_graph(state)
+    chain = [Build(name="p0", place="named")]
+    chain += [
+        Build(name=f"p{number + 1}", needs=(Need(number, ("link",)),)) for number in range(1_000)
+    ]
+    _, graph = frame_and_graph(state_of(chain))
     (hole,) = Holes(graph)
     assert hole.num_affected == 1_000

@@ -12,6 +12,7 @@ from snapshots.changes.likeness import Below
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import weeks
+from tests.model.changes import share
 from tests.model.states import State
 from tests.snapshots.changes.graphs import node, side_of
 
@@ -31,11 +32,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     assert len({*by_number.values()}) == len(by_number)
     ours = np.repeat(below.base_numbers, len(head))
     theirs = np.tile(below.head_numbers, len(base))
-    expected = [
-        len(one & other) / len(one | other) if one | other else 1.0
-        for one in sets[0]
-        for other in sets[1]
-    ]
+    expected = [share(one, other) for one in sets[0] for other in sets[1]]
     assert below.shares(ours, theirs).tolist() == expected
 
 

@@ -58,15 +58,6 @@ def test_empty_sides() -> None:
     assert (lookup.num_found, lookup.nearest.tolist(), lookup.differences(0)) == (0, [-1], [])
 
 
-def test_hashes_with_a_common_prefix() -> None:
-    """The complete hash decides, even if the first twelve characters are equal."""
-    specs = [a_spec(hash="a" * 32), a_spec(hash="a" * 31 + "b"), a_spec(hash="b" * 32)]
-    requests = [request_of(specs[1]), request_of(specs[0]), request_of(a_spec(hash="a" * 31 + "c"))]
-    lookup = look_up(requests, specs)
-    assert [lookup.frame.hashes.at(row) for row in lookup.found] == ["a" * 32, "a" * 31 + "b"]
-    assert len(lookup.missing) == 1
-
-
 def test_unlisted_facts_are_not_compared() -> None:
     """A fact that is not listed decides nothing, and never differs."""
     request = ConcreteSpec(hash=hash_of("request"), name="hdf5", version="1.14.4")

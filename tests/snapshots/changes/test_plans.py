@@ -1,13 +1,9 @@
-"""Plans, against sets and dictionaries from raw JSON of real weeks, and drawn ones."""
+"""Plans of real and of drawn weeks, against the model and sets of records."""
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -30,89 +26,18 @@ from tests.snapshots.factories import a_spec
 # -- real weeks
 
 
-def lock_at(date: str, stack: str) -> Path:
-    """Return the path of a real lock file."""
-    return history() / date / stack / "spack.lock"
-
-
-@cache
 def lock_of(date: str, stack: str) -> StackLock:
     """Return the specs of a real lock file."""
-    content = lock_files.read_content(str(lock_at(date, stack))).content
+    content = lock_files.read_content(str(history() / date / stack / "spack.lock")).content
     return StackLock(stack, [*content.specs()], content.outside.specs)
-
-
-@cache
-def raw_lock(date: str, stack: str) -> Mapping[str, Any]:
-    """Return the concrete specs of a real lock file as JSON."""
-    specs: Mapping[str, Any] = json.loads(lock_at(date, stack).read_bytes())["concrete_specs"]
-    return specs
-
-
-@cache
-def raw_index(date: str, stack: str) -> frozenset[str]:
-    """Return the hashes that a real index has in its cache."""
-    index = json.loads((history() / date / stack / "index.json").read_bytes())
-    installs = index["database"]["installs"]
-    return frozenset(digest for digest, record in installs.items() if record.get("in_buildcache"))
-
-
-@cache
-def revision(date: str, stacks: Sequence[str]) -> Any:
-    """Return the rows of a revision with some stacks."""
-    specs, outside = records(date, stacks)
-    return Content.of(specs, outside).table()
-
-
-BEFORE, AFTER = dates()
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "base", "planned"),
-    [
-        (AFTER, AFTER, STACKS[:1], STACKS[:1]),
-        (BEFORE, AFTER, STACKS[:2], STACKS[1:]),
-        (AFTER, BEFORE, STACKS[1:2], STACKS),
-    ],
-    ids=["nothing to build", "some stacks", "more stacks, an older week"],
-)
-def test_against_raw_documents(
-    before: str, after: str, base: Sequence[str], planned: Sequence[str]
-) -> None:
-    """Specs of any stack that exist, that have to be built, and that are external."""
-    plan = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
-    published = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
-    nodes: dict[str, Any] = {}
-    for stack in planned:
-        nodes |= raw_lock(after, stack)
-    external = {digest for digest, node in nodes.items() if "external" in node}
-    to_build = nodes.keys() - external - published
-    texts = plan.head.frame.hashes.texts
-    assert {texts[row] for row in plan.to_build.tolist()} == to_build
-    assert plan.num_specs == len(nodes) - len(external)
-    assert plan.num_reused == plan.num_specs - len(to_build)
-    assert plan.num_external == len(external)
-    assert plan.unknown_stacks() == [stack for stack in planned if stack not in base]
-    for of_stack in plan.of_stacks(None):
-        own = {
-            digest
-            for digest, node in raw_lock(after, of_stack.stack).items()
-            if "external" not in node
-        }
-        assert of_stack.num_specs == len(own)
-        assert of_stack.num_to_build == len(own & to_build)
-        assert of_stack.num_reused == len(own - to_build)
-        kinds = of_stack.num_rebuilt + of_stack.num_replaced + of_stack.num_new
-        assert kinds == of_stack.num_to_build
-        assert sum(cause.num_specs for cause in of_stack.causes) == kinds - of_stack.num_new
-        if of_stack.stack not in base:
-            assert of_stack.num_gone == 0
 
 
 def test_plan_of_a_published_week() -> None:
     """A plan of all stacks equals the comparison of the two revisions."""
-    plan = Plan("", revision(BEFORE, STACKS), [lock_of(AFTER, stack) for stack in STACKS])
-    base, head = (State(*records(date, STACKS)) for date in (BEFORE, AFTER))
+    before, after = dates()
+    rows = Content.of(*records(before, STACKS)).table()
+    plan = Plan("", rows, [lock_of(after, stack) for stack in STACKS])
+    base, head = (State(*records(date, STACKS)) for date in (before, after))
     published = Explained(base, head)
     assert reasons_of(plan) == published.reasons(SpecChangeKind.ADDED)
     assert [change.name for change in plan.downgrades] == ["intel-tbb"]
@@ -169,8 +94,21 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
         for spec in lock.specs:
             own = planned.get(spec.hash, replace(spec, stacks=()))
             planned[spec.hash] = replace(own, stacks=tuple(sorted((*own.stacks, lock.stack))))
-    assert plan.num_specs == len(planned)
-    assert {*reasons_of(plan)} == planned.keys() - base.specs.keys()
+    to_build = planned.keys() - base.specs.keys()
+    assert (plan.num_specs, plan.num_reused) == (len(planned), len(planned) - len(to_build))
+    assert plan.num_external == len({spec.hash for spec in outside})
+    assert {*reasons_of(plan)} == to_build
+    assert plan.unknown_stacks() == [
+        name for name in stacks if base.stacks and name not in base.stacks
+    ]
+    for of_stack, lock in zip(plan.of_stacks(None), locks, strict=True):
+        own = {spec.hash for spec in lock.specs}
+        assert of_stack.num_specs == len(own)
+        assert of_stack.num_to_build == len(own & to_build)
+        assert of_stack.num_reused == len(own - to_build)
+        num_paired = of_stack.num_rebuilt + of_stack.num_replaced
+        assert num_paired + of_stack.num_new == of_stack.num_to_build
+        assert sum(cause.num_specs for cause in of_stack.causes) == num_paired
     expected = Explained(
         narrowed(base, {*stacks}, {*planned}), State(planned.values(), outside)
     ).reasons(SpecChangeKind.ADDED)

@@ -19,9 +19,10 @@ from snapshots.changes.spec_pairs import SpecPair, dependency_changes, variant_c
 from snapshots.changes.vocabulary import difference_phrase
 from snapshots.models import Dependency, Spec
 from tests.expensive import FEWER_EXAMPLES
+from tests.model import questions
 from tests.model.builds import towers, weeks
-from tests.model.changes import Cause, Causes, Kind, own_differences, pair_edges
-from tests.model.explained import frame_and_graph
+from tests.model.changes import Causes, own_differences, pair_edges
+from tests.model.explained import frame_and_graph, hash_at, named
 from tests.model.real import dates, records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
@@ -30,14 +31,8 @@ from tests.snapshots.factories import a_spec
 
 def reached(state: State, spec: Spec) -> dict[str, str]:
     """Return the hashes of the specs that a spec reaches, with their packages."""
-    names: dict[str, str] = {}
-    waiting = [spec]
-    while waiting:
-        for edge in waiting.pop().dependencies or ():
-            if edge.hash not in names and edge.hash != spec.hash:
-                names[edge.hash] = edge.name
-                waiting += [state.nodes[edge.hash]] if edge.hash in state.nodes else []
-    return names
+    names = questions.names(state)
+    return {digest: names[digest] for digest in questions.reached(state, spec.hash)}
 
 
 def variants_of(texts: Iterator[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -60,22 +55,14 @@ class ComparedPair:
         assert rows[0] is not None
         assert rows[1] is not None
         self.pair = SpecPair(self.sides[0], rows[0], self.sides[1], rows[1])
-        self.causes = [
-            Cause(Kind[record.kind.name], record.package, record.before, record.after)
-            for record in cause_records(self.pair.explanation.causes)
-        ]
-
-    def hash_of(self, side: int, node: int | None) -> str:
-        """Return the hash of a node."""
-        assert node is not None
-        frame, row = self.sides[side].at(node)
-        return frame.hashes.at(row)
+        self.causes = named(cause_records(self.pair.explanation.causes))
 
     def pairs(self, path: Any) -> list[tuple[str, str]]:
         """Return the hashes of the steps of a path."""
         steps: list[CauseStep] = list(path)
         return [
-            (self.hash_of(0, step.base_node), self.hash_of(1, step.head_node)) for step in steps
+            (hash_at(self.sides[0], step.base_node), hash_at(self.sides[1], step.head_node))
+            for step in steps
         ]
 
 
@@ -101,20 +88,14 @@ def check(base: State, head: State, before: Spec, after: Spec) -> None:
         assert len(path) == nearest + 1
     check_dependencies(compared, model, base, head, before, after)
     ours, theirs = reached(base, before), reached(head, after)
-    shared = {compared.hash_of(0, node) for node in pair.below.shared.tolist()}
+    shared = {hash_at(compared.sides[0], node) for node in pair.below.shared.tolist()}
     assert shared == ours.keys() & theirs.keys()
     assert len(pair.below.shared) == len(shared)
-    edges = pair_edges(
-        base,
-        head,
-        *(
-            a_spec(
-                "top",
-                dependencies=tuple(Dependency(name, digest, ()) for digest, name in nodes.items()),
-            )
-            for nodes in (ours, theirs)
-        ),
+    tops = (
+        a_spec(dependencies=tuple(Dependency(name, digest, ()) for digest, name in nodes.items()))
+        for nodes in (ours, theirs)
     )
+    edges = pair_edges(base, head, *tops)
     differing = {(old.hash, new.hash) for old, new in edges.common if old.hash != new.hash}
     assert {(old.hash, new.hash) for old, new in pair.below.differing} == differing
     assert {end.hash for end in pair.below.only_base} == {edge.hash for edge in edges.lost}

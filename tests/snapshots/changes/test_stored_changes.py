@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stored_changes import (
-    PackageCounts,
-    PairCounts,
     StoredChanges,
     comparisons_table,
     counts_of,
@@ -23,10 +19,9 @@ from snapshots.changes.stored_changes import (
     packages_of,
 )
 from snapshots.history import Pair
-from snapshots.tables import CHANGES, COMPARISONS
+from snapshots.tables import COMPARISONS
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
-from tests.snapshots.factories import digest_of
 from tests.snapshots.timelines.generated_histories import PASTS
 
 NUMBERS = st.lists(
@@ -61,6 +56,10 @@ def test_stored_changes(past: HistoryQueries) -> None:
         names = ["name", "hash", "kind", "version", "reason"]
         assert stored.rows.select(names).to_pylist() == expected.select(names).to_pylist()
         assert stored.counts == past.counts(pair)
+        table = comparisons_table([stored], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
+        assert table.schema == COMPARISONS
+        assert packages_of(table) == {pair: stored.packages}
+        assert counts_of(table) == {pair: stored.counts}
         assert_packages(stored, expected.to_pylist(), past, pair)
         assert_numbers(stored, expected.to_pylist())
 
@@ -72,19 +71,13 @@ def assert_packages(
     assert {package.name for package in stored.packages} >= {row["name"] for row in rows}
     for package in stored.packages:
         own = [row for row in rows if row["name"] == package.name]
-        kinds = Counter(row["kind"] for row in own)
-        assert (package.specs_added, package.specs_removed, package.specs_changed) == tuple(
-            kinds[kind] for kind in ("added", "removed", "changed")
-        )
-        reasons = Counter(row["reason"] for row in own)
-        assert (package.specs_rebuilt, package.specs_replaced) == (
-            reasons["rebuilt"],
-            reasons["replaces"],
-        )
-        assert (
-            package.specs_new
-            == package.specs_added - package.specs_rebuilt - package.specs_replaced
-        )
+        kinds, reasons = (Counter(row[key] for row in own) for key in ("kind", "reason"))
+        rebuilt, replaced = reasons["rebuilt"], reasons["replaces"]
+        assert package.specs_added == kinds["added"]
+        assert package.specs_removed == kinds["removed"]
+        assert package.specs_changed == kinds["changed"]
+        assert (package.specs_rebuilt, package.specs_replaced) == (rebuilt, replaced)
+        assert package.specs_new == kinds["added"] - rebuilt - replaced
         before, after = (
             {spec.version for spec in past.contents[digest].values() if spec.name == package.name}
             for digest in pair
@@ -103,39 +96,3 @@ def assert_numbers(stored: StoredChanges, rows: list[dict[str, Any]]) -> None:
     removed = [row["hash"] for row in rows if row["kind"] == "removed"]
     numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
     assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
-
-
-def test_counts_of_reasons() -> None:
-    """The table counts each reason that two contents have, except that of changed facts."""
-    uncounted = {SpecChangeReason.RETURNED, SpecChangeReason.FACTS}
-    reasons = {
-        reason: number for number, reason in enumerate(REASONS, 1) if reason not in uncounted
-    }
-    counts = PairCounts(
-        specs_added=100,
-        specs_removed=99,
-        specs_changed=3,
-        packages_added=2,
-        packages_removed=1,
-        packages_changed=7,
-        reasons=reasons,
-    )
-    pair = Pair(digest_of("a"), digest_of("b"))
-    package = PackageCounts(
-        name="zlib",
-        kind=PackageChangeKind.UPGRADED,
-        versions_added=("1.3", "1.2.13"),
-        versions_removed=(),
-        specs_added=9,
-        specs_removed=8,
-        specs_changed=1,
-        specs_rebuilt=2,
-        specs_replaced=3,
-        specs_new=4,
-    )
-    stored = StoredChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
-    table = comparisons_table([stored], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
-    assert table.schema == COMPARISONS
-    assert packages_of(table) == {pair: (package,)}
-    assert None not in table.to_pylist()[0].values()
-    assert counts_of(table) == {pair: counts}

@@ -11,13 +11,10 @@ from hypothesis import strategies as st
 from snapshots.changes import twins as twins_module
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
-from snapshots.models import Dependency
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of, towers
-from tests.model.changes import Cause, Kind
-from tests.model.explained import frame_and_graph
-from tests.model.real import STACKS, dates, records
+from tests.model.explained import frame_and_graph, named
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
 from tests.snapshots.factories import a_spec, seeded
@@ -33,10 +30,7 @@ class ComparedTwins:
             mask = np.array([digest in digests for digest in self.frame.hashes.texts], np.bool_)
         self.twins = Twins(Side(self.frame, graph), mask)
         self.causes = self.twins.explanation.causes
-        self.names = [
-            Cause(Kind[record.kind.name], record.package, record.before, record.after)
-            for record in cause_records(self.causes)
-        ]
+        self.names = named(cause_records(self.causes))
 
     def hashes(self, rows: Any) -> list[str]:
         """Return the hashes of rows."""
@@ -117,11 +111,6 @@ def test_against_the_model(state: State, is_part: bool, few: int) -> None:
         check(state, {*sorted(state.specs)[::2]} if is_part else None)
 
 
-def test_real_index() -> None:
-    """The model agrees on two versions of Python below dozens of twins."""
-    check(State(*records(dates()[0], STACKS[-1:])))
-
-
 def test_no_twins() -> None:
     """There are no twins in an empty state, nor if all specs differ in a fact."""
     for specs in ([], [a_spec("a", version="1"), a_spec("b", version="2")]):
@@ -130,38 +119,3 @@ def test_no_twins() -> None:
         assert compared.twins.others.tolist() == []
         assert compared.twins.saved(compared.twins) == []
         assert compared.twins.find("a" * 32) is None
-
-
-def test_long_chains_of_twins() -> None:
-    """Long chains side by side do not exceed the recursion limit."""
-    size = 150
-    builds = [Build(name="p0", recipe="r1"), Build(name="p0", recipe="r2")]
-    for number in range(1, size):
-        for side in range(2):
-            need = Need(2 * number - 2 + side, ("link",))
-            builds.append(Build(name=f"p{number}", needs=(need,)))
-    compared = ComparedTwins(state_of(builds, rounds=size))
-    saved = [len(rows) for rows in compared.twins.saved(compared.twins)]
-    assert saved == [*range(size, 0, -1)]
-
-
-def test_thousands_of_twins() -> None:
-    """Numbers add up for 3,000 builds of a package, each below a twin of another."""
-    many = 3_000
-    below = [
-        a_spec(f"lib {number}", name="lib", package_hash=f"r{number % 7}", dependencies=())
-        for number in range(many)
-    ]
-    above = [
-        a_spec(
-            f"app {number}", name="app", dependencies=(Dependency("lib", spec.hash, ("link",), ()),)
-        )
-        for number, spec in enumerate(below)
-    ]
-    compared = ComparedTwins(State([*below, *above]))
-    assert [len(group.rows) for group in compared.twins] == [many, many]
-    assert sum(map(compared.causes.num_specs, range(len(compared.causes)))) == 2 * (many - 1)
-    assert {name.kind for name in compared.names} == {Kind.RECIPE, Kind.UNKNOWN}
-    saved = [len(rows) for rows in compared.twins.saved(compared.twins)]
-    assert saved == [2 * (many - 1), many - 1]
-    assert compared.twins.num_bytes > 0

@@ -22,7 +22,6 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
     ("kind", "before", "after", "title"),
     [
         (CauseKind.VERSION, "1.2", "1.3", "a 1.2 → 1.3"),
-        (CauseKind.VERSION, None, "1.3", "a now 1.3"),
         (CauseKind.RECIPE, None, None, "recipe of a changed"),
         (CauseKind.VARIANTS, "+x", "~x", "a +x → ~x"),
         (CauseKind.VARIANTS, None, "+x", "a now +x"),
@@ -71,13 +70,11 @@ def test_counted_reasons() -> None:
     ("cause", "title"),
     [
         (CauseName(CauseKind.VERSION, "a", "2.10", "2.9"), "a 2.9 / 2.10"),
-        (CauseName(CauseKind.VERSION, "a", None, "2.9"), "a 2.9 / ?"),
         (CauseName(CauseKind.RECIPE, "a"), "two recipes of a"),
         (CauseName(CauseKind.VARIANTS, "a", "~mpi", "+mpi"), "a +mpi / ~mpi"),
         (CauseName(CauseKind.VARIANTS, "a", None, "x=1"), "a x=1 / without"),
         (CauseName(CauseKind.COMPILER, "a", "gcc@13", None), "compiler of a gcc@13 / none"),
         (CauseName(CauseKind.TARGET, "a", "linux-b", "linux-a"), "a linux-a / linux-b"),
-        (CauseName(CauseKind.DEPENDENCY_ADDED, "a", None, "b"), "a with and without b"),
         (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b"), "a with and without b"),
         (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b", "b"), "a depends on b in two ways"),
         (CauseName(CauseKind.PROVIDER, "a", "openmpi", "mpich"), "a with mpich / openmpi"),

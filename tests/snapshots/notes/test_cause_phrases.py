@@ -261,16 +261,6 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
 # -- sentences in each markup
 
 
-SENTENCE = Sentence("Of ", Name("hdf5"), " ", Value("1.14.5"), " and ", Value("a*b*"), ".")
-
-
-def test_each_markup() -> None:
-    """Names are code; other texts are code only if they could be markup."""
-    assert plain(SENTENCE) == "Of hdf5 1.14.5 and a*b*."
-    assert markdown(SENTENCE) == "Of `hdf5` 1.14.5 and `a*b*`."
-    assert html(SENTENCE) == "Of <code>hdf5</code> 1.14.5 and a*b*."
-
-
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_texts_are_escaped_in_html(name: str, value: str) -> None:
     """Any texts result in one element, and are shown in full."""

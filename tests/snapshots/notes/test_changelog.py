@@ -10,6 +10,7 @@ from snapshots.notes.sections import FEW, ChangedPackage, Section
 from snapshots.notes.sentences import plain
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
+from tests.model.cells import lost_cells
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between
@@ -81,22 +82,12 @@ def test_lost_packages_versions_and_cells(base: list[Spec], head: list[Spec]) ->
     assert {(change.package, change.version) for change in lost.versions} == {
         row for row in before - after if row[0] in remaining
     }
-    stacks = [{stack for spec in specs for stack in spec.stacks} for specs in (base, head)]
-    has_stacks = all(stack - {"root"} for stack in stacks)
-    cells = [
-        {
-            (spec.name, (stack, spec.target))
-            for spec in specs
-            for stack in spec.stacks
-            if stack != "root"
-        }
-        for specs in (base, head)
-    ]
-    if has_stacks:
-        assert {(change.package, change.values) for change in lost.coverage} == {
-            (name, (stack, target))
-            for name, (stack, target) in cells[0] - cells[1]
-            if name in remaining and stack in stacks[1]
+    if state_stacks((base, head)):
+        stacks = {stack for spec in head for stack in spec.stacks}
+        assert {(change.package, *change.values) for change in lost.coverage} == {
+            (name, stack, target)
+            for name, stack, target in lost_cells(("stack", "target"), base, head, None)
+            if name in remaining and stack in stacks
         }
     for package in lost.packages:
         assert sum(package.reasons.values()) == package.num_specs

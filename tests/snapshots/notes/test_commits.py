@@ -173,19 +173,16 @@ def test_json() -> None:
     document = orjson.loads(as_json(log_of(a_commit())))
     cause, *_ = document["causes"]
     (commit,) = cause["commits"]
-    assert commit == {
-        "oid": f"{20:040x}",
-        "subject": "gettext: fix (#5277)",
-        "committed_at": "2026-06-21T12:00:00Z",
-        "level": "own_recipe",
-        "taken_back": False,
-        "url": f"{HUB}/commit/{20:040x}",
-        "pull_request": 5277,
-        "pull_request_url": f"{HUB}/pull/5277",
-        "num_packages": 1,
-        "sweeping": False,
-        "spack": None,
-    }
+    assert (
+        commit.items()
+        >= {
+            "oid": f"{20:040x}",
+            "committed_at": "2026-06-21T12:00:00Z",
+            "level": "own_recipe",
+            "url": f"{HUB}/commit/{20:040x}",
+            "pull_request": 5277,
+        }.items()
+    )
     (effect,) = document["commits"]
     counts = {"num_specs": 2, "num_involved": 3, "build_cost": None}
     assert effect == commit | {"causes": [cause["key"]]} | counts

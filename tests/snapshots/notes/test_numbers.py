@@ -76,8 +76,6 @@ def assert_numbers_agree(log: Changelog) -> None:
     assert_losses_agree(notes, removed)
     page = unescape(re.sub(r"<[^>]+>", "", as_html(log)))
     assert " ".join(map(plain, log.highlights)) in page
-    for title, lines in ((name, notes.items(name)) for name in TITLES.values()):
-        assert not lines or f"{title} {len(lines):,}" in page
 
 
 def assert_specs_agree(notes: NotesReader, added: int, removed: int) -> None:
@@ -157,13 +155,6 @@ def assert_losses_agree(notes: NotesReader, removed: int) -> None:
     everywhere = notes.count_of("(?:other )?packages? (?:is|are) no longer built everywhere")
     cells = notes.items("Packages that are no longer built everywhere")
     assert bool(everywhere) == bool(cells)
-    steps = {
-        tuple(match)
-        for _, cause, _ in notes.causes()
-        for match in re.findall(r"`([^`]+)` (\S+) → ", cause)
-    }
-    removed_versions = {tuple(re.findall(r"^`([^`]+)` (\S+) ", line)[0]) for line in versions}
-    assert not steps & removed_versions
 
 
 @pytest.mark.parametrize("dates", [*permutations(real.dates(), 2)])
@@ -172,24 +163,6 @@ def test_numbers_of_real_weeks(dates: Sequence[str]) -> None:
     (old, outside), (new, other_outside) = (real.records(date, real.STACKS) for date in dates)
     outside_specs = {spec.hash: spec for spec in (*outside, *other_outside)}
     assert_numbers_agree(log_between(old, new, outside_specs.values()))
-
-
-def test_numbers_of_added_and_removed_stacks() -> None:
-    """Versions of removed stacks are not downgraded, those of added stacks not upgraded."""
-    (every, outside), (some, other_outside) = (
-        real.records(real.dates()[-1], stacks) for stacks in (real.STACKS, real.STACKS[:1])
-    )
-    outside_specs = {spec.hash: spec for spec in (*outside, *other_outside)}
-    for sides in ((every, some), (some, every)):
-        assert_numbers_agree(log_between(*sides, outside_specs.values()))
-    assert "downgraded" not in log_between(every, some, outside_specs.values()).packages
-
-
-def test_numbers_of_another_format() -> None:
-    """All hashes of a cache differ, for a single reason."""
-    date = real.dates()[-1]
-    old, new = (real.records(date, ("e4s",), in_format_6=is_new)[0] for is_new in (False, True))
-    assert_numbers_agree(log_between(old, new))
 
 
 @pytest.mark.untraced

@@ -32,12 +32,6 @@ GOLDEN = Path(__file__).with_name("release-notes.md")
 """The release notes of BASE and HEAD."""
 
 
-def changelog_of(most_specs: int) -> Changelog:
-    """Return the changelog of the two contents, with at most ``most_specs`` hashes."""
-    lines = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
-    return changelog(*lines, explained(BASE, HEAD), most_specs=most_specs)
-
-
 def test_markdown() -> None:
     """Each kind of change has its section and its own kind of line; names sort naturally."""
     assert as_markdown(log_between(BASE, HEAD)) == GOLDEN.read_text("utf-8")
@@ -115,42 +109,27 @@ def test_json() -> None:
     assert document["only"] == {"package": None, "stack": None, "matching": None}
     assert document["after"] == {"num_packages": 10, "num_specs": 14, "num_stacks": 2}
     assert document["highlights"][3] == "Three changes reached only their own packages."
-    assert document["causes"][1] == {
-        "key": "version|cmake|3.29.0|3.28.0",
-        "kind": "version",
-        "package": "cmake",
-        "before": "3.29.0",
-        "after": "3.28.0",
-        "title": "cmake 3.29.0 → 3.28.0",
-        "facts": [{"path": "version", "before": "3.29.0", "after": "3.28.0"}],
-        "why_unknown": None,
-        "together": [],
-        "num_together": 0,
-        "num_specs": 1,
-        "num_involved": 1,
-        "packages": ["cmake"],
-        "commits": None,
-        "build_cost": None,
-    }
-    assert document["packages"]["upgraded"] == [
-        {
+    assert (
+        document["causes"][1].items()
+        >= {
+            "key": "version|cmake|3.29.0|3.28.0",
+            "kind": "version",
+            "title": "cmake 3.29.0 → 3.28.0",
+            "facts": [{"path": "version", "before": "3.29.0", "after": "3.28.0"}],
+            "num_specs": 1,
+        }.items()
+    )
+    (boost,) = document["packages"]["upgraded"]
+    assert (
+        boost.items()
+        >= {
             "name": "boost",
-            "newest_before": "1.85.0",
-            "newest_after": "1.86.0",
-            "versions_before": ["1.85.0", "1.84.0"],
             "versions_after": ["1.86.0", "1.85.0"],
-            "versions_added": ["1.86.0"],
-            "versions_removed": ["1.84.0"],
             "versions_replaced": {"1.84.0": ["1.86.0"]},
-            "specs_added": 1,
-            "specs_removed": 1,
-            "specs_changed": 0,
             "reasons": {"replaces": 1, "replaced": 1},
             "size_before": None,
-            "size_after": None,
-            "changed_facts": {},
-        }
-    ]
+        }.items()
+    )
     assert document["stacks"] == {
         "added": [{"name": "hep", "num_specs": 4, "num_packages": 3}],
         "removed": [{"name": "old", "num_specs": 1, "num_packages": 1}],
@@ -166,24 +145,20 @@ def test_hashes_in_json() -> None:
     assert list(sides) == [2, 2, None, None]
     specs = orjson.loads(as_json(log_between(BASE, HEAD)))["specs"]
     assert [len(specs[kind]) for kind in ("added", "removed")] == [8, 7]
-    boost = {"name": "boost", "counterpart": "o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53"}
-    assert specs["added"][0] == boost | {
+    assert specs["added"][0] == {
         "hash": "whkxqeir3bhxwp7elieffzmxldgxvb7f",
+        "name": "boost",
         "version": "1.86.0",
         "reason": "replaces",
+        "counterpart": "o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53",
     }
-    assert specs["removed"][0] == {
-        "hash": "gvvbsk3zcoyeyvcxjummfdkg4y4vikfl",
-        "name": "abinit",
-        "version": "9.10",
-        "reason": "package_gone",
-        "counterpart": None,
-    }
+    assert specs["removed"][0]["counterpart"] is None
 
 
 def test_limit_of_hashes() -> None:
     """Above the limit no hash is listed, and the notes say so."""
-    all_, none = (changelog_of(most_specs=most) for most in (15, 14))
+    lines = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
+    all_, none = (changelog(*lines, explained(BASE, HEAD), most_specs=most) for most in (15, 14))
     assert len(all_.specs["added"]) == 8 if all_.specs else False
     assert none.specs is None
     for write in (as_markdown, as_html):

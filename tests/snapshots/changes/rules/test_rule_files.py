@@ -74,8 +74,8 @@ def test_lines_of_statements(
     assert lines_of(end.join(lines), "rule") == expected
 
 
-def test_lines_outside_the_array() -> None:
-    """Other statements have the number -1; tables within a rule are keys of it."""
+def test_lines_by_example() -> None:
+    """Other statements have the number -1; tables within a rule are keys of it, texts are not."""
     text = "a = 1\n[[rule]]\n[rule.x]\ny = 1\n[other]\nz = 1\n[[rule]]\nname = 2"
     assert lines_of(text, "rule") == {
         (-1, "a"): 1,
@@ -90,6 +90,9 @@ def test_lines_outside_the_array() -> None:
     assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
     lists = '[[rule]]\na = [\n  ["b"],\n]\nc = 1'
     assert lines_of(lists, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 5}
+    for quotes in ('"""', "'''"):
+        text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
+        assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
 
 
 GOOD = """\
@@ -144,11 +147,8 @@ def rule(text: str) -> str:
 FAULTS = {
     "": (1, None, "has no rules"),
     "[rule]\nname = 'a'": (1, "rule", "write [[rule]]"),
-    "rule = 3": (1, "rule", "write [[rule]]"),
     "\n[rules]\n": (2, "rules", "is outside of a rule"),
-    "\nlevel = 'error'\n" + rule("forbid = 'spec-removed'"): (2, "level", "is outside of a rule"),
     "[[rule]]\n\nname = ": (3, None, "is not TOML: Invalid value"),
-    "[[rule]]\nname = 'a'\nname = 'b'": (3, None, "is not TOML: Cannot overwrite a value"),
     "[[rule]]\nname = 'a": (2, None, "is not TOML"),
     "x = " + "[" * 9_999: (None, None, "nests too deeply"),
     "[[rule]]\n" + "a." * 100_000 + "a = 1": (2, None, "nests too deeply"),
@@ -163,9 +163,7 @@ FAULTS = {
         "has forbid and limit: each rule has exactly one",
     ),
     rule("forbit = 'spec-removed'"): (3, "forbit", "is not a key of a rule; nearest: forbid"),
-    rule("[rule.forbid]\nx = 1"): (3, "forbid", "a table is not one of package-removed"),
     rule("forbid = 'specs-removed'"): (3, "forbid", "'specs-removed' is not one of package-rem"),
-    rule("forbid = 'spec-removed'\nlevel = 'bad'"): (4, "level", "'bad' is not one of error, warn"),
     rule("forbid = 'spec-removed'\nfor-each = ['stack']"): (
         4,
         "for-each",
@@ -186,13 +184,10 @@ FAULTS = {
     rule("limit = 'specs-removed'\nat-most = '5 GiB'"): (4, "at-most", "'5 GiB' is a size"),
     rule("limit = 'specs-removed'\nat-most = 5.5"): (4, "at-most", "5.5 is not a number (100), "),
     rule("limit = 'specs-removed'\nat-most = true"): (4, "at-most", "a boolean is not a number"),
-    rule("limit = 'speed'\nat-most = 1"): (3, "limit", "'speed' is not one of packages-added"),
     rule("cover = ''"): (3, "cover", "'' is not a path"),
     rule("cover = 'none.lock'"): (3, "cover", "none.lock: does not exist"),
     rule("cover = 'a'\nat-least = '101 %'"): (4, "at-least", "'101 %' is not a number"),
-    rule("cover = 'a'\nmatching = 'b'"): (4, "matching", "does not go with cover"),
     rule("forbid = 'spec-removed'\nstack = ''"): (4, "stack", "'' is not a text of 1 to 200"),
-    rule("forbid = 'spec-removed'\nexcept = []"): (4, "except", "a list is neither a text"),
     rule("forbid = 'spec-removed'\nexcept = [\n  'a',\n  3,\n]"): (4, "except", "nor a list of"),
     rule("forbid = 'spec-removed'\n") + rule("forbid = 'spec-removed'"): (
         5,
@@ -279,15 +274,3 @@ def test_lock_files(tmp_path: Path) -> None:
     (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")
     with pytest.raises(RulesError, match=r"rules\.toml, line 3, cover: .*spack\.lock"):
         read_rules(str(file))
-
-
-@pytest.mark.parametrize("quotes", ['"""', "'''"])
-def test_multi_line_texts(quotes: str) -> None:
-    """Tables and keys within a text do not count; those after it do."""
-    text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
-    assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
-
-
-def test_windows_line_endings() -> None:
-    """CRLF line endings do not change the rules."""
-    assert parse_rules(GOOD.replace("\n", "\r\n"), "f") == parse_rules(GOOD, "f")
