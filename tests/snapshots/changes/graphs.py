@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.sides import Side
 from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
@@ -46,3 +48,12 @@ def side_of(specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> Side:
     table = content.table()
     frame = Frame(table, content.digest)
     return Side(frame, DependencyGraph(table, frame.hashes))
+
+
+def explained(
+    base: Iterable[Spec], head: Iterable[Spec], outside: Iterable[Spec] = ()
+) -> Explanation:
+    """Compare and explain two contents; ``outside`` are specs outside the cache, of both."""
+    outside = tuple(outside)
+    before, after = side_of(base, outside), side_of(head, outside)
+    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from snapshots.changes.counterparts import find_counterparts
-from snapshots.changes.diff import Comparison
-from snapshots.changes.explanation import explain
 from snapshots.changes.pairings import pair
 from snapshots.models import Spec
-from tests.snapshots.changes.graphs import node, side_of
+from tests.snapshots.changes.graphs import explained, node, side_of
 from tests.snapshots.factories import hash_of
 
 
@@ -45,9 +43,8 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
     """All changes of a tie are ambiguous, removed specs included; others are not."""
     base = [*(hdf5(f"base{n}") for n in range(2)), node("zlib"), node("png", stacks=("a",))]
     head = [hdf5("head", package_hash=recipe * 52 + "===="), node("zlib:2"), node("png")]
-    before, after = map(side_of, (base, head))
-    comparison = Comparison(before.frame, after.frame)
-    explanation = explain(comparison, before.graph, after.graph)
+    explanation = explained(base, head)
+    comparison = explanation.comparison
     texts = explanation.why_ambiguous(comparison.specs)
     ambiguous = {change.hash for change, text in zip(comparison.specs, texts, strict=True) if text}
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}

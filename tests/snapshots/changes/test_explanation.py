@@ -1,7 +1,7 @@
 """Explanations of a comparison and of its parts, against the model, and extreme graphs."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ from tests.model.real import STACKS, dates, history
 from tests.model.real import records as real_records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records
-from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.graphs import edge, explained, node, side_of
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of
 from tests.snapshots.memory import measured
@@ -37,12 +37,6 @@ from tests.snapshots.memory import measured
 ADDED, REMOVED, CHANGED = SpecChangeKind
 
 Week = tuple[State, State]
-
-
-def explained(base: Sequence[Spec], head: Sequence[Spec]) -> Explanation:
-    """Explain the comparison of two contents."""
-    before, after = side_of(base), side_of(head)
-    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
 
 
 LIMITS = {

@@ -5,8 +5,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison
-from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.changelog import Changelog, ComparisonFilter, NotesScope, changelog, scope_of
@@ -15,7 +13,7 @@ from snapshots.notes.templates import render
 from snapshots.recipes.commits import Between, Links, Recipes, RecipesOrigin
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import ROOT_STACK
-from tests.snapshots.changes.graphs import side_of
+from tests.snapshots.changes.graphs import explained
 from tests.snapshots.factories import a_revision, a_spec
 
 OLD = ("old", "root")
@@ -68,15 +66,6 @@ def revision(
         total_size=content.total_size(),
         source=replace(line.source, synthetic=synthetic),
     )
-
-
-def explained(
-    base: Sequence[Spec], head: Sequence[Spec], outside: Iterable[Spec] = ()
-) -> Explanation:
-    """Compare and explain two contents; ``outside`` are specs outside the cache, of both."""
-    outside = tuple(outside)
-    before, after = side_of(base, outside), side_of(head, outside)
-    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
 
 
 def log_between(

@@ -17,8 +17,8 @@ from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, markdown, plain
 from snapshots.notes.templates import causes
 from snapshots.texts import visible
-from tests.snapshots.changes.graphs import RECIPE, edge, node
-from tests.snapshots.notes.stories import as_markdown, explained, log_between
+from tests.snapshots.changes.graphs import RECIPE, edge, explained, node
+from tests.snapshots.notes.stories import as_markdown, log_between
 
 OTHER_RECIPE = "b" * 52 + "===="
 

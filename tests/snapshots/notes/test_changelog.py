@@ -11,9 +11,10 @@ from snapshots.notes.sentences import plain
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.cells import lost_cells
+from tests.snapshots.changes.graphs import explained
 from tests.snapshots.changes.states import state_stacks
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, log_between
+from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, log_between
 
 
 @FEWER_EXAMPLES

@@ -15,8 +15,8 @@ from snapshots.notes.phrases import commit_sentence
 from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
-from tests.snapshots.changes.graphs import node
-from tests.snapshots.notes.stories import as_html, as_json, as_markdown, explained, log_between
+from tests.snapshots.changes.graphs import explained, node
+from tests.snapshots.notes.stories import as_html, as_json, as_markdown, log_between
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
 from tests.snapshots.notes.test_escaping import HOSTILE, elements
 

@@ -16,6 +16,7 @@ from snapshots.notes.formats import NotesFormat
 from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.changes.graphs import explained
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import (
     BASE,
@@ -23,7 +24,6 @@ from tests.snapshots.notes.stories import (
     as_html,
     as_json,
     as_markdown,
-    explained,
     log_between,
     revision,
 )

@@ -28,9 +28,10 @@ from snapshots.notes.templates import story, story_of
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
+from tests.snapshots.changes.graphs import explained
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
-from tests.snapshots.notes.stories import BASE, HEAD, explained, log_between, revision
+from tests.snapshots.notes.stories import BASE, HEAD, log_between, revision
 from tests.snapshots.timelines.generated_histories import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")
