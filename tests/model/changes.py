@@ -302,22 +302,17 @@ def counterparts_and_ties(base: State, head: State) -> Counterparts:
 
 def votes(base: State, head: State, pairs: Mapping[str, str]) -> Counter[Pair]:
     """Return the number of counterparts that depend on two specs, each by a unique name."""
-    return Counter(
-        (used[0], now_used[0])
-        for after, before in pairs.items()
-        for used, now_used in _uses_of_both(base.specs[before], head.specs[after])
-        if len(used) == len(now_used) == 1
-    )
+    count: Counter[Pair] = Counter()
+    for after, before in pairs.items():
+        olds, news = map(_unique_dependencies, (base.specs[before], head.specs[after]))
+        count.update((olds[name], news[name]) for name in olds.keys() & news.keys())
+    return count
 
 
-def _uses_of_both(before: Spec, after: Spec) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the hashes that two specs depend on for each name of a dependency of either."""
-    for name in {edge.name for edges in _dependencies(before, after) for edge in edges}:
-        olds, news = (
-            [edge.hash for edge in edges if edge.name == name]
-            for edges in _dependencies(before, after)
-        )
-        yield olds, news
+def _unique_dependencies(spec: Spec) -> dict[str, str]:
+    """Return the hash of each dependency whose name is unique, by name."""
+    names = Counter(edge.name for edge in spec.dependencies or ())
+    return {edge.name: edge.hash for edge in spec.dependencies or () if names[edge.name] == 1}
 
 
 def _chosen(base: State, head: State, votes: Counter[Pair]) -> Counterparts:

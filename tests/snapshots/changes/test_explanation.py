@@ -272,19 +272,15 @@ class Graph:
     """The two sides of a comparison, filled node by node; no hash is on both sides."""
 
     def __init__(self) -> None:
-        self._sides: tuple[list[Spec], list[Spec]] = [], []
+        self.base: list[Spec] = []
+        self.head: list[Spec] = []
 
     def add(self, label: str, *needs: str, recipes: str = "rr") -> None:
         """Add a node to both sides, with the recipe of each side; needs are labels of others."""
-        for side, specs in enumerate(self._sides):
+        for side, specs in enumerate((self.base, self.head)):
             edges = [edge(f"{need}:{side}", name=need.partition(" ")[0]) for need in sorted(needs)]
             facts = {"name": label.partition(" ")[0], "package_hash": recipes[side]}
             specs.append(node(f"{label}:{side}", *edges, **facts))
-
-    def explained(self) -> Explained:
-        """Return the explanation of the two sides."""
-        base, head = map(State, self._sides)
-        return Explained(base, head)
 
 
 @pytest.mark.untraced
@@ -296,7 +292,7 @@ def test_deep_chain(recipes: str) -> None:
     for number in range(1, MANY):
         graph.add(f"p{number}", f"p{number - 1}", recipes=recipes)
     top = hash_of(f"p{MANY - 1}:1")
-    explained = graph.explained()
+    explained = Explained(State(graph.base), State(graph.head))
     if recipes == "rr":
         assert explained.num_specs == {Cause(Kind.RECIPE, "p0"): MANY}
         assert len(explained.path(top)) == MANY
@@ -314,7 +310,7 @@ def test_exponential_number_of_paths() -> None:
         below = [f"{side}{number - 1}" for side in ("left", "right") if number]
         for side in ("left", "right"):
             graph.add(f"{side}{number}", *below, recipes="rr" if number else "rs")
-    explained = graph.explained()
+    explained = Explained(State(graph.base), State(graph.head))
     assert set(explained.num_involved.values()) == {599}
     assert sum(explained.num_specs.values()) == 600
     assert len(explained.path(hash_of("left299:1"))) == 300
@@ -329,7 +325,7 @@ def test_thousands_of_equal_specs() -> None:
         graph.add(label, "zlib")
     graph.add("zlib", recipes="rs")
     graph.add("top", *labels)
-    explained = graph.explained()
+    explained = Explained(State(graph.base), State(graph.head))
     base, head = (sorted(hash_of(f"{label}:{side}") for label in labels) for side in (0, 1))
     others = {hash_of(f"{name}:1"): hash_of(f"{name}:0") for name in ("zlib", "top")}
     assert explained.counterparts(ADDED) == dict(zip(head, base, strict=True)) | others

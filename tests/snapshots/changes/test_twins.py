@@ -15,6 +15,7 @@ from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of, towers
 from tests.model.explained import frame_and_graph, named
+from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
 from tests.snapshots.factories import a_spec, seeded
@@ -109,6 +110,11 @@ def test_against_the_model(state: State, is_part: bool, few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twins_module, "_FEW", few)
         check(state, {*sorted(state.specs)[::2]} if is_part else None)
+
+
+def test_real_index() -> None:
+    """The model agrees on two versions of Python below dozens of twins."""
+    check(State(*records(dates()[0], STACKS[-1:])))
 
 
 def test_no_twins() -> None:

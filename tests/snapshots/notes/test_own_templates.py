@@ -8,6 +8,7 @@ import resource
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -146,15 +147,18 @@ def test_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     limits: list[int] = []
     monkeypatch.setattr("resource.setrlimit", lambda limit, _: limits.append(limit))
     file = tmp_path / "own.md.jinja"
-    for template, expected in (
-        ("{{ format }}", "2"),
-        ("\n{{ nothing }}", [str(file), "'nothing' is undefined", 2]),
+    rendered, too_large = own_templates._rendered, Mock(side_effect=MemoryError)
+    for template, render, expected in (
+        ("{{ format }}", rendered, "2"),
+        ("\n{{ nothing }}", rendered, [str(file), "'nothing' is undefined", 2]),
+        ("", too_large, [str(file), "takes more than 1,024 MiB of memory", None]),
     ):
         file.write_text(template, encoding="utf-8")
         task = io.BytesIO(pickle.dumps((LOG, file, 1)))
         with monkeypatch.context() as patch, io.TextIOWrapper(io.BytesIO()) as written:
             patch.setattr(sys, "stdin", io.TextIOWrapper(task))
             patch.setattr(sys, "stdout", written)
+            patch.setattr(own_templates, "_rendered", render)
             own_templates._main()
             assert json.loads(written.buffer.getvalue()) == expected
     assert limits[:3] == [resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_DATA]
