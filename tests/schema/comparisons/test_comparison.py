@@ -198,9 +198,8 @@ def test_release_notes(world: World) -> None:
     )["compare"]
     assert notes["md"] == data["releaseNotes"]
     facts = orjson.loads(notes["json"])
-    assert facts["base"]["digest"] == base.info.digest
-    assert facts["head"]["digest"] == head.info.digest
+    assert [facts[side]["digest"] for side in ("base", "head")] == [
+        base.info.digest,
+        head.info.digest,
+    ]
     assert facts["summary"]["specs_added"] == data["summary"]["specsAdded"]
-    for kind, changes in facts["packages"].items():
-        nodes = [node["name"] for node in data["packages"]["nodes"] if node["kind"] == kind.upper()]
-        assert [change["name"] for change in changes] == nodes
