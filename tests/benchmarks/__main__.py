@@ -14,7 +14,7 @@ from tests.benchmarks.machine import commit, describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
-from tests.benchmarks.results import Results, print_table, write_json
+from tests.benchmarks.results import Results, print_table
 
 # Imported late, as each process that a benchmark starts imports this module again.
 BENCHMARKS = {
@@ -41,7 +41,7 @@ TABLES = {
 
 
 def main() -> None:
-    """Run the named benchmarks, print a table, and write the requested files."""
+    """Run the named benchmarks, print a table, and replace those in a document."""
     options = _options()
     names = options.names or [*BENCHMARKS]
     before = os.getloadavg()[0]
@@ -58,8 +58,6 @@ def main() -> None:
         measurements=measurements,
     )
     print_table(results)
-    if options.json:
-        write_json(results, options.json)
     if options.write:
         _write_tables(results, options.write)
 
@@ -116,7 +114,6 @@ def _options() -> argparse.Namespace:
         help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or "
         f"{', '.join(SELDOM)}, which does not",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results as JSON")
     parser.add_argument(
         "--write",
         type=Path,

@@ -1,9 +1,7 @@
 """The results of a run as a printed table, and as JSON."""
 
 from itertools import groupby
-from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -19,11 +17,6 @@ class Results(Run, frozen=True, kw_only=True):
     quick: bool
     notes: list[str]
     measurements: list[Measurement]
-
-
-def write_json(results: Results, file: Path) -> None:
-    """Write the results; the fields are those of the records."""
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
 
 
 def print_table(results: Results) -> None:

@@ -66,7 +66,6 @@ def main() -> int:
     print(f"\n{table}\n")
     if options.write:
         write_figures(options.write, "attacks", table, run)
-    print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from tests.benchmarks.documents import aligned
 from tests.benchmarks.machine import Run
-from tests.hostile.runner import Bounds, Result
+from tests.hostile.runner import Result
 
 HEAD = (
     "| attack | what it tries | status | slowest | victim p50 | victim p99 | memory | |\n"
@@ -80,14 +80,4 @@ def _row(name: str, attacks: Sequence[Figures]) -> tuple[str, ...]:
         f"{max(it.slowest for it in attacks):.1f} s",
         f"{1_000 * max(it.victim_p99 for it in attacks):.0f} ms",
         f"{max(it.peak_bytes for it in attacks) >> 20:,} MB",
-    )
-
-
-def summary(results: Sequence[Result], bounds: Bounds) -> str:
-    """Return the number of attacks that hurt, and the bounds."""
-    hurt = sum(bool(result.hurts) for result in results)
-    return (
-        f"{len(results)} attacks, {hurt} of them hurt. Asked: answers within "
-        f"{bounds.answer_seconds:g} s, a p99 of the victim below "
-        f"{1_000 * bounds.victim_p99:.0f} ms, memory below {bounds.memory >> 20:,} MB."
     )

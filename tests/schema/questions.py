@@ -1,4 +1,4 @@
-"""Queries that together select every field of every type."""
+"""Queries that, with those of the pages, select every field of every type."""
 
 from strawberry.utils.str_converters import to_camel_case
 
@@ -49,17 +49,6 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
     }}
   }}
 }} fragment F on FacetCount {{ value numSpecs }} {SPEC}"""
-DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
-  revision(ref: $ref) { specs(first: 25) { nodes {
-    hash
-    dependencies(transitive: $far, first: 50) { ...D }
-    dependents(transitive: $far, first: 50) { ...D }
-  } } }
-}
-fragment D on DependencyConnection {
-  totalCount pageInfo { hasNextPage } nodes { hash }
-  edges { cursor types virtuals node { name hash version externalPath spec { hash } } }
-}"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
     stacks { ...T }
@@ -133,31 +122,11 @@ fragment C on Cause {
   id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
   packages
 }"""
-REPLACED_HASH = """query($hash: String!) {
-  hash(hash: $hash) { successor { hash } nearest { hash } }
-}"""
 MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entries {
   pageInfo { hasNextPage } nodes {
   comparison { base { digest } head { digest } }
   mainCauses { title kind package before after numSpecs }
 } } } } }"""
-HISTORIES = """query($ref: String!, $name: String!) { revision(ref: $ref) {
-  growth { tag } package(name: $name) { history { id } } specs { nodes { history { id } } }
-} }"""
-LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
-  revision(ref: $ref) { lookup(specs: $specs) {
-    ...L withCauses: missing(first: $first) { mainCauses { title numSpecs } }
-  } }
-  bestCovering(specs: $specs, series: $series, first: 1) { ...L }
-}
-fragment L on Lookup {
-  revision { digest } numWanted numFound numRootsWanted numRootsFound
-  found(first: $first) { hash }
-  missing(first: $first) {
-    hash name version isRoot lastSeen { digest } reason goneIn { digest } nearest { hash }
-    differences { path before after }
-  }
-}"""
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
@@ -168,7 +137,16 @@ CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
       breaches(first: 10) { message package numSpecs spec { hash } } }
   } }
 }"""
-NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
+OTHERS = """query($ids: [ID!]!) {
+  node(id: "") { id }
+  nodes(ids: $ids) {
+    ... on Package { id }
+    ... on Spec { history { id } dependencies { nodes { hash } edges { cursor } } }
+  }
+  packages(first: 1) { edges { cursor node { name } } }
+  package(name: "a") { availability(target: "x86_64") { spans { comparison { id } } } }
+  revision { lookup(specs: []) { found { hash } } }
+}"""
 EFFECT = """fragment E on CommitEffect {
   commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
   seconds cost costBasis { unit numEstimated numUnknown }
@@ -242,21 +220,6 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead
     document differences(first: 100) { path before after }
   }
-}"""
-CATALOG = """query($name: String!) {
-  packageOf(query: $name) { name }
-  package(name: $name) {
-    had { versions targets stacks }
-    availability(target: "x86_64") {
-      series { name } isCurrent
-      spans {
-        first { tag } last { tag } numSpecs goneIn { tag } reasons { reason numSpecs }
-        comparison { id } mainCauses { title }
-      }
-    }
-    nearest(target: "x86_64", stack: "e4s", version: "1") { hash revision { digest } }
-  }
-  packages { totalCount pageInfo { hasNextPage } edges { cursor node { name } } }
 }"""
 SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
   suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }

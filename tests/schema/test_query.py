@@ -1,11 +1,13 @@
 """The fields of a query, compared with values computed from the records."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from graphql import FieldNode, TypeInfo, TypeInfoVisitor, Visitor, is_object_type, parse, visit
 
 from schema import api
+from server.pages.documents import document
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.worlds import SOURCE, State, World, revision_id
@@ -22,6 +24,7 @@ PREVIOUS = (None, None, 0, 1, None, 4)
 NEXT = (2, 3, None, None, 5, None)
 
 
+QUERIES = Path(__file__).parents[2] / "server/pages/queries"
 EVERY_STATE = pytest.mark.parametrize("number", [0, 3, 5])
 
 
@@ -51,7 +54,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
 
 
 def test_queries_select_every_field() -> None:
-    """Of every type."""
+    """Of every type; those of the pages count."""
     schema = api.schema._schema
     types = TypeInfo(schema)
     selected: set[tuple[str, str]] = set()
@@ -62,8 +65,9 @@ def test_queries_select_every_field() -> None:
             assert parent is not None
             selected.add((parent.name, node.name.value))
 
-    for document in questions.DOCUMENTS:
-        visit(parse(document), TypeInfoVisitor(types, Collector()))
+    pages = [document(path.stem).text for path in QUERIES.glob("*.graphql")]
+    for text in (*questions.DOCUMENTS, *pages):
+        visit(parse(text), TypeInfoVisitor(types, Collector()))
     every = {
         (kind.name, name)
         for kind in schema.type_map.values()

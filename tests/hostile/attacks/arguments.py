@@ -66,16 +66,6 @@ def _matching_garbage(_target: Target) -> Request:
     return _matching([mark * 1_900 + str(i) for i, mark in enumerate("+~%^@:=\"'/ " * 6)])
 
 
-def _revisions_in_turn(target: Target) -> Request:
-    """Have revisions loaded one after the other, repeatedly."""
-    digests = target.digests * 50
-    fields = (
-        f'r{number}:revision(ref:"{digest}"){{specs(first:0){{totalCount}}}}'
-        for number, digest in enumerate(digests[:50])
-    )
-    return query(f"query {fresh()} {{ {' '.join(fields)} }}")
-
-
 def _refs(target: Target) -> list[str]:
     return [*target.digests, *(digest[:12] for digest in target.digests), *target.tags]
 
@@ -107,7 +97,6 @@ ATTACKS = (
     Attack("110 matching", "as many masks over every spec", sending(_different_matching)),
     Attack("matching ^ x 960", "walks through the graph", sending(_matching_dependencies)),
     Attack("matching garbage", "signs that mean nothing", sending(_matching_garbage)),
-    Attack("revisions in turn", "each of them 50 times by turns", sending(_revisions_in_turn)),
     Attack("many pairs", "up to 120 pairs of revisions to compare", sending(_many_pairs)),
     _walks("dependencies"),
     _walks("dependents"),

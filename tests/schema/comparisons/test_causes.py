@@ -144,20 +144,14 @@ def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
 
 def test_counts_add_up(answer: Any) -> None:
     """Kinds of causes count each spec with a counterpart once, reasons each changed hash."""
-    kinds = {kind["kind"]: (kind["numCauses"], kind["numSpecs"]) for kind in answer["causeKinds"]}
-    causes = answer["causes"]["nodes"]
-    assert kinds == {
-        kind: (len(of_kind), sum(cause["numSpecs"] for cause in of_kind))
-        for kind in kinds
-        if (of_kind := [cause for cause in causes if cause["kind"] == kind])
-    }
-    assert sum(number for number, _ in kinds.values()) == len(causes)
-    summary = answer["summary"]
+    causes, summary = answer["causes"]["nodes"], answer["summary"]
+    for kind in answer["causeKinds"]:
+        of_kind = [cause["numSpecs"] for cause in causes if cause["kind"] == kind["kind"]]
+        assert (kind["numCauses"], kind["numSpecs"]) == (len(of_kind), sum(of_kind))
     rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
-    assert sum(number for _, number in kinds.values()) == rebuilt > 0
+    assert sum(kind["numSpecs"] for kind in answer["causeKinds"]) == rebuilt > 0
     reasons = Counter(node["reason"] for node in answer["specs"]["nodes"])
     assert {reason["reason"]: reason["count"] for reason in answer["reasons"]} == dict(reasons)
-    assert "RETURNED" in reasons
 
 
 def test_lists_can_be_filtered(world: World, answer: Any) -> None:

@@ -10,7 +10,6 @@ from schema.api import API
 from schema.execution import budget
 from schema.execution.budget import Budget, BudgetExceeded
 from schema.limits import Limits
-from schema.revisions.package import Package, PackageRows
 from tests.schema.worlds import World, plain
 
 api = API(row_bytes=0)
@@ -123,19 +122,3 @@ def test_counted_bytes_approximate_the_response(world: World, text: str) -> None
     assert "errors" not in answered(world, text, Budget(Limits(max_answer_bytes=num_bytes)))
     response = answered(world, text, Budget(Limits(max_answer_bytes=num_bytes - 1)))
     assert response["errors"][0]["extensions"] == {"code": "ANSWER_TOO_LARGE"}
-
-
-def test_request_cancelled_in_a_list_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the list is not resolved."""
-    request_budget, created = Budget(), []
-
-    def item(packages: PackageRows, number: int) -> Package:
-        created.append(number)
-        request_budget.cancel()
-        return Package(loaded=packages.loaded, code=number)
-
-    monkeypatch.setattr(PackageRows, "item", item)
-    text = "{ revision { packages(first: 9) { nodes { impact { numSpecs } } } } }"
-    response = answered(world, text, request_budget)
-    assert response["errors"][0]["extensions"] == {"code": "REQUEST_CANCELLED"}
-    assert len(created) == 1

@@ -16,7 +16,7 @@ from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
-from schema.fields.many import ColumnTable, NotVectorized, function_for_many, is_for_many
+from schema.fields.many import ColumnTable, NotVectorized, function_for_many
 from schema.revisions.package import Package
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
@@ -145,12 +145,6 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     for executor in (Rendering, RenderingExecutor):
         assert [answered(world, question, executor) for question in questions] == expected
     assert answered(world, questions[0], stock) != expected[0]
-
-
-def test_revisions_are_rendered_together() -> None:
-    """Their facts are read for a complete page at once."""
-    fields = SCHEMA.type_map["Revision"].fields  # type: ignore[attr-defined]
-    assert all(is_for_many(fields[name]) for name in ("tag", "takenAt", "numSpecs", "totalSize"))
 
 
 def test_objects_are_not_guessed() -> None:

@@ -366,7 +366,6 @@ VALUES = {
     "ref": "develop",
     "name": "a",
     "hash": "a",
-    "far": True,
     "base": "develop~1",
     "head": "develop",
     "ids": ["a"] * 100,

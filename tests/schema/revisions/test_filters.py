@@ -61,16 +61,6 @@ def test_specs_are_filtered(world: World, conditions: dict[str, Any] | None) -> 
     assert revision["specs"]["facets"].items() <= listings.facets_json(selected).items()
 
 
-@pytest.mark.parametrize("field", listings.ORDERS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_specs_are_ordered(world: World, field: str, direction: str | None) -> None:
-    """Ascending by default."""
-    order = {"field": field} | ({"direction": direction} if direction else {})
-    nodes = world.data(SPECS, order=order, name="zlib")["revision"]["specs"]["nodes"]
-    expected = listings.ordered(world.newest.specs, field, direction or "ASC")
-    assert [node["hash"] for node in nodes] == [spec.hash for spec in expected]
-
-
 @pytest.mark.parametrize("conditions", CONDITIONS, ids=str)
 @pytest.mark.parametrize(
     ("names", "packages"),
