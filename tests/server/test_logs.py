@@ -51,19 +51,10 @@ def test_json_line_has_the_operation_or_code() -> None:
     facts: list[dict[str, Any]] = [{OPERATION: "Tags"}, {CODE: "BAD_REQUEST"}, {}]
     lines = logged(respond, *(scope(**fact) for fact in facts), as_json=True)
     first, refused, other = map(json.loads, lines)
-    assert first | {"time": 0, "request_id": 0, "milliseconds": 0} == {
-        "time": 0,
-        "level": "info",
-        "logger": "cachelog.access",
-        "request_id": 0,
-        "client": "10.0.0.1",
-        "method": "GET",
-        "path": "/graphql",
-        "status": 201,
-        "bytes": 5,
-        "milliseconds": 0,
-        "operation": "Tags",
-    }
+    varying = {"time": "", "request_id": "", "milliseconds": ""}
+    usual = {"level": "info", "logger": "cachelog.access", "client": "10.0.0.1", "method": "GET"}
+    own = {"path": "/graphql", "status": 201, "bytes": 5, "operation": "Tags"}
+    assert first | varying == usual | own | varying
     assert refused["code"] == "BAD_REQUEST"
     assert not {"operation", "code"} & set(other)
 
@@ -75,15 +66,8 @@ def test_failed_request_has_status_500(as_json: bool) -> None:
     assert '"status":500' in line if as_json else " 500 " in line
 
 
-HOSTILE = [
-    "/a\n2025-01-01T00:00:00Z 10.0.0.2 GET /b 200 1B 0.01ms x",
-    "/a b",
-    "/\x1b[2J",
-    "/ü",
-    "/\u2028\u202e\x9b",
-    '/"}',
-    "/\ud800",
-]
+FORGED_LINE = "/a\n2025-01-01T00:00:00Z 10.0.0.2 GET /b 200 1B 0.01ms x"
+HOSTILE = [FORGED_LINE, "/a b", "/\x1b[2J", "/ü", "/\u2028\u202e\x9b", '/"}', "/\ud800"]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -119,43 +103,36 @@ def test_lines_are_written_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 FORGED = "a\n2025-01-01T00:00:00Z cachelog.server forged \x1b[2J\u202e\x00\ud800"
 
 
-def record(
-    message: str, *arguments: object, error: BaseException | None = None
-) -> logging.LogRecord:
-    """Return an event."""
+def record(text: object, error: Exception | None = None) -> logging.LogRecord:
+    """Return an event with a text."""
     raised = (type(error), error, None) if error else None
-    return logging.LogRecord("cachelog.x", logging.WARNING, "", 0, message, arguments, raised)
+    return logging.LogRecord("cachelog.x", logging.WARNING, "", 0, "the %s", (text,), raised)
 
 
 def test_text_cannot_forge_lines() -> None:
     """After time, logger and message, lines are indented, and terminal controls are escaped."""
-    assert TextFormatter().format(record("the %s", "catalog"))[20:] == " cachelog.x the catalog"
-    lines = TextFormatter().format(record("%s", FORGED)).splitlines()
+    assert TextFormatter().format(record("catalog"))[20:] == " cachelog.x the catalog"
+    lines = TextFormatter().format(record(FORGED)).splitlines()
     assert lines[1].startswith("    2025")
     assert all(line.isprintable() or "\ud800" in line for line in lines)
 
 
 def test_json_event_has_all_facts() -> None:
     """Time, level, logger and message; an exception, and the id of the request, if there is one."""
-    event = json.loads(JsonFormatter().format(record("the %s", "catalog")))
-    assert event | {"time": 0} == {
-        "time": 0,
-        "level": "warning",
-        "logger": "cachelog.x",
-        "message": "the catalog",
-    }
+    event = json.loads(JsonFormatter().format(record("catalog")))
+    assert event.pop("time")
+    assert event == {"level": "warning", "logger": "cachelog.x", "message": "the catalog"}
     context = copy_context()
     context.run(REQUEST_ID.set, "abc")
-    failed = context.run(JsonFormatter().format, record("x", error=ValueError("why")))
-    event = json.loads(failed)
+    event = json.loads(context.run(JsonFormatter().format, record("x", ValueError("why"))))
     assert (event["exception"], event["request_id"]) == ("ValueError: why", "abc")
 
 
 @pytest.mark.parametrize("text", [FORGED, "\x7f", "\u2028", "😀", '"}\n{"'])
 def test_json_is_one_line_of_ascii(text: str) -> None:
     """It is parsed to the original text, except for surrogates."""
-    line = JsonFormatter().format(record("%s", text))
+    line = JsonFormatter().format(record(text))
     assert line.isascii()
     assert line.isprintable()
     if "\ud800" not in text:
-        assert json.loads(line)["message"] == text
+        assert json.loads(line)["message"] == f"the {text}"
