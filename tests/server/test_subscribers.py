@@ -65,12 +65,15 @@ def published(catalog: Catalog, *numbers: int) -> list[RevisionInfo]:
     return [publication.revision for publication in publications]
 
 
+def connect(server: Server) -> socket.socket:
+    """Return a connection to a server."""
+    return socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), PATIENCE)
+
+
 @contextmanager
 def following(server: Server, head: bytes = HEAD) -> Iterator[socket.socket]:
     """Subscribe over a socket, and wait for the first heartbeat."""
-    place = urlsplit(server.url)
-    with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
-        connection.settimeout(PATIENCE)
+    with connect(server) as connection:
         connection.sendall(head + BODY)
         read_until(connection, b":\n\n")
         yield connection
@@ -88,9 +91,13 @@ def read_until(connection: socket.socket, end: bytes) -> bytes:
 
 def open_subscriptions(server: Server) -> int:
     """Return the number of open subscriptions according to the metrics."""
-    text = httpx.get(f"{server.url}/metrics").text
-    (line,) = (one for one in text.splitlines() if one.startswith("cachelog_subscriptions "))
-    return int(float(line.split()[1]))
+    return int(total(server, "cachelog_subscriptions "))
+
+
+def total(server: Server, name: str) -> float:
+    """Return the sum of an instrument over all its labels."""
+    lines = httpx.get(f"{server.url}/metrics").text.splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def test_graphql_sse(catalog: Catalog, tmp_path: Path) -> None:
@@ -165,11 +172,9 @@ def test_heartbeats_and_the_last_event(catalog: Catalog, tmp_path: Path) -> None
 def test_subscriptions_are_not_closed_as_idle(shared: Shared) -> None:
     """Above the limit of connections, idle connections are closed, but no subscriptions."""
     server = shared.server
-    place = urlsplit(server.url)
     with following(server) as first, following(server) as second, ExitStack() as opened:
         for _ in range(12):
-            address = str(place.hostname), int(place.port or 0)
-            opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            opened.enter_context(connect(server))
         assert open_subscriptions(server) == 2
         for connection in (first, second):
             read_until(connection, b":\n\n")
@@ -188,12 +193,6 @@ def test_duration_is_not_in_the_metrics(shared: Shared) -> None:
     assert total(server, seconds) - before[seconds] < 0.5
 
 
-def total(server: Server, name: str) -> float:
-    """Return the sum of an instrument over all its labels."""
-    lines = httpx.get(f"{server.url}/metrics").text.splitlines()
-    return sum(float(line.split()[1]) for line in lines if line.startswith(name))
-
-
 def test_later_requests_on_the_connection_wait(shared: Shared) -> None:
     """Complete or not, they neither end nor delay the subscription; closing the connection does."""
     server = shared.server
@@ -210,14 +209,12 @@ def test_client_that_does_not_read_is_disconnected(shared: Shared) -> None:
     """The connection is closed if the client does not read for too long."""
     (large,) = history(revisions=1, packages=60, specs=1_000)
     aliases = " ".join(f"a{number}: id" for number in range(100))
-    fields = (
-        f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"  # some 10 MB, more than a socket buffers
-    )
+    # Some 10 MB, more than a socket buffers.
+    fields = f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"
     wide = json.dumps({"query": f"subscription {{ revisionPublished {{ {fields} }} }}"}).encode()
     head = HEAD.replace(b"%d" % len(BODY), b"%d" % len(wide))
     server = shared.server
-    place = urlsplit(server.url)
-    with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+    with connect(server) as connection:
         connection.sendall(head + wide)
         until(lambda: open_subscriptions(server) == 1, "the subscription is open")
         shared.catalog.publish([replace(large, tag="large")])
