@@ -135,9 +135,7 @@ def test_foreign_schema_that_overwrites_is_rejected(tmp_path: Path) -> None:
     """If another package replaces ``schema/__init__.py``, and later removes it."""
     for name in ("server", "snapshots"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "schema").mkdir()
-    for file in (ROOT / "schema").glob("*.py"):
-        (tmp_path / "schema" / file.name).symlink_to(file)
+    shutil.copytree(ROOT / "schema", tmp_path / "schema")
     overwritten = tmp_path / "schema" / "__init__.py"
     overwritten.unlink()
     assert rejection(tmp_path).startswith("lacks its first file: install ")
@@ -247,12 +245,6 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def commit(folder: Path) -> str:
-    """Create a commit; return its abbreviated id."""
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", "x")
-    return git(folder, "rev-parse", "--short", "HEAD").strip()
-
-
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a source folder with a changelog, without git."""
@@ -261,30 +253,22 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_version_without_git_is_that_of_the_changelog(source: Path) -> None:
-    """Of an archive, or without git; tags of an enclosing repository are of other projects."""
-    assert version_of(source) == "0.3.0"
-    (source / ".git").mkdir()
-    assert version_of(source) == "0.3.0"
-    git(source, "init", "--quiet")
-    commit(source)
-    git(source, "tag", "v9.9.9")
+def test_version_is_that_of_git_or_the_changelog(source: Path) -> None:
+    """Later commits are part of it; other tags and those of an enclosing project are ignored."""
     inside = source / "inside"
-    inside.mkdir()
+    (inside / ".git").mkdir(parents=True)
     (inside / "CHANGELOG.md").write_text(CHANGELOG)
-    assert version_of(inside) == "0.3.0"
-
-
-def test_version_is_that_of_the_tag(source: Path) -> None:
-    """Other tags are ignored; later commits are part of the version."""
+    assert version_of(source) == version_of(inside) == "0.3.0"
+    (inside / ".git").rmdir()
     git(source, "init", "--quiet")
-    first = commit(source)
-    git(source, "tag", "nightly")
-    assert version_of(source) == f"0.3.0+g{first}"
-    git(source, "tag", "v0.3.1")
-    assert version_of(source) == "0.3.1"
-    second = commit(source)
-    assert version_of(source) == f"0.3.1+1.g{second}"
+    for tag in ("nightly", "v0.3.1", ""):
+        git(source, "commit", "--quiet", "--allow-empty", "--message", "x")
+        commit = git(source, "rev-parse", "--short", "HEAD").strip()
+        if tag:
+            git(source, "tag", tag)
+        versions = {"nightly": f"0.3.0+g{commit}", "v0.3.1": "0.3.1", "": f"0.3.1+1.g{commit}"}
+        assert version_of(source) == versions[tag]
+        assert version_of(inside) == "0.3.0"
 
 
 def test_environment_overrides_the_version(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
