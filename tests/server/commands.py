@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from unittest import mock
 
 import orjson
 
 from server.cli import main
-from snapshots.catalog.catalog import Catalog
+from tests.schema.worlds import World
+from tests.server.known_catalogs import KnownCatalog
 from tests.server.servers import environ
 
 
@@ -92,19 +93,11 @@ def fail(*arguments: object, code: int = 1, **options: Any) -> str:
     return result.err
 
 
-class HasCatalog(Protocol):
-    """An object with a catalog."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog."""
-
-
-def run_in(world: HasCatalog, *arguments: object, terminal: int | None = None) -> CommandResult:
+def run_in(world: World | KnownCatalog, *arguments: object) -> CommandResult:
     """Run a command on the catalog of a world."""
-    return cachelog(*arguments, catalog=world.catalog.location, terminal=terminal)
+    return cachelog(*arguments, catalog=world.catalog.location)
 
 
-def succeed_in(world: HasCatalog, *arguments: object, terminal: int | None = None) -> CommandResult:
+def succeed_in(world: World | KnownCatalog, *arguments: object) -> CommandResult:
     """Run a command on the catalog of a world; it must succeed without messages."""
-    return succeed(*arguments, catalog=world.catalog.location, terminal=terminal)
+    return succeed(*arguments, catalog=world.catalog.location)
