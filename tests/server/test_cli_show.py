@@ -61,14 +61,11 @@ def test_revision_json_has_neighbours(world: KnownCatalog) -> None:
     report = succeed_in(world, "show", "develop@2025-01-07", "--json").json
     assert report["revision"] == facts_at(world, 2)
     assert (report["series"], report["place"], report["num_revisions"]) == ("develop", 2, 5)
-    keys = ("revision", "specs_added", "specs_removed", "specs_changed")
-    before, after = (tuple(report[side][key] for key in keys) for side in ("before", "after"))
-    assert before == (facts_at(world, 1), 1, 0, 0)
-    assert after == (facts_at(world, 3), 2, 3, 0)
+    changes = {"specs_added": 2, "specs_removed": 3, "specs_changed": 0}
+    assert report["after"].items() >= ({"revision": facts_at(world, 3)} | changes).items()
     assert report["same"] == [facts_at(world, 5)]
     stacks = {stack["name"]: stack["num_specs"] for stack in report["stacks"]}
     assert stacks == {"e4s": 2, "root": 3, "tools": 1}
-    assert report["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
 
 
 def test_revision_facts_are_labelled(world: KnownCatalog) -> None:
@@ -80,7 +77,6 @@ def test_revision_facts_are_labelled(world: KnownCatalog) -> None:
     assert texts["After"] == "none"
     assert texts["The same as"].startswith("develop of 2025-01-07 (")
     assert texts["Targets"] == "x86_64_v3 (3)"
-    assert succeed_in(world, "show").out == succeed_in(world, "show", "develop").out
     releases = labelled(succeed_in(world, "show", "v0.2").lines)
     assert releases["Series"] == "vX.Y.Z, revision 2 of 3"
     assert releases["Before"].endswith("from it to this: unchanged")
@@ -92,17 +88,20 @@ def test_package_has_its_timeline(world: KnownCatalog) -> None:
     assert report["revision"] == facts_at(world, 2)
     assert (report["package"], report["num_specs"], report["total_size"]) == ("hdf5", 1, 2048)
     assert report["versions"] == [{"value": "1.14", "num_specs": 1}]
-    assert {stack["value"] for stack in report["stacks"]} == {"e4s", "root"}
-    assert report["first_seen"] == facts_at(world, 1)
-    assert report["last_seen"] == facts_at(world, 5)
+    seen = (facts_at(world, 1), facts_at(world, 5))
+    assert (report["first_seen"], report["last_seen"]) == seen
     assert (report["num_entries"], report["last_change"]["kind"]) == (3, "rebuilt")
 
 
-def test_package_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
-    """The error names the revisions that added and removed the package."""
+def test_name_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
+    """The error names the revisions that added and removed a package, or the start of a hash."""
     error = fail("show", "develop@2025-01-08", "cmake", catalog=world.catalog.location)
     assert "does not have 'cmake'; it was removed in develop of 2025-01-08 (" in error
     assert "), it is back in develop of 2025-01-09 (" in error
+    report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
+    assert report["revision"] == facts_at(world, 3, "v0.1")
+    error = fail("show", "v0.1", f"/{CMAKE.hash[:7]}", catalog=world.catalog.location)
+    assert f"has none that begins with '{CMAKE.hash[:7]}'" in error
 
 
 def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
@@ -175,14 +174,6 @@ def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
     assert f"  /{hash_of('gcc')} gcc@1.14.5 (build as c, cxx, external at /usr)" in lines
     report = cachelog("show", f"/{full_spec().hash}", "--json", catalog=catalog).json
     assert [dependency["external_path"] for dependency in report["dependencies"]] == ["/usr", None]
-
-
-def test_spec_is_shown_as_of_a_revision(world: KnownCatalog) -> None:
-    """It is an error if the revision lacks the spec."""
-    report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
-    assert report["revision"] == facts_at(world, 3, "v0.1")
-    error = fail("show", "v0.1", f"/{CMAKE.hash[:7]}", catalog=world.catalog.location)
-    assert f"has none that begins with '{CMAKE.hash[:7]}'" in error
 
 
 def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
@@ -271,8 +262,7 @@ def test_filters_restrict_entries(world: KnownCatalog) -> None:
     for subject in ((), (f"/{ZLIB.hash}",)):
         every = succeed_in(world, "log", *subject, "--json").json["entries"]
         since = [entry for entry in every if entry["revision"]["taken_at"] >= "2025-01-09"]
-        expected = {"-n 1": every[:1], "--limit 0": [], "--since 2025-01-09": since}
-        for options, entries in expected.items():
+        for options, entries in (("-n 1", every[:1]), ("--since 2025-01-09", since)):
             log = succeed_in(world, "log", *subject, "--json", *options.split()).json
             assert log["entries"] == entries
     assert succeed_in(world, "log", "--json", "--since", "1 week ago").json["entries"] == []
