@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import httpx
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "python"
-(EXAMPLE,) = re.findall(
-    r"```python\n(.*?)```", (PACKAGE / "README.md").read_text("utf-8"), re.DOTALL
-)
+README = (PACKAGE / "README.md").read_text("utf-8")
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 WRONG = """
 from cachelog_client import Client
 from cachelog_client.questions import Why
@@ -58,9 +56,8 @@ def test_example_of_the_readme_runs(
     client: ModuleType, new_server_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It prints causes with their numbers, and an error with its code."""
-    program = EXAMPLE.replace("http://127.0.0.1:8000", new_server_url).replace(
-        "develop~1", "develop-2025-01-26"
-    )
+    program = EXAMPLE.replace("http://127.0.0.1:8000", new_server_url)
+    program = program.replace("develop~1", "develop-2025-01-26")
     exec(program, {"__name__": client.__name__})  # noqa: S102
     *causes, error = capsys.readouterr().out.splitlines()
     assert causes
@@ -89,16 +86,14 @@ def test_all_queries_run_in_an_event_loop(client: ModuleType, new_server_url: st
     queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
     usual = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
 
-    def request(question: Any) -> Any:
-        return question(
-            **{name: usual[name] for name in question.__struct_fields__ if name in usual}
-        )
+    requests = [
+        question(**{name: usual[name] for name in usual.keys() & {*question.__struct_fields__}})
+        for question in queries
+    ]
 
     async def answers() -> list[object]:
         async with client.AsyncClient(f"{new_server_url}/graphql") as session:
-            return [
-                *await asyncio.gather(*(session.ask(request(question)) for question in queries))
-            ]
+            return [*await asyncio.gather(*map(session.ask, requests))]
 
     for question, answer in zip(queries, asyncio.run(answers()), strict=True):
         assert type(answer) is question.ANSWER
@@ -124,16 +119,10 @@ def test_types_are_checked(built: Path, tmp_path: Path) -> None:
     """Those of the package and the example are valid; type errors are reported."""
     (tmp_path / "example.py").write_text(EXAMPLE)
     (tmp_path / "wrong.py").write_text(WRONG)
-    result = subprocess.run(
-        [
-            *(sys.executable, "-m", "mypy", "--strict", "--no-incremental"),
-            *("-p", "cachelog_client", "-m", "example", "-m", "wrong"),
-        ],
-        cwd=tmp_path,
-        env={"MYPYPATH": f"{built}:{tmp_path}"},
-        capture_output=True,
-        text=True,
-    )
+    path, options = {"MYPYPATH": f"{built}:{tmp_path}"}, ("--strict", "--no-incremental")
+    modules = ("-p", "cachelog_client", "-m", "example", "-m", "wrong")
+    command = [sys.executable, "-m", "mypy", *options, *modules]
+    result = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True)
     errors = [line for line in result.stdout.splitlines() if ": error:" in line]
     assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 2, result.stdout
     assert "WhyCompare | None" in result.stdout
