@@ -13,6 +13,7 @@ from tests.snapshots.factories import a_revision, digest_of
 
 PAST = History([a_revision("develop", 1, "a"), a_revision("develop", 2, "b")])
 A, B = digest_of("a"), digest_of("b")
+PAIR = f"compare/{A}...{B}"
 SERVER = "https://cache.example.org/"
 
 
@@ -37,11 +38,7 @@ def address_of(links: SiteLinks) -> Address:
         (lambda page: page.to("r", "develop~1"), "index.html", None),
         (lambda page: page.to("r", A[:12]), "index.html", None),
         (lambda page: page.to("r", "nowhere"), "", f"{SERVER}r/nowhere"),
-        (
-            lambda page: page.to("compare", f"{A[:12]}...develop"),
-            f"../../compare/{A}...{B}/index.html",
-            None,
-        ),
+        (lambda page: page.to("compare", f"{A}...develop"), f"../../{PAIR}/index.html", None),
         (lambda page: page.to("r", "develop", q="x"), f"../{B}/index.html", None),
         (lambda page: page.to(), "../../index.html", None),
         (lambda page: page.to("search", q="a&b"), "", f"{SERVER}search?q=a%26b"),
@@ -89,15 +86,11 @@ def test_pages_of_a_list_are_linked() -> None:
     assert last.next == ""
 
 
-def test_canonical_url_needs_a_base_url() -> None:
-    """Only if the URL of the site is configured."""
+def test_canonical_and_escaped_urls() -> None:
+    """The one needs the URL of the site; the others have files with unescaped names."""
     base = "https://example.org/"
     assert address_of(site_links()).absolute("../r/x", "") == ""
     assert address_of(site_links(base_url=base)).absolute("../r/x", "") == f"{base}r/{A}/"
-
-
-def test_links_are_escaped() -> None:
-    """Reserved characters are escaped in links, but not in file names."""
     links = SiteLinks(History([]))
     address = path_of("series", "a+b")
     links.add(address, page_file(address))
@@ -143,19 +136,19 @@ def test_roles_of_variables_follow_from_their_use(text: str, roles: dict[str, Ro
     [
         ("../x", "{ tags { name } }", "cannot be the name of a folder"),
         (".x", "{ tags { name } }", "cannot be the name of a folder"),
-        ("it", "{ tags { name }", "Syntax Error"),
-        ("it", "{ tagz { name } }", "Cannot query field 'tagz'"),
-        ("it", "query A { tags { name } } query B { tags { name } }", "one operation"),
-        ("it", "subscription { revisionPublished { tag } }", "a query"),
-        ("it", "query($h: String!) { hash(hash: $h) { hash } }", "$h has no default"),
+        ("a", "{ tags { name }", "Syntax Error"),
+        ("a", "{ tagz { name } }", "Cannot query field 'tagz'"),
+        ("a", "query A { tags { name } } query B { tags { name } }", "one operation"),
+        ("a", "subscription { revisionPublished { tag } }", "a query"),
+        ("a", "query($h: String!) { hash(hash: $h) { hash } }", "$h has no default"),
         (
-            "it",
+            "a",
             "query($a: String!) { compare(base: $a, head: $a) { leftOut } }",
             "$a has two meanings",
         ),
         (
-            "it",
-            'query($a: String!) { compare(base: "develop", head: $a) { leftOut } }',
+            "a",
+            'query($a: String!) { compare(base: "x", head: $a) { leftOut } }',
             "both base and head",
         ),
     ],
