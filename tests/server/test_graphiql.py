@@ -19,17 +19,11 @@ from tests.server.servers import Server
 
 
 @pytest.fixture
-def server(demo_server: Server) -> str:
-    """Return the address of a server of the demo."""
-    return demo_server.url
-
-
-@pytest.fixture
-def browser(browser: webdriver.Chrome, server: str) -> webdriver.Chrome:
-    """Return the browser without the stored tabs of an earlier test."""
-    stored = {"origin": server, "storageTypes": "local_storage"}
+def server(demo_server: Server, browser: webdriver.Chrome) -> str:
+    """Return the address of a server of the demo, of which the browser has stored no tabs."""
+    stored = {"origin": demo_server.url, "storageTypes": "local_storage"}
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", stored)
-    return browser
+    return demo_server.url
 
 
 def opened(browser: webdriver.Chrome, address: str) -> None:
@@ -43,12 +37,10 @@ def opened(browser: webdriver.Chrome, address: str) -> None:
 def run(browser: webdriver.Chrome) -> dict[str, Any]:
     """Click the button that runs the query, and return the data that the page shows."""
     browser.find_element(By.CSS_SELECTOR, ".graphiql-execute-button").click()
-    answer = json.loads(
-        WebDriverWait(browser, SECONDS).until(lambda _: shown(browser, ".result-window"))
-    )
+    text = WebDriverWait(browser, SECONDS).until(lambda _: shown(browser, ".result-window"))
+    answer: dict[str, Any] = json.loads(text)
     assert "errors" not in answer
-    data: dict[str, Any] = answer["data"]
-    return data
+    return dict(answer["data"])
 
 
 def run_tab(browser: webdriver.Chrome, title: str) -> dict[str, Any]:
@@ -165,16 +157,16 @@ def test_page_without_scripts_explains_itself(server: str, browser: webdriver.Ch
     assert f"{server}/graphql" in message
 
 
-def test_assets_of_the_build_are_served(server: str) -> None:
+def test_assets_of_the_build_are_served(client: httpx.Client) -> None:
     """From this server; their versioned addresses may be cached for a year."""
-    page = httpx.get(f"{server}/graphql", headers={"accept": "text/html"}).text
+    page = client.get("/graphql", headers={"accept": "text/html"}).text
     assert "//unpkg" not in page
     for name in ASSETS:
-        address = f"{server}/static/vendor/{name}"
-        version = sha256(httpx.get(address).content).hexdigest()[:12]
+        address = f"/static/vendor/{name}"
+        version = sha256(client.get(address).content).hexdigest()[:12]
         assert f"static/vendor/{name}?v={version}" in page
         for v, lifetime in ((version, "public, max-age=31536000, immutable"), ("0", "no-cache")):
-            assert httpx.head(address, params={"v": v}).headers["cache-control"] == lifetime
+            assert client.head(address, params={"v": v}).headers["cache-control"] == lifetime
 
 
 def test_missing_assets_come_from_a_cdn(tmp_path: Path) -> None:
