@@ -1,4 +1,4 @@
-"""Links to commits and pull requests, and the packages and stacks of paths."""
+"""Links to commits and pull requests, and the sources of recipes."""
 
 import pytest
 
@@ -10,7 +10,6 @@ from snapshots.recipes.commits import (
     links_of,
     without_pull_request,
 )
-from snapshots.recipes.repository import package_of, stack_of
 
 HUB = "https://github.com/spack/spack-packages"
 LAB = "https://gitlab.example.org/a/b"
@@ -82,28 +81,6 @@ def test_invalid_settings(setting: str) -> None:
     """Templates that lead nowhere, or run scripts, are refused."""
     with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_URL"):
         links_of(setting, HUB)
-
-
-@pytest.mark.parametrize(
-    ("path", "package"),
-    [
-        ("repos/spack_repo/builtin/packages/py_numpy/package.py", "py-numpy"),
-        ("repos/spack_repo/builtin/packages/_7zip/a/b.patch", "7zip"),
-        ("var/spack/repos/builtin/packages/py-numpy/package.py", "py-numpy"),
-        ("var/spack/repos/builtin.mock/packages/zlib/package.py", None),
-        ("repos/spack_repo/builtin/packages/<b>/package.py", None),
-        ("repos/spack_repo/builtin/build_systems/cmake.py", None),
-    ],
-)
-def test_packages_of_paths(path: str, package: str | None) -> None:
-    """A path belongs to the package in whose folder it is."""
-    assert package_of(path) == package
-
-
-def test_stacks_of_paths() -> None:
-    """A path belongs to the stack in whose folder it is."""
-    assert stack_of("stacks/e4s/spack.yaml") == "e4s"
-    assert stack_of("stacks/spack.yaml") is None
 
 
 def test_sources_of_recipes() -> None:

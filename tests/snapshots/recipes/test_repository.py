@@ -125,6 +125,10 @@ def test_touched_packages_and_stacks(repository: RecipesRepository) -> None:
             "share/spack/gitlab/cloud_pipelines/stacks/hep/spack.yaml": "",
             "README.md": "",
             "repos/spack_repo/builtin/packages/README": "",
+            "repos/spack_repo/builtin/packages/<b>/package.py": "",
+            "repos/spack_repo/builtin/build_systems/cmake.py": "",
+            "var/spack/repos/builtin.mock/packages/zlib/package.py": "",
+            "stacks/spack.yaml": "",
         },
     )
     repository.commit("<b>a</b> \x1b[31m \u202e (#7)")

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from snapshots.errors import SourceError
 from snapshots.sources.pages.front_matter import MAX_DEPTH, parse
 
-TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), max_size=8)
+TEXTS = st.text(
+    st.characters(exclude_categories=["C", "Z"]) | st.just(" "), max_size=8
+) | st.sampled_from(["1.10", "1e5", "0x1", "yes", "null", "2025-01-05"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 53), 1 << 53) | TEXTS,
     lambda values: st.lists(values, max_size=3) | st.dictionaries(TEXTS, values, max_size=3),

@@ -17,11 +17,15 @@ Reply = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Server:
-    """The replies by path, and the requests so far as ``METHOD PATH``, with their headers."""
+    """The replies by path, and the requests so far as ``METHOD PATH``, with their headers.
+
+    ``otherwise`` is the reply for all other paths.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.replies: dict[str, Reply] = {}
+        self.otherwise = status(404)
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.closing = Event()
@@ -149,7 +153,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
         def _answer(self) -> None:
             server.requests.append(f"{self.command} {self.path}")
             server.headers.append(dict(self.headers))
-            server.replies.get(self.path, status(404))(self)
+            server.replies.get(self.path, server.otherwise)(self)
 
         do_GET = do_HEAD = do_POST = do_PUT = _answer  # noqa: N815  # the names that http.server asks for
 

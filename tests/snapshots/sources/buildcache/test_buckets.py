@@ -259,16 +259,9 @@ def paged(answer: Callable[[str | None], bytes]) -> Reply:
     return reply
 
 
-class _Always(dict[str, Reply]):
-    """The same reply for every path."""
-
-    def get(self, _path: str, _default: Any = None) -> Any:
-        return self["*"]
-
-
 def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str]:
     """Return the locations in a list of a bucket."""
-    server.replies = _Always({"*": paged(answer)})
+    server.otherwise = paged(answer)
     with Transport(at(server.url), Report(), [server.url]) as transport:
         return [entry.location for entry in transport.listing("s3://bucket/a")]
 
@@ -335,7 +328,7 @@ def refusal(code: int, name: str, **headers: str) -> Reply:
 @pytest.mark.parametrize("path", ["", "/v3/manifests/index/index.manifest.json"])
 def test_refusals(server: Server, is_signed: bool, reply: Reply, reason: str, path: str) -> None:
     """The error names the variable to set or to check."""
-    server.replies = _Always({"*": reply})
+    server.otherwise = reply
     with pytest.raises(SourceError, match=reason):
         snapshots(f"s3://bucket/cache{path}", "mine", settings=at(server.url, signed=is_signed))
 

@@ -18,7 +18,6 @@ from snapshots.sources.buildcache.layouts import (
     UNVERIFIED,
     BinaryPackage,
     BuildCache,
-    IndexPlace,
     cache_of,
     cleartext,
     fetch,
@@ -86,15 +85,6 @@ def load(location: str, report: Report | None = None) -> tuple[bytes | bytearray
 def test_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
     """The path of an index determines its build cache."""
     assert cache_of(location) == cache
-
-
-def test_plain_index(tmp_path: Path) -> None:
-    """A file of any name, or index.json in a folder, is of no cache."""
-    file = put(tmp_path / "index.json", EMPTY_INDEX)
-    with Transport(ReadSettings(), Report(), []) as transport:
-        assert locate(str(tmp_path), transport) == IndexPlace(str(file), None)
-        other = put(tmp_path / "database", EMPTY_INDEX)
-        assert locate(str(other), transport) == IndexPlace(str(other), None)
 
 
 def test_version_of_a_plain_index(server: Server) -> None:
@@ -205,16 +195,6 @@ def test_no_build_cache_over_http(server: Server) -> None:
 
 
 # -- manifests: parsing, and signed documents
-
-
-@pytest.mark.parametrize("is_signed", [False, True])
-def test_manifest(is_signed: bool) -> None:
-    """A manifest, signed or not, lists blobs by their checksums."""
-    document = json.dumps(manifest(blob()), indent=0)
-    parsed = parse_manifest(signed(document) if is_signed else document.encode(), "m.json")
-    assert [entry.path for entry in parsed.data] == [f"blobs/sha256/ab/{CHECKSUM}"]
-    assert parsed.data[0].content_length == 1234
-    assert parsed.signed is is_signed
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="\r")))

@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.locations import join, link, mirror_of, public, resolve, resolve_listed
+from snapshots.sources.locations import join, link, mirror_of, resolve, resolve_listed
 from snapshots.sources.settings import ReadSettings
 
 SETTINGS = ReadSettings(s3_prefixes={"mine": "http://127.0.0.1/mine/", "disk": "/srv"})
@@ -94,19 +94,6 @@ def test_locations_below_a_cache() -> None:
     assert link("https://host/a?key=1", "b") == "https://host/a/b"
     assert join("/srv/my cache", "b/c") == "/srv/my cache/b/c"
     assert link("/srv/my cache", "b/c") == "file:///srv/my%20cache/b/c"
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("https://host/a.json?key=1", "https://host/a.json"),
-        ("HTTPS://host/a.json?key=1#part", "https://host/a.json"),
-        ("/srv/what?", "/srv/what?"),
-    ],
-)
-def test_public(location: str, expected: str) -> None:
-    """The query of a URL may contain a key, and is not published."""
-    assert public(location) == expected
 
 
 URL = "https://cache.example/develop/e4s"

@@ -87,16 +87,6 @@ def test_invalid_locations(location: str, reason: str) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_index(server: Server) -> None:
-    """The first layer of index.spack is read like any index."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    (snapshot,) = snapshots(location, "mysite")
-    assert (snapshot.source.kind, snapshot.source.location) == ("index", location)
-    assert snapshot.source.version == digest_of(json.dumps(INDEX).encode())
-    accepted = server.headers[-2]["Accept"]
-    assert accepted.startswith("application/vnd.oci.image.manifest.v1+json")
-
-
 def test_sizes_of_missing_images(server: Server) -> None:
     """Sizes of missing images are unknown, with one warning; without the option all are."""
     location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
@@ -202,6 +192,9 @@ def test_image_index_of_one_image(server: Server) -> None:
     server["/v2/site/cache/manifests/index.spack"] = document(outer)
     (snapshot,) = snapshots(location, "mysite")
     assert LIBELF in by_hash(snapshot)
+    assert (snapshot.source.kind, snapshot.source.location) == ("index", location)
+    assert snapshot.source.version == digest_of(json.dumps(INDEX).encode())
+    assert server.headers[-2]["Accept"].startswith("application/vnd.oci.image.manifest.v1+json")
     path = f"/v2/site/cache/manifests/{digest_of(inner.manifest)}"
     server[path] = content(inner.manifest + b" ")
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):

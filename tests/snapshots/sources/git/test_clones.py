@@ -339,22 +339,14 @@ def test_login_is_sent_to_its_host_only(
 # -- git's own protocol over HTTP
 
 
-class Repositories(dict[str, Reply]):
-    """Replies for the repositories in a folder, from git's own CGI program."""
+def backend_of(folder: Path) -> Reply:
+    """Reply for the repositories in a folder, by git's own CGI program."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
-
-    def get(self, path: str, _: Any = None) -> Reply:
-        """Return the reply for a path, without its query."""
-        return super().get(path.partition("?")[0], self._answer)
-
-    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(request.path)
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
         environment = os.environ | {
-            "GIT_PROJECT_ROOT": str(self.folder),
+            "GIT_PROJECT_ROOT": str(folder),
             "GIT_HTTP_EXPORT_ALL": "1",
             "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
             "REQUEST_METHOD": request.command,
@@ -372,6 +364,8 @@ class Repositories(dict[str, Reply]):
         code = int(headers.pop("Status", "200").split()[0])
         send(request, code, content, headers | {"Content-Length": str(len(content))})
 
+    return answer
+
 
 @pytest.fixture
 def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
@@ -379,15 +373,14 @@ def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b")})
     repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "served" / "pages.git"))
-    server.replies = Repositories(tmp_path / "served")
+    server.otherwise = backend_of(tmp_path / "served")
     return server
 
 
 @pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
 def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
     """A repository is fetched from its URL or after a redirect; later only new objects are."""
-    url = backend.at("/pages.git/info/refs?service=git-upload-pack")
-    backend["/old/info/refs"] = status(307, Location=url)
+    backend[f"/old{REFS}"] = status(307, Location=backend.at(f"/pages.git{REFS}"))
     states = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
     assert {state.source.location for state in states} == {backend.at(path)}
