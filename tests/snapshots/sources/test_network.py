@@ -89,7 +89,6 @@ def test_responses(connected: Connected) -> None:
         assert client.get(server.at("/a")).content == b"data" * 100_000
         with backend.deadline(5):
             assert client.get(server.at("/a")).content == b"data" * 100_000
-    assert server.url.startswith(str(client.get(server.at("/a")).url)[:8])
 
 
 def test_deadline(connected: Connected) -> None:

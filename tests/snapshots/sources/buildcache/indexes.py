@@ -63,11 +63,13 @@ def small_database() -> dict[str, Any]:
 
 
 def installation(
-    records: dict[str, dict[str, Any]] | None = None, version: str = "8"
+    records: dict[str, dict[str, Any]] | None = None,
+    version: str = "8",
+    index: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the database of an installation; ``records`` are changed facts by hash."""
     installs = {}
-    for digest, install in small_database()["database"]["installs"].items():
+    for digest, install in (index or small_database())["database"]["installs"].items():
         is_external = digest == GCC
         installs[digest] = {
             "spec": install["spec"],

@@ -288,8 +288,13 @@ def spec_blob(data: bytes) -> dict[str, Any]:
 
 
 NAME = f"libelf-0.8.13-{LIBELF}.spec.manifest.json"
-OTHER, BOMB = (
-    gzip.compress(data) for data in (text(spec_document(node("gcc", GCC))), bytes(100_000))
+OTHER, BAD, BOMB = (
+    gzip.compress(data)
+    for data in (
+        text(spec_document(node("gcc", GCC))),
+        text(spec_document(node("libelf", LIBELF, version=""))),
+        bytes(100_000),
+    )
 )
 
 
@@ -300,6 +305,7 @@ OTHER, BOMB = (
         (manifest(blob(), blob(SPEC, checksum="d" * 64)), NAME, r"blobs/.*: its sha256 is .* says"),
         (manifest(blob(), blob(SPEC)), NAME, r"manifest.json: names the blob .*: does not exist"),
         (manifest(blob(), spec_blob(BOMB)), NAME, "holds more than 99,999 bytes"),
+        (manifest(blob(), spec_blob(BAD)), NAME, r"json, spec.nodes\[0\].version: is empty"),
         (manifest(blob()), NAME, "names no spec: no application/vnd.spack.spec blob"),
         (manifest(spec_blob(OTHER)), NAME, "names no package"),
         (manifest(), "libelf-abc.spec.manifest.json", "has no hash in its name"),
@@ -314,7 +320,7 @@ def test_bad_specs(
     file = put_specs(tmp_path, small_database())[LIBELF]
     file.unlink()
     put(file.with_name(name), text(data))
-    for stored in (OTHER, BOMB):
+    for stored in (OTHER, BAD, BOMB):
         put_blob(tmp_path, stored, SPEC)
     put(tmp_path / "blobs" / "sha256" / "dd" / ("d" * 64), OTHER)
     with pytest.raises(SourceError, match=reason):

@@ -23,7 +23,7 @@ from tests.snapshots.sources.buildcache.folders import (
     put_specs,
     text,
 )
-from tests.snapshots.sources.buildcache.indexes import documents_of
+from tests.snapshots.sources.buildcache.indexes import documents_of, installation
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server
 from tests.snapshots.sources.buildcache.registries import index_image, serve, spec_image
 from tests.snapshots.sources.buildcache.rehashing import rehashed
@@ -100,18 +100,11 @@ def in_registry_by_tags(index: Index, _: Path, server: Server) -> str:
 
 def as_installation(index: Index, folder: Path, _: Server) -> str:
     """Write the install tree of a Spack that has installed the cached specs."""
-    installs = {
-        digest: {
-            "spec": install["spec"],
-            "path": f"/opt/{digest}",
-            "installed": install["in_buildcache"],
-            "explicit": True,
-            "installation_time": 1_780_000_000.5,
-        }
-        for digest, install in index["database"]["installs"].items()
+    installs = index["database"]["installs"]
+    facts = {
+        digest: {"installed": install["in_buildcache"]} for digest, install in installs.items()
     }
-    database = index["database"] | {"installs": installs}
-    return str(put_installation(folder, {"database": database}))
+    return str(put_installation(folder, installation(facts, index["database"]["version"], index)))
 
 
 WAYS = (

@@ -475,21 +475,6 @@ def test_blob_with_another_checksum(server: Server, tmp_path: Path) -> None:
     assert snapshot.content.stacks == {"e4s", "hep"}
 
 
-def test_new_index_replaces_the_cached_one(server: Server, tmp_path: Path) -> None:
-    """An unchanged blob is not fetched again; each stack has one cached index."""
-    settings = replace(in_bucket(server), cache_dir=tmp_path / "cache")
-    sizes = []
-    for index in (small_database(), small_database(), database(node("libelf", LIBELF))):
-        path = put_blob_index(tmp_path / "served" / "e4s", index)
-        url = serve_list(server, tmp_path / "served", e4s=f"e4s/{path}")
-        server.headers.clear()
-        (snapshot,) = snapshots(url, settings=settings)
-        conditional = sum("If-None-Match" in headers for headers in server.headers)
-        num_files = sum(file.is_file() for file in (tmp_path / "cache").rglob("*"))
-        sizes.append((len(snapshot.content), conditional, num_files))
-    assert sizes == [(3, 0, 2), (3, 2, 2), (1, 1, 2)]
-
-
 # -- installations
 
 

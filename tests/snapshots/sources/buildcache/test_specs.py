@@ -83,12 +83,7 @@ def test_specs_outside_the_cache() -> None:
     assert set(specs.outside) == {GCC, GLIBC}
     gcc = specs.outside[GCC]
     assert (gcc.version, gcc.target, gcc.variants) == ("10.2.1", "m1", ("build_system=generic",))
-    assert (gcc.namespace, gcc.package_hash) == (
-        "builtin.mock",
-        "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
-    )
     assert gcc.dependencies == (Dependency("glibc", GLIBC, ("link",), ("libc",)),)
-    assert gcc.stacks == ()
 
 
 FORMAT_6 = {"annotations": {"original_specfile_version": 6}}
@@ -304,13 +299,6 @@ def test_repeated_key(texts: list[str], key: str) -> None:
     assert caught.value.reason == f"has the key '{key}' twice in one object"
 
 
-@pytest.mark.parametrize("texts", [[ENTRY, OTHER], [INSTALLED], []])
-def test_usual_indexes_are_parsed_once(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Usual indexes need no second pass, which takes long."""
-    monkeypatch.setattr("snapshots.sources.buildcache.database.refuse_repeated_keys", None)
-    decode(entries(*texts), "index.json", Report(), proof=False)
-
-
 def test_texts_that_look_like_keys() -> None:
     """Such texts do not count as repeated keys."""
     value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
@@ -412,19 +400,6 @@ def test_invalid_documents(document: Any, key: str, reason: str) -> None:
         together.add(LIBELF, json.dumps(document).encode(), "cache/one.json")
     assert (caught.value.location, caught.value.key) == ("cache/one.json", key)
     assert together.specs() == IndexSpecs({}, {}, {})
-
-
-def test_bad_node() -> None:
-    """The error names the document; the others are read if bad specs are skipped."""
-    bad = spec_document(node("libelf", LIBELF, version="no version\n"))
-    documents = {RUNTIME: spec_document(node("gcc-runtime", RUNTIME)), LIBELF: bad}
-    with pytest.raises(SourceError) as caught:
-        put_together(documents)
-    assert caught.value.location == f"cache/{LIBELF}"
-    assert caught.value.key == "spec.nodes[0].version"
-    report = Report(skip_bad=True)
-    assert set(put_together(documents, report).in_cache) == {RUNTIME}
-    assert len(report.skipped) == 1
 
 
 def test_two_documents_of_one_spec() -> None:

@@ -154,12 +154,6 @@ def test_specs_as_spack_prints_them(data: bytes, roots: dict[str, bool]) -> None
     assert roots_of(lock_files.parse(data, "-")) == roots
 
 
-def test_missing_compiler() -> None:
-    """The spec of a list without its dependencies has no compiler."""
-    (spec,) = parse([node("zlib", ZLIB, dependencies=[edge("gcc", GCC, ["build"], ["c"])])]).specs
-    assert spec.compiler is None
-
-
 @pytest.mark.parametrize(
     ("value", "error"),
     [
