@@ -1,7 +1,7 @@
 """Screenshots of all pages of the demo: ``python -m tests.screenshots FOLDER``.
 
 Each page is captured light, dark and narrow. ``--readme`` creates only the two small pictures of
-README.md, and ``--only NAME`` only those of one page.
+README.md.
 """
 
 import base64
@@ -44,11 +44,9 @@ def main(arguments: list[str]) -> int:
     parser = ArgumentParser(prog="python -m tests.screenshots", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--readme", action="store_true")
-    parser.add_argument("--only", metavar="NAME")
-    parser.add_argument("--at", metavar="URL", help="a running server, in place of the demo")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
-    with server_at(options.at) as url, tempfile.TemporaryDirectory() as profile:
+    with demo_server() as url, tempfile.TemporaryDirectory() as profile:
         with httpx.Client(base_url=url, timeout=60) as client:
             addresses = tour(client)
         with chromium_in(Path(profile)) as browser:
@@ -60,19 +58,15 @@ def main(arguments: list[str]) -> int:
                     (options.folder / f"{name}.webp").write_bytes(picture)
                 return 0
             for name, address in addresses.items():
-                if options.only in (None, name):
-                    for kind, appearance in APPEARANCES.items():
-                        picture = screenshot_of(browser, url + address, appearance, _TALLEST)
-                        (options.folder / f"{name}-{kind}.png").write_bytes(picture)
+                for kind, appearance in APPEARANCES.items():
+                    picture = screenshot_of(browser, url + address, appearance, _TALLEST)
+                    (options.folder / f"{name}-{kind}.png").write_bytes(picture)
     return 0
 
 
 @contextmanager
-def server_at(url: str | None) -> Iterator[str]:
-    """Yield the URL of a server: the given one, or one of the demo in a temporary folder."""
-    if url:
-        yield url
-        return
+def demo_server() -> Iterator[str]:
+    """Yield the URL of a server of the demo in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder)
         public = "http://127.0.0.1/"  # for permanent URLs, which contain no port

@@ -55,13 +55,3 @@ def test_tables_of_attacks_are_those_of_a_run() -> None:
     assert_shows("attacks.md", by_group(attacks.attacks), attacks)
     mixed = msgspec.json.decode(data_of("soak"), type=MixedLoad)
     assert_shows("attacks.md", mixed.table(), mixed)
-
-
-@pytest.mark.parametrize("document", ["benchmarks.md", "attacks.md"])
-def test_tables_state_the_commit(document: str) -> None:
-    """It follows the table, where the run that writes the table writes it, too."""
-    text = DOCUMENTS[document]
-    for table in re.finditer(r"^\|(?: ?-+:? ?\|)+\n(?:\|.*\n)+", text, re.MULTILINE):
-        after, _, _ = text[table.end() :].partition("\n## ")
-        before_next = re.split(r"^\|", after, maxsplit=1, flags=re.MULTILINE)[0]
-        assert re.search(r"\bat commit [0-9a-f]{8}\b", before_next), table[0][:200]

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import httpx
@@ -63,15 +64,6 @@ class Soaked(NamedTuple):
     answers: int
     imports: int
     resident: list[int]
-
-    @property
-    def rise(self) -> float:
-        """The factor between the medians of memory in the last two quarters."""
-        quarter = len(self.resident) // 4
-        if quarter == 0:
-            return 1.0
-        third, fourth = self.resident[-2 * quarter : -quarter], self.resident[-quarter:]
-        return sorted(fourth)[quarter // 2] / sorted(third)[quarter // 2]
 
 
 class MixedLoad(Run, frozen=True, kw_only=True):
@@ -234,6 +226,12 @@ def _imports(catalog: Path, pages: Path, tags: list[str], every: float) -> Itera
         yield "" if done.returncode == 0 else f"import exited with {done.returncode}: {done.stderr}"
 
 
+def _rise(resident: list[int]) -> float:
+    """Return the factor between the medians of memory in the last two quarters."""
+    quarter = len(resident) // 4
+    return median(resident[-quarter:]) / median(resident[-2 * quarter : -quarter]) if quarter else 1
+
+
 def main() -> int:
     """Run, and print the figures; return 1 if there was an error."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -259,12 +257,12 @@ def main() -> int:
         errors=len(soaked.errors),
         peak_bytes=max(soaked.resident),
         end_bytes=soaked.resident[-1],
-        rise=soaked.rise,
+        rise=_rise(soaked.resident),
     )
     print(figures.table())
     if options.write:
         write_figures(options.write, "soak", figures.table(), figures)
-    return int(bool(soaked.errors) or soaked.rise > RISE)
+    return int(bool(soaked.errors) or figures.rise > RISE)
 
 
 if __name__ == "__main__":

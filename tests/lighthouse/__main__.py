@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from tests.screenshots import server_at
+from tests.screenshots import demo_server
 from tests.server import npm
 from tests.server.pages.tour import tour
 
@@ -27,18 +27,12 @@ HERE = Path(__file__).parent
 def main(arguments: list[str]) -> int:
     """Audit the pages; return the exit code."""
     parser = ArgumentParser(prog="python -m tests.lighthouse", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these pages")
     parser.add_argument("--form", choices=["mobile", "desktop"], default="mobile")
     parser.add_argument("--least", type=int, default=95, metavar="SCORE")
-    parser.add_argument("--at", metavar="URL", help="a running server, in place of the demo")
     options = parser.parse_args(arguments)
-    with server_at(options.at) as url:
+    with demo_server() as url:
         with httpx.Client(base_url=url, timeout=60) as client:
             pages = {name: url + path for name, path in tour(client).items() if name != "missing"}
-        if options.only:
-            pages = {name: address for name, address in pages.items() if name in options.only}
-        if not pages:
-            parser.error("there is no such page")
         results = audited(options.form, list(pages.values()))
     print("| page |", " | ".join(results[0]["scores"]), "|")
     print("|---|" + "---:|" * len(results[0]["scores"]))

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 import pytest
-import strawberry
 from graphql import parse, validate
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
-from schema.fields.many import ColumnTable, NotVectorized, function_for_many
 from schema.revisions.package import Package
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
@@ -145,13 +143,3 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     for executor in (Rendering, RenderingExecutor):
         assert [answered(world, question, executor) for question in questions] == expected
     assert answered(world, questions[0], stock) != expected[0]
-
-
-def test_objects_are_not_guessed() -> None:
-    """An object field is rendered for many objects only if the list has a column for it."""
-    field = strawberry.field(description="An object.")
-    field.python_name = "object"
-    values = function_for_many(field, is_leaf=False)
-    assert values(ColumnTable(SpecType, {"object": [1, 2]})) == [1, 2]
-    with pytest.raises(NotVectorized):
-        values([None])

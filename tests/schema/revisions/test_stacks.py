@@ -51,19 +51,6 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     }
 
 
-def test_stack_nodes(world: World) -> None:
-    """Each is the stack of the revision, for one spec and for many."""
-    data = world.data(
-        """{ revision(ref: "stated") {
-          stack(name: "e4s") { id numSpecs }
-          package(name: "hdf5") { stackNodes { id numSpecs } }
-          specs { nodes { stackNodes { id numSpecs } } }
-        } }"""
-    )["revision"]
-    assert data["package"]["stackNodes"][0] == data["stack"]
-    assert data["specs"]["nodes"][0]["stackNodes"][0] == data["stack"]
-
-
 @pytest.mark.parametrize(
     ("base", "head", "added"),
     [("empty", "stated", 2), ("none", "stated", None), ("stated", "root", None)],
