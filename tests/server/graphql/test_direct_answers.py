@@ -146,21 +146,37 @@ def direct_response(settings: Settings, **changes: Any) -> ReadyAnswer | None:
     return asyncio.run(run())
 
 
-def test_cached_response_is_written_directly(demo_catalog: Path) -> None:
-    """Only at its own path."""
-    settings = Settings(catalog=str(demo_catalog), access_log=False)
-    ready = direct_response(settings)
-    assert ready is not None
-    assert b'"develop"' in ready.body
-    assert direct_response(settings, path="/metrics") is None
+OTHER_ORIGIN = [TYPE, (b"origin", b"https://a.example")]
+WITH_CORS = Settings(cors_origins=("https://a.example",))
 
 
-def test_cross_origin_requests_use_asgi(demo_catalog: Path) -> None:
-    """Which adds the CORS headers; all other requests are answered directly."""
-    settings = Settings(catalog=str(demo_catalog), cors_origins=("https://a.example",))
-    assert direct_response(settings) is not None
-    headers = [TYPE, (b"origin", b"https://a.example")]
-    assert direct_response(settings, headers=headers) is None
+@pytest.mark.parametrize(
+    ("settings", "changes", "is_direct"),
+    [
+        (Settings(), {}, True),
+        (Settings(), {"path": "/metrics"}, False),
+        (WITH_CORS, {}, True),
+        (WITH_CORS, {"headers": OTHER_ORIGIN}, False),
+        (Settings(tracing=True), {}, False),
+        (Settings(response_cache=0), {}, True),
+        (Settings(response_cache=0, cost_per_minute=1_000_000), {}, False),
+    ],
+    ids=["cached", "path", "origin", "other origin", "tracing", "uncached", "uncached with a cost"],
+)
+def test_short_response_is_written_directly(
+    demo_catalog: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
+    changes: dict[str, Any],
+    *,
+    is_direct: bool,
+) -> None:
+    """From the cache or by a quick execution; ASGI adds CORS headers, spans and costs."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    settings = replace(settings, catalog=str(demo_catalog), access_log=False)
+    ready = direct_response(settings, **changes)
+    assert (ready is not None) is is_direct
+    assert ready is None or b'"develop"' in ready.body
 
 
 def test_direct_responses_count_as_requests(behind_proxy: Server) -> None:
@@ -188,22 +204,6 @@ def test_client_behind_a_trusted_proxy_is_logged(
     assert len(lines) == 3
     assert {line[1] for line in lines} == {"203.0.113.9" if trusted else "127.0.0.1"}
     assert {line[-1] == "theirs" for line in lines} == {trusted}
-
-
-def test_tracing_uses_asgi(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spans belong to the ASGI application."""
-    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
-    settings = Settings(catalog=str(demo_catalog), access_log=False, tracing=True)
-    assert direct_response(settings) is None
-
-
-def test_quick_query_is_executed_directly(demo_catalog: Path) -> None:
-    """Without a response cache; with an allowance of cost, it uses ASGI."""
-    settings = Settings(catalog=str(demo_catalog), access_log=False, response_cache=0)
-    ready = direct_response(settings)
-    assert ready is not None
-    assert b'"develop"' in ready.body
-    assert direct_response(replace(settings, cost_per_minute=1_000_000)) is None
 
 
 @pytest.mark.anyio

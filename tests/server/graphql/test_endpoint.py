@@ -1,13 +1,19 @@
-"""GraphQL over HTTP on real sockets: requests, responses, and persisted documents."""
+"""GraphQL over HTTP on real sockets: requests, responses, caching, and persisted documents."""
 
+import gzip
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
+import brotli
 import httpx
 import orjson
 import pytest
+import zstandard
+
+from snapshots.catalog.catalog import Catalog
 
 JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
@@ -191,6 +197,104 @@ def test_other_media_types_are_not_acceptable(
     """The refusal is JSON nevertheless."""
     response = send(client, method, {"query": TAGS}, accept)
     assert (response.status_code, code_of(response)) == (406, "NOT_ACCEPTABLE")
+
+
+# -- caching and compression
+
+LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
+DECODERS: dict[str, Callable[[bytes], bytes]] = {
+    "identity": lambda body: body,
+    "gzip": gzip.decompress,
+    "br": brotli.decompress,
+    "zstd": lambda body: zstandard.ZstdDecompressor().decompress(body, 1 << 24),
+}
+
+
+@pytest.mark.parametrize("coding", DECODERS)
+def test_response_is_compressed_and_revalidated(client: httpx.Client, coding: str) -> None:
+    """By an ETag for each coding; 304 has the headers that a client needs to store the response."""
+
+    def get(coding: str, etag: str = "") -> tuple[httpx.Response, bytes]:
+        headers = {"accept-encoding": coding, "if-none-match": etag}
+        with client.stream("GET", "/graphql", params={"query": LONG}, headers=headers) as response:
+            return response, b"".join(response.iter_raw())
+
+    (plain, content), (first, body) = get("identity"), get(coding)
+    assert first.headers.get("content-encoding", "identity") == coding
+    assert int(first.headers["content-length"]) == len(body)
+    assert DECODERS[coding](body) == content
+    is_plain = coding == "identity"
+    assert (len(body) < len(content) / 2) != is_plain
+    etag = first.headers["etag"]
+    assert (etag == plain.headers["etag"]) == is_plain
+    for shown in (etag, f"W/{etag}", f'"x", {etag}', f'"x" ,W/{etag},"y"', "*"):
+        again, nothing = get(coding, shown)
+        assert (again.status_code, nothing) == (304, b"")
+        for name in ("etag", "cache-control", "vary"):
+            assert again.headers[name] == first.headers[name]
+    assert first.headers["vary"] == plain.headers["vary"] == "accept, accept-encoding"
+    for shown in ('"x"', etag.strip('"'), f"{etag}x", ""):
+        assert get(coding, shown)[0].status_code == 200
+
+
+PERMANENT = (
+    '{ revision(ref: "%(head)s") { tag numSpecs packages { nodes { name versions } } } }',
+    '{ compare(base: "%(base)s", head: "%(head)s") { summary { specsAdded } } }',
+    '{ compare(base: "%(base)s", head: "%(head)s") { causes { nodes { title } } } }',
+    '{ a: revision(ref: "%(base)s") { digest } b: revision(ref: "%(HEAD)s") { digest } }',
+)
+CHANGING = (
+    TAGS,
+    "{ revision { digest } }",
+    '{ revision(ref: "%(short)s") { digest } }',
+    '{ revision(ref: "%(head)s~1") { digest } }',
+    '{ revision(ref: "%(head)s") { next { digest } } }',
+    '{ revision(ref: "%(head)s") { previous { digest } } }',
+    '{ compare(base: "develop-2025-01-05", head: "%(head)s") { id } }',
+    '{ compare(base: "%(base)s", head: "develop") { id } }',
+    '{ compare(base: "%(base)s", head: "%(head)s") { releaseNotes } }',  # RETURNED can change
+    '{ revision(ref: "%(head)s") { digest } __schema { types { name } } }',
+    "{ revisions { totalCount } }",
+    '{ series(name: "develop") { growth { numSpecs } } }',
+    '{ revision(ref: "%(head)s") { specs(first: 1) { nodes { history { hash } } } } }',
+    '{ revision(ref: "%(head)s") { packages(first: 1) { nodes { history { name } } } } }',
+    '{ tag(name: "nope") { name } }',
+    '{ revision(ref: "%(head)s") { tag } other: revision(ref: "nope") { tag } }',
+    "{ nope }",
+)
+
+
+IMMUTABLE = "public, max-age=31536000, immutable"
+LIFETIMES = dict.fromkeys(PERMANENT, IMMUTABLE) | dict.fromkeys(CHANGING, "no-cache")
+
+
+@pytest.fixture(scope="module")
+def names(demo_catalog: object) -> dict[str, str]:
+    """Return the digests of the two newest revisions, by their names in queries."""
+    catalog = Catalog(str(demo_catalog))
+    catalog.refresh()
+    head, base = (revision.digest for revision in catalog.history.revisions[:2])
+    return {"base": base, "head": head, "HEAD": head.upper(), "short": head[:12]}
+
+
+@pytest.mark.parametrize(("query", "lifetime"), LIFETIMES.items())
+def test_lifetime_of_responses(
+    client: httpx.Client, names: dict[str, str], query: str, lifetime: str
+) -> None:
+    """Permanent if the query names digests; a tag can move, a prefix become ambiguous."""
+    for _ in range(2):
+        response = client.get("/graphql", params={"query": query % names})
+        assert (response.status_code, response.headers["cache-control"]) == (200, lifetime)
+
+
+def test_lifetime_of_nodes(client: httpx.Client, names: dict[str, str]) -> None:
+    """An id names an object permanently; an unknown one may exist elsewhere."""
+    query = f'{{ revision(ref: "{names["head"]}") {{ id stacks {{ id }} }} }}'
+    revision = client.get("/graphql", params={"query": query}).json()["data"]["revision"]
+    lifetimes = {revision["id"]: IMMUTABLE, revision["stacks"][0]["id"]: IMMUTABLE}
+    for id_, lifetime in (lifetimes | {"UmV2aXNpb246YTpi": "no-cache"}).items():
+        response = client.get("/graphql", params={"query": f'{{ node(id: "{id_}") {{ id }} }}'})
+        assert response.headers["cache-control"] == lifetime
 
 
 # -- persisted documents

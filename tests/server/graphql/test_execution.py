@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import threading
-import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -12,8 +11,6 @@ import orjson
 import pytest
 
 from schema.api import API, OperationResult
-from schema.context import Context
-from schema.execution.budget import BudgetExceeded
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
@@ -129,42 +126,27 @@ async def test_revisions_are_loaded_in_a_thread(
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
 
-async def test_explanations_do_not_delay_loading(
-    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They run in separate threads."""
-    explaining = Calls(monkeypatch, Library, "_make_explanation")
-    explaining.may_go_on.clear()
-    execution = execution_of(demo_catalog, lanes)
-    newest, *others = execution._catalog.history.digests
-    pairs = [f'compare(base: "{other}", head: "{newest}")' for other in others[:2]]
-    explained = begun(execution, *(f"{{ {pair} {{ causes {{ totalCount }} }} }}" for pair in pairs))
-    await explaining.begin()
-    other = f'{{ revision(ref: "{others[-1]}") {{ specs(first: 1) {{ totalCount }} }} }}'
-    (loaded,) = await executed(execution, other)
-    assert not any(task.done() for task in explained)
-    explaining.may_go_on.set()
-    assert all(result.is_good for result in [loaded, *await asyncio.gather(*explained)])
-    assert explaining.threads == ["cachelog-explaining"] * 2
-
-
-async def test_concurrent_requests_share_one_explanation(
+async def test_explanations_are_shared_and_do_not_delay_loading(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests that join it wait longer than the patience of the lane."""
+    """In separate threads; requests that join one wait longer than the patience of the lane."""
     explaining = Calls(monkeypatch, Library, "_make_explanation")
     explaining.may_go_on.clear()
     lanes = Lanes.of(Settings(queue_seconds=0.4))
     execution = execution_of(demo_catalog, lanes)
-    base, head, *_ = execution._catalog.history.digests
+    base, head, *_, oldest = execution._catalog.history.digests
     pair = f'compare(base: "{base}", head: "{head}")'
     texts = [f"{{ {pair} {{ causes(first: {n}) {{ totalCount }} }} }}" for n in range(5)]
     waiting = begun(execution, *texts)
     await explaining.begin()
+    other = f'{{ revision(ref: "{oldest}") {{ specs(first: 1) {{ totalCount }} }} }}'
+    (loaded,) = await executed(execution, other)
     await asyncio.sleep(1.5 * lanes.explaining.patience)
+    assert not any(task.done() for task in waiting)
     explaining.may_go_on.set()
-    assert all(result.is_good for result in await asyncio.gather(*waiting))
+    assert all(result.is_good for result in [loaded, *await asyncio.gather(*waiting)])
     assert explaining.arguments == [((base, head),)]
+    assert explaining.threads == ["cachelog-explaining"]
     lanes.close()
 
 
@@ -256,30 +238,3 @@ async def test_attributes_of_a_result(
     facts = (answer.started, answer.is_good, answer.is_permanent)
     assert facts == (started, is_good, is_permanent)
     assert ("errors" in orjson.loads(answer.body)) == (not is_good)
-
-
-async def test_cancelled_request_ends(
-    execution: Execution, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its budget is cancelled, which frees its thread."""
-    began, budgets = threading.Event(), []
-
-    def endless(*_args: Any, context: Context, **_options: Any) -> OperationResult:
-        budgets.append(context.budget)
-        began.set()
-        while True:
-            context.budget.check()
-            time.sleep(0.001)
-
-    monkeypatch.setattr(API, "execute", endless)
-    (waiting,) = begun(execution, LARGE)
-    await asyncio.to_thread(began.wait, 10)
-    assert lanes.heavy.num_running == 1
-    waiting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
-    async with asyncio.timeout(10):
-        while lanes.heavy.num_running:
-            await asyncio.sleep(0.001)
-    with pytest.raises(BudgetExceeded, match="was cancelled"):
-        budgets[0].check()

@@ -98,16 +98,12 @@ def test_other_documents_are_refused(
     ],
 )
 def test_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: str) -> None:
-    """The message names the setting, the file and the position."""
+    """The message names the setting, the file and the position; as any unreadable file."""
     path = written(tmp_path, content)
     with pytest.raises(InvalidArgument, match=reason) as caught:
         read_manifest(path)
     assert caught.value.name == "CACHELOG_DOCUMENTS"
     assert str(path) in str(caught.value)
-
-
-def test_missing_manifest_is_refused(tmp_path: Path) -> None:
-    """As any other unreadable file."""
     with pytest.raises(InvalidArgument, match="No such file"):
         read_manifest(tmp_path / "nothing")
 
@@ -121,6 +117,7 @@ def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         catalog=str(demo_catalog),
         documents=str(path),
         graphiql=False,
+        metrics=False,
         introspection=False,
         suggestions=False,
     )
@@ -137,19 +134,14 @@ def test_server_with_a_manifest_answers_by_id(strict: httpx.Client, name: str) -
     assert posted.json()["data"]["tags"]
 
 
-def test_server_with_a_manifest_registers_nothing(strict: httpx.Client) -> None:
-    """A document sent with its hash is refused and not stored."""
+def test_other_documents_and_features_are_absent(strict: httpx.Client) -> None:
+    """None is registered; no page for browsers, no schema, no introspection, no names in errors."""
     by_text = strict.post("/graphql", json={"query": "{ tags { name } }"})
     assert (by_text.status_code, code_of(by_text)) == (403, "PERSISTED_QUERY_NOT_IN_LIST")
     unknown = strict.post("/graphql", json={"extensions": by_hash("0" * 64)})
     assert (unknown.status_code, code_of(unknown)) == (400, "PERSISTED_QUERY_NOT_IN_LIST")
-
-
-def test_disabled_features_are_absent(strict: httpx.Client) -> None:
-    """No page for browsers, no schema, no introspection, no names in errors."""
-    browser = strict.get("/graphql", headers={"accept": "text/html"})
-    assert browser.status_code == 406
-    assert strict.get("/schema.graphql").status_code == 404
+    assert strict.get("/graphql", headers={"accept": "text/html"}).status_code == 406
+    assert strict.get("/schema.graphql").status_code == strict.get("/metrics").status_code == 404
     assert "data" not in strict.post("/graphql", json={"id": "schema"}).json()
     (error,) = strict.post("/graphql", json={"id": "field"}).json()["errors"]
     assert "tags" not in error["message"]

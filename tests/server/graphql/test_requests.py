@@ -76,12 +76,3 @@ def test_get_and_post_are_equal(
     if variables is not None:
         parts["variables"] = orjson.dumps(variables).decode()
     assert from_query_string(urlencode(parts).encode(), PersistedDocuments()) == expected
-
-
-def test_order_of_variables_does_not_matter() -> None:
-    """Their serialized form is sorted."""
-    texts = {
-        GraphQLRequest("q", variables, None).variables_text()
-        for variables in ({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1})
-    }
-    assert texts == {b'{"a":1,"b":{"c":2,"d":3}}'}

@@ -225,10 +225,7 @@ def test_input_after_a_response_is_parsed_strictly(ready: Running) -> None:
     answer = response_to(ready, bad)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"/a" not in answer
-
-
-def test_invalid_input_after_waiting_requests_closes(ready: Running) -> None:
-    """Requests that wait for earlier ones are answered; then the connection is released."""
+    # Requests that wait for earlier ones are answered; then the connection is released.
     answer = response_to(ready, request_bytes("/slow-task") * 3 + b"nonsense\r\n\r\n")
     assert answer.count(b" /slow-task ") == 3
     until(lambda: not ready.num_connections(), "it is closed")

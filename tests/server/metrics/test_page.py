@@ -107,12 +107,6 @@ def test_both_formats_have_all_instruments(demo_server: Server) -> None:
             assert names.issuperset(sample_names(instrument)), instrument.name
 
 
-def test_metrics_can_be_disabled(demo_catalog: Path) -> None:
-    """The URL is then unknown."""
-    with application(Settings(catalog=str(demo_catalog), metrics=False)) as client:
-        assert client.get("/metrics").status_code == 404
-
-
 def exchange(**facts: object) -> Exchange:
     """Return an exchange with these facts."""
     default = Exchange("id", "::1", "GET", "/", 200, 10, 0.001, None, None)

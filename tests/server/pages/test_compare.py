@@ -38,17 +38,6 @@ def figures_of(page: Shown) -> dict[str, str]:
     return dict(zip(page.texts(".totals dt"), page.texts(".totals div"), strict=True))
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_tabs_have_addresses(client: httpx.Client, tab: str) -> None:
-    """Each names the sides, and is marked among the tabs."""
-    page = shown(client, PAIR + tab)
-    assert page.status == 200
-    assert BASE in page.text("h1")
-    assert len(page.dom.cssselect("h1")) == 1
-    assert page.texts(".tabs [aria-current=page]") == [tab[1:].capitalize() or "Why"]
-    assert f"{BASE} → {HEAD}" in page.text("title")
-
-
 @pytest.mark.parametrize(
     "view",
     [
@@ -281,12 +270,19 @@ def narrowed(client: httpx.Client) -> dict[str, str]:
 
 @pytest.mark.parametrize("tab", [*TABS, "/commits"])
 def test_every_tab_is_narrowed(client: httpx.Client, narrowed: dict[str, str], tab: str) -> None:
-    """The form and the links to other tabs have all arguments and filters, and each can go."""
+    """The form and the links to other tabs have all arguments and filters, and each can go.
+
+    Each tab names the sides, and is marked among the tabs.
+    """
     params = {"kinds": "ADDED", **narrowed} if tab == "/specs" else narrowed
     page = shown(client, str(httpx.URL(PAIR + tab, params=params)))
     assert page.status == 200
     fields = page.dom.cssselect(f"{FORM} input")
     assert {field.get("name"): field.get("value") for field in fields} == params
+    (title,) = page.texts("h1")
+    assert BASE in title
+    assert page.texts(".tabs [aria-current=page]") == [tab[1:].capitalize() or "Why"]
+    assert f"{BASE} → {HEAD}" in page.text("title")
     assert f", {', '.join(narrowed.values())} ·" in page.text("title")
     for link in page.targets(".tabs a"):
         assert dict(httpx.URL(link).params) == narrowed

@@ -50,19 +50,22 @@ def test_page_is_cached(client: httpx.Client) -> None:
         assert head_only.headers["etag"] == page.headers["etag"]
 
 
-def test_other_methods_are_refused(client: httpx.Client) -> None:
-    """The Allow header lists the allowed ones."""
-    page = Shown(client.post("/", content=b"x"))
-    assert page.status == 405
-    assert page.response.headers["allow"] == "GET, HEAD"
-    assert page.text("h1") == "Not allowed"
-
-
-@pytest.mark.parametrize("address", ["/?q=" + "x" * 9_000, "/r/" + "x" * 9_000])
-def test_long_address_is_refused(client: httpx.Client, address: str) -> None:
-    """With 414, by a page."""
-    page = shown(client, address)
-    assert (page.status, page.text("h1")) == (414, "Too long an address")
+@pytest.mark.parametrize(
+    ("method", "address", "status", "title"),
+    [
+        ("POST", "/", 405, "Not allowed"),
+        ("GET", "/?q=" + "x" * 9_000, 414, "Too long an address"),
+        ("GET", "/r/" + "x" * 9_000, 414, "Too long an address"),
+    ],
+    ids=["method", "query", "path"],
+)
+def test_other_requests_are_refused(
+    client: httpx.Client, method: str, address: str, status: int, title: str
+) -> None:
+    """By a page; the Allow header lists the allowed methods."""
+    page = Shown(client.request(method, address, headers=BROWSER))
+    assert (page.status, page.text("h1")) == (status, title)
+    assert page.response.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
 
 
 def test_trailing_slash_redirects(client: httpx.Client) -> None:
@@ -112,21 +115,17 @@ def test_unexpected_error_is_a_page(
     assert message.split()[1].rstrip(":") in page.text(".problem")
 
 
-def test_pages_count_as_requests(small: str) -> None:
-    """Beyond the allowance: 429 with Retry-After, and a link to try again."""
+def test_pages_have_an_allowance(small: str) -> None:
+    """Beyond that of requests: 429 and a link to try again. A cached page has no cost."""
     with application(Settings(catalog=small, requests_per_minute=2)) as client:
         assert [shown(client, path).status for path in ("/", "/r/develop")] == [200, 200]
         page = shown(client, "/?after=x")
         assert (page.status, page.text("h1")) == (429, "Too many requests")
         assert int(page.response.headers["retry-after"]) > 0
         assert page.links()["Try again"] == str(page.response.url)
-
-
-def test_pages_have_a_cost(small: str) -> None:
-    """A new page is charged with the cost of its document; a cached one is free."""
     with application(Settings(catalog=small, cost_per_minute=10)) as client:
         statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
-        assert statuses == [200, 200, 429, 200]
+    assert statuses == [200, 200, 429, 200]
 
 
 @pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])

@@ -90,9 +90,17 @@ def test_common_variants_are_stated_once(of_specs: httpx.Client) -> None:
 
 
 def test_history_of_a_package(serve: Serve) -> None:
-    """Since when it exists, and each revision that changed it, with a link to the causes."""
+    """Since when it exists, and each revision that changed it, with its main cause."""
     states = [SPECS[1:2], SPECS[1:2], SPECS[:3]]
-    client = serve(*states)
+    link = ("link",)
+    zlibs = [
+        [
+            a_spec(zlib, name="zlib", version=version, dependencies=()),
+            a_spec(png, name="png", dependencies=(Dependency("zlib", hash_of(zlib), link),)),
+        ]
+        for zlib, png, version in (("z1", "p1", "1.2"), ("z2", "p2", "1.3"))
+    ]
+    client = serve(*states, zlibs=zlibs)
     page = shown(client, "/r/develop/packages/hdf5")
     newest, first = page.texts("ol.log li")
     assert "versions changed" in newest or "upgraded" in newest
@@ -104,6 +112,10 @@ def test_history_of_a_package(serve: Serve) -> None:
     assert "/specs?packages=hdf5" in why
     (feed,) = page.values("link[type='application/atom+xml']", "href")
     assert client.get(page.response.url.join(feed or "")).status_code == 200
+    for address in ("/packages/png", "/r/zlibs/packages/png"):
+        newest, first = shown(client, address).texts("ol.log li")
+        assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
+        assert "why" not in first
 
 
 def test_titles_distinguish_revisions(serve: Serve) -> None:
@@ -118,22 +130,6 @@ def test_titles_distinguish_revisions(serve: Serve) -> None:
             assert page.texts(".crumbs li")[1] == f"develop of {day(0):%Y-%m-%d}"
     (title,) = shown(client, "/r/develop/packages/hdf5").texts("title")
     assert title == "hdf5 · develop · cachelog"
-
-
-def test_history_names_causes(serve: Serve) -> None:
-    """The main cause of each rebuild, on the page of a revision and of all series."""
-    states = [
-        [
-            a_spec(zlib, name="zlib", version=version, dependencies=()),
-            a_spec(png, name="png", dependencies=(Dependency("zlib", hash_of(zlib), ("link",)),)),
-        ]
-        for zlib, png, version in (("z1", "p1", "1.2"), ("z2", "p2", "1.3"))
-    ]
-    client = serve(*states)
-    for address in ("/packages/png", "/r/develop/packages/png"):
-        newest, first = shown(client, address).texts("ol.log li")
-        assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
-        assert "why" not in first
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,11 +4,12 @@ import httpx
 
 from tests.server.pages.page_reader import data_of, shown
 
-_FACTS = """
-{
+_FACTS = """{
   revision(ref: "develop") {
     stacks { name }
-    packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) { nodes { name targets } }
+    packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) {
+      nodes { name targets specs(first: 1) { nodes { hash } } }
+    }
   }
   compare(base: "develop~1", head: "develop") {
     removed: specs(first: 1, kinds: [REMOVED]) { nodes { before { hash } } }
@@ -17,13 +18,7 @@ _FACTS = """
     }
     commits(first: 1) { nodes { commit { oid } } }
   }
-}
-"""
-_SPEC = """
-query Spec($package: String!) {
-  revision(ref: "develop") { specs(first: 1, filter: {packages: [$package]}) { nodes { hash } } }
-}
-"""
+}"""
 
 
 def tour(client: httpx.Client) -> dict[str, str]:
@@ -32,7 +27,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
     revision = facts["revision"]
     largest = revision["packages"]["nodes"][0]
     package, target = largest["name"], largest["targets"][0]
-    (spec,) = data_of(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
+    (spec,) = largest["specs"]["nodes"]
     removed = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
     stack = revision["stacks"][0]["name"]
