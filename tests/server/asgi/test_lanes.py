@@ -69,16 +69,6 @@ def with_lane(**settings: float) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("loading", [settings], indirect=True, ids=str)
 
 
-async def test_work_runs_in_the_threads_of_its_lane(loading: Loading) -> None:
-    """Its result is returned, and its error is raised."""
-    lane = loading.lane
-    name = await lane.run(lambda: threading.current_thread().name)
-    assert name.startswith("cachelog-test")
-    with pytest.raises(ZeroDivisionError):
-        await lane.run(lambda: 1 // 0)
-    assert (lane.num_running, lane.num_waiting) == (0, 0)
-
-
 @with_lane(threads=2)
 async def test_full_lane_refuses(loading: Loading) -> None:
     """Two run, three wait, and one more is told to retry later; the others complete."""

@@ -4,6 +4,7 @@ import asyncio
 import random
 import threading
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import zstandard
@@ -169,13 +170,9 @@ GET = {"type": "http", "method": "GET"}
 
 async def sent(response: Response, headers: dict[bytes, bytes], lane: Lane) -> list[Any]:
     """Return the ASGI messages of a response that is compressed in a lane."""
-    messages: list[Any] = []
-
-    async def send(message: Any) -> None:
-        messages.append(message)
-
+    send = AsyncMock()
     await send_response(response, GET, headers, send, compressing=lane)
-    return messages
+    return [call.args[0] for call in send.call_args_list]
 
 
 @pytest.mark.anyio

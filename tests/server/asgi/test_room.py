@@ -1,9 +1,10 @@
 """Capacity for large requests and responses, and what each client may use per minute."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from starlette.types import Scope
@@ -20,21 +21,11 @@ from tests.server.servers import application
 PATIENCE = 10.0
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
 class Requests:
     """Requests by client address; ``dropped`` lists those that were dropped."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = Mock(return_value=0.0)
         self.room = MemoryLimit(100, "requests", patience=PATIENCE, clock=self.clock)
         self.dropped: list[str] = []
 
@@ -67,14 +58,14 @@ def test_idle_requests_are_dropped() -> None:
     """The idlest first, of any client, and no more than necessary; not those that progress."""
     requests = Requests()
     for number in range(4):
-        requests.clock.now = number
+        requests.clock.return_value = number
         last = requests.holding("10.0.0.1", 25, name=str(number))
-    requests.clock.now = PATIENCE + 1.5
+    requests.clock.return_value = PATIENCE + 1.5
     requests.holding("10.0.0.1", 50)
     assert requests.dropped == ["0", "1"]
     assert requests.room.num_bytes == 100
     last.note_progress()
-    requests.clock.now = PATIENCE + 3.5
+    requests.clock.return_value = PATIENCE + 3.5
     requests.holding("10.0.0.2", 25)
     assert requests.dropped == ["0", "1", "2"]
     with pytest.raises(BadRequest):
@@ -107,7 +98,7 @@ def test_requests_in_execution_are_not_dropped() -> None:
     requests.holding("10.0.0.1", 40).may_end = False
     requests.room.place(None).hold(40)
     requests.room.place({"client": None, "headers": []}).hold(20)
-    requests.clock.now = 2 * PATIENCE
+    requests.clock.return_value = 2 * PATIENCE
     with pytest.raises(BadRequest):
         requests.holding("10.0.0.2", 1)
     assert requests.dropped == []
@@ -124,16 +115,14 @@ async def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
     return -1 if data is None else len(data)
 
 
-def _receive(sizes: Sequence[int], *, hangs_up: bool = False) -> Any:
-    remaining = list(sizes)
+def _receive(sizes: Sequence[int], *, hangs_up: bool = False) -> AsyncMock:
+    def messages() -> Iterator[dict[str, Any]]:
+        for left, size in zip(reversed(range(len(sizes))), sizes, strict=True):
+            more = left > 0 or hangs_up
+            yield {"type": "http.request", "body": b"a" * size, "more_body": more}
+        yield {"type": "http.disconnect"}
 
-    async def receive() -> dict[str, Any]:
-        if not remaining and hangs_up:
-            return {"type": "http.disconnect"}
-        part = b"a" * remaining.pop(0)
-        return {"type": "http.request", "body": part, "more_body": bool(remaining) or hangs_up}
-
-    return receive
+    return AsyncMock(side_effect=messages())
 
 
 @pytest.mark.anyio
@@ -177,13 +166,13 @@ async def test_large_bodies_share_a_capacity() -> None:
 @pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
 async def test_stalled_body_is_dropped(size: int) -> None:
     """If others need its capacity, unless it received the size of a small body meanwhile."""
-    incoming, clock = Incoming(MAX, MAX), Clock()
+    incoming, clock = Incoming(MAX, MAX), Mock(return_value=0.0)
     incoming.clock = clock
     is_stalled, dropped = asyncio.Event(), asyncio.Event()
     sizes = [LARGE_BODY + 1, size - LARGE_BODY - 1]
 
     async def receive() -> dict[str, Any]:
-        clock.now += 0.8 * INCOMING_PATIENCE
+        clock.return_value += 0.8 * INCOMING_PATIENCE
         if not sizes:
             is_stalled.set()
             await dropped.wait()
@@ -242,29 +231,29 @@ def retry_after(call: Any) -> int:
 
 def test_requests_per_minute_are_limited() -> None:
     """A burst of six, then one every ten seconds; each client has its own allowance."""
-    clock = Clock()
+    clock = Mock(return_value=0.0)
     allowed = Allowances(requests=6, cost=0, clock=clock)
     for _ in range(6):
         allowed.count_request(request_from("192.0.2.1"))
     assert retry_after(lambda: allowed.count_request(request_from("192.0.2.1"))) == 10
     allowed.count_request(request_from("192.0.2.2"))
-    clock.now = 4.0
+    clock.return_value = 4.0
     assert retry_after(lambda: allowed.count_request(request_from("192.0.2.1"))) == 6
-    clock.now = 10.0
+    clock.return_value = 10.0
     allowed.count_request(request_from("192.0.2.1"))
     assert retry_after(lambda: allowed.count_request(request_from("192.0.2.1"))) == 10
-    clock.now = 1_000.0
+    clock.return_value = 1_000.0
     for _ in range(6):
         allowed.count_request(request_from("192.0.2.1"))
 
 
 def test_cost_per_minute_is_limited() -> None:
     """A request may cost more than is left: its client waits correspondingly longer."""
-    clock = Clock()
+    clock = Mock(return_value=0.0)
     allowed = Allowances(requests=0, cost=600, clock=clock)
     allowed.charge(request_from("192.0.2.1"), 1_200)
     assert retry_after(lambda: allowed.charge(request_from("192.0.2.1"), 1)) == 61
-    clock.now = 61.0
+    clock.return_value = 61.0
     allowed.charge(request_from("192.0.2.1"), 1)
     allowed.count_request(request_from("192.0.2.1"))
 

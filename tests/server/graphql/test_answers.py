@@ -99,10 +99,7 @@ def test_incomplete_history_is_not_cached(
 
 
 def test_new_generation_keeps_permanent_responses(
-    answers: Answers,
-    catalog: Catalog,
-    execution: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    answers: Answers, catalog: Catalog, execution: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer that names contents only by digest remains valid."""
     digest = catalog.history.revisions[0].digest

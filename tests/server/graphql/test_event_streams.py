@@ -332,8 +332,7 @@ async def test_equal_events_are_executed_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For all subscriptions with the same document and variables."""
-    executed: list[str] = []
-    execute = API.execute
+    executed, execute = list[str](), API.execute
 
     def counted(api: API, query: str, *arguments: Any, **options: Any) -> OperationResult:
         answer = execute(api, query, *arguments, **options)
@@ -365,7 +364,10 @@ async def test_event_without_subscribers_is_not_executed(world: World) -> None:
 
 @with_settings(heartbeat=0.02)
 async def test_slow_event_blocks_nothing(world: World) -> None:
-    """Heartbeats, which are comments, are sent meanwhile; a server that stops does not wait."""
+    """Heartbeats, which are comments, are sent meanwhile.
+
+    A server that stops ends all subscriptions immediately, and no other begins.
+    """
     async with world.events._free:
         stream = await world.follow()
         world.publish(DEMO[1])
@@ -376,6 +378,7 @@ async def test_slow_event_blocks_nothing(world: World) -> None:
         world.drain()
         assert await stream.ended() == [END]
         assert not world.events._flights._flights
+    assert (await world.request().done()).status == 503
 
 
 async def test_slow_subscriber_is_disconnected_with_an_error(world: World) -> None:
@@ -402,15 +405,6 @@ async def test_large_event_counts_as_a_large_response(
     await stream.until(lambda stream: stream.is_sending)
     (place,) = world.outgoing._places
     assert place.client == "10.0.0.1"
-
-
-async def test_subscriptions_end_when_the_server_stops(world: World) -> None:
-    """Immediately, with a final event; no other begins."""
-    held = [await world.follow() for _ in range(3)]
-    world.drain()
-    for stream in held:
-        assert await stream.ended() == [END]
-    assert (await world.request().done()).status == 503
 
 
 async def test_failing_event_is_an_error(

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import orjson
 import pytest
 
-from schema.api import API, OperationResult
+from schema.api import API
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
@@ -55,12 +55,14 @@ def without_comparisons(demo_catalog: Path, tmp_path: Path) -> Path:
 class Calls:
     """The calls of a method: the name of the thread, without its number, and the arguments.
 
-    As long as ``may_go_on`` is not set, each of them waits.
+    As long as ``may_go_on`` is not set, each of them waits. ``in_loop`` is, for each that has
+    returned, whether it ran in the thread of the event loop.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
         self.threads: list[str] = []
         self.arguments: list[tuple[Any, ...]] = []
+        self.in_loop: list[bool] = []
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         method = getattr(owner, name)
@@ -69,7 +71,9 @@ class Calls:
             self.threads.append(threading.current_thread().name.rsplit("_", 1)[0])
             self.arguments.append(arguments[1:])
             assert self.may_go_on.wait(20)
-            return method(*arguments, **options)
+            result = method(*arguments, **options)
+            self.in_loop.append(threading.current_thread() is threading.main_thread())
+            return result
 
         monkeypatch.setattr(owner, name, watched)
 
@@ -78,21 +82,6 @@ class Calls:
         async with asyncio.timeout(20):
             while not self.threads:
                 await asyncio.sleep(0.01)
-
-
-@pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return, for each completed execution, whether it ran in the thread of the event loop."""
-    ended: list[bool] = []
-    execute = API.execute
-
-    def watched(*args: Any, **options: Any) -> OperationResult:
-        answer = execute(*args, **options)
-        ended.append(threading.current_thread() is threading.main_thread())
-        return answer
-
-    monkeypatch.setattr(API, "execute", watched)
-    return ended
 
 
 async def executed(execution: Execution, *queries: str) -> list[Executed]:
@@ -115,13 +104,14 @@ def codes(executed: Executed) -> set[str]:
 
 
 async def test_revisions_are_loaded_in_a_thread(
-    execution: Execution, threads: list[bool], monkeypatch: pytest.MonkeyPatch
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request is executed in the event loop once they are in memory."""
+    executing = Calls(monkeypatch, API, "execute")
     loading = Calls(monkeypatch, ContentReader, "frame")
     first, second = await executed(execution, SMALL, SMALL)
     assert loading.threads == ["cachelog-loading"]
-    assert threads == [False, True]
+    assert executing.in_loop == [False, True]
     assert first == second
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
@@ -203,10 +193,13 @@ async def test_comparison_is_computed_once_without_a_cache(
         assert len(making.arguments) <= 4, "once here, and once for each that is made from it"
 
 
-async def test_long_work_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:
+async def test_long_work_is_executed_in_a_thread(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A walk, or many objects, even if everything is in memory."""
+    executing = Calls(monkeypatch, API, "execute")
     await executed(execution, WALK, WALK, LARGE, LARGE, SMALL)
-    assert threads == [False, False, False, False, True]
+    assert executing.in_loop == [False] * 4 + [True]
 
 
 async def test_unreadable_revision_is_an_error_of_its_field(
@@ -218,23 +211,3 @@ async def test_unreadable_revision_is_an_error_of_its_field(
     (answer,) = await executed(execution, SMALL)
     assert codes(answer) == {"CATALOG_UNAVAILABLE"}
     assert str(demo_catalog).encode() not in answer.body
-
-
-@pytest.mark.parametrize(
-    ("query", "started", "is_good", "is_permanent"),
-    [
-        (SMALL, True, True, False),
-        ("{ revision", False, False, True),
-        ("{ nope }", False, False, True),
-        ('{ revision(ref: "nope") { tag } }', True, False, False),
-        ("{ __typename }", True, True, True),
-    ],
-)
-async def test_attributes_of_a_result(
-    execution: Execution, query: str, started: bool, is_good: bool, is_permanent: bool
-) -> None:
-    """Whether it was executed at all, has no errors, and is permanent."""
-    (answer,) = await executed(execution, query)
-    facts = (answer.started, answer.is_good, answer.is_permanent)
-    assert facts == (started, is_good, is_permanent)
-    assert ("errors" in orjson.loads(answer.body)) == (not is_good)

@@ -85,18 +85,6 @@ def wait_for_workers(server: Server, count: int) -> None:
     until(lambda: len(workers_of(server)) == count, f"{count} workers run")
 
 
-def hang_one(server: Server) -> tuple[int, int]:
-    """Suspend one of two workers until it is replaced; return the suspended and the other one."""
-    wait_for_workers(server, 2)
-    page = f"{server.url}/metrics"
-    until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both workers serve")
-    hung, other = sorted(workers_of(server))
-    os.kill(hung, signal.SIGSTOP)
-    until(lambda: not is_running(hung), "the suspended worker has ended")
-    wait_for_workers(server, 2)
-    return hung, other
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_pending_responses_are_sent(demo_catalog: Path, tmp_path: Path, workers: int) -> None:
     """Continuous requests are answered or refused, and never cut off."""
@@ -139,7 +127,12 @@ def test_failed_workers_are_replaced(demo_catalog: Path, tmp_path: Path) -> None
         wait_for_workers(server, 2)
         assert killed not in workers_of(server)
         assert outcome(address(server)) == "answered"
-        hung, other = hang_one(server)
+        page = f"{server.url}/metrics"
+        until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both workers serve")
+        hung, other = sorted(workers_of(server))
+        os.kill(hung, signal.SIGSTOP)
+        until(lambda: not is_running(hung), "the suspended worker has ended")
+        wait_for_workers(server, 2)
         assert other in workers_of(server)
         assert outcome(address(server)) == "answered"
         workers = workers_of(server)

@@ -105,13 +105,6 @@ def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str
         assert len(rebuilt.texts(".names li")) == 1
 
 
-def test_level_of_commits_of_a_cause(history_client: httpx.Client) -> None:
-    """If none of them changed the recipe of the cause."""
-    tab = shown(history_client, f"{WEEK}/commits?levels=SPACK")
-    cause = shown(history_client, next(iter(tab.links("td:last-child a").values())))
-    assert "perhaps by another Spack" in cause.text("ul.commits")
-
-
 def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
     """Reverted commits, then sweeping ones, each marked; a change of Spack has both commits."""
     commits = [row[0] for row in shown(history_client, f"{WEEK}/commits").rows()]
@@ -121,6 +114,8 @@ def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
     page = shown(history_client, f"{WEEK}/commits?levels=SPACK")
     (row,) = page.rows()
     assert f"Spack: {'a' * 12} → {'b' * 12} (compare)" in row[0]
+    cause = shown(history_client, next(iter(page.links("td:last-child a").values())))
+    assert "perhaps by another Spack" in cause.text("ul.commits")  # none changed its recipe
     link = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
     assert link_to(page, "compare", "th a") == link
 
@@ -194,27 +189,20 @@ def client_with_costs(
         yield client
 
 
-@pytest.mark.parametrize("name", PAGES_WITH_COSTS)
 def test_build_times_are_beside_counts(
-    client_with_costs: httpx.Client,
-    history_client: httpx.Client,
-    addresses: dict[str, str],
-    name: str,
-) -> None:
-    """With the estimated hours, costs and number of specs; absent without costs."""
-    assert BUILD_TIME.search(shown(client_with_costs, addresses[name]).text("main"))
-    without = shown(history_client, addresses[name]).text("main")
-    assert "EUR" not in without
-    assert "estimated" not in without
-
-
-def test_pages_with_costs_are_not_permanent(
     client_with_costs: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
 ) -> None:
-    """Other costs can be imported; without costs, pages under digests are permanent."""
+    """With the estimated hours, costs and number of specs; absent without costs.
+
+    Other costs can be imported; without costs, pages under digests are permanent.
+    """
     permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent address"]
     path = httpx.URL(permanent).raw_path.decode()
+    for address in [path, *(addresses[name] for name in PAGES_WITH_COSTS)]:
+        page, without = (shown(one, address) for one in (client_with_costs, history_client))
+        assert BUILD_TIME.search(page.text())
+        assert "EUR" not in without.text()
+        assert "estimated" not in without.text()
     assert "immutable" in history_client.get(path).headers["cache-control"]
     assert "immutable" not in client_with_costs.get(path).headers["cache-control"]
-    assert BUILD_TIME.search(shown(client_with_costs, path).text("main"))
-    assert not history_client.get(f"{path}?hasCosts=true").text.count("EUR")
+    assert "EUR" not in history_client.get(f"{path}?hasCosts=true").text

@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock, create_autospec
 from urllib.parse import unquote
 
 import httpx
@@ -102,11 +102,7 @@ def test_unexpected_error_is_a_page(
     small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It contains the id of the log line, and no details."""
-
-    def fails(*_arguments: Any, **_options: Any) -> bytes:
-        raise RuntimeError("a secret")
-
-    monkeypatch.setattr(Renderer, "page", fails)
+    monkeypatch.setattr(Renderer, "page", Mock(side_effect=RuntimeError("a secret")))
     with application(Settings(catalog=small)) as client:
         page = shown(client, "/")
     assert (page.status, page.text("h1")) == (500, "Something went wrong")
@@ -156,22 +152,18 @@ def test_concurrent_requests_share_a_page(
     small: str, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
 ) -> None:
     """Only the first is charged. Those whose cost is estimated later get the cached page."""
-    renderings, charges = [], []
-    render, weigh = Renderer.page, Execution.weigh
+    render, weigh = create_autospec(Renderer.page, side_effect=Renderer.page), Execution.weigh
+    charge = Mock()
     is_first_answered = threading.Event()
     is_first = iter([True])
-
-    def counted(*arguments: Any, **options: Any) -> bytes:
-        renderings.append(arguments)
-        return render(*arguments, **options)
 
     def weigh_late(*arguments: Any) -> Any:
         assert not is_late or next(is_first, False) or is_first_answered.wait(PATIENCE)
         return weigh(*arguments)
 
-    monkeypatch.setattr(Renderer, "page", counted)
+    monkeypatch.setattr(Renderer, "page", render)
     monkeypatch.setattr(Execution, "weigh", weigh_late)
-    monkeypatch.setattr(Allowances, "charge", lambda *charge: charges.append(charge))
+    monkeypatch.setattr(Allowances, "charge", charge)
 
     async def requests() -> None:
         # A refresh of the catalog in between could invalidate the cached page.
@@ -187,7 +179,7 @@ def test_concurrent_requests_share_a_page(
                 assert len({answer.headers["etag"] for answer in answers}) == 1
 
     asyncio.run(requests())
-    assert (len(renderings), len(charges)) == (1, 1)
+    assert (render.call_count, charge.call_count) == (1, 1)
 
 
 def scope_of(query: str = "") -> Scope:

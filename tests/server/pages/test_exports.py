@@ -27,23 +27,18 @@ from tests.server.cache_pages import history_of
 from tests.server.pages.page_reader import data_of, shown
 from tests.server.servers import application
 
+_API = API()
 WITH_TABLES = [page for page in PAGES if page.table]
 
 
-@pytest.fixture(scope="module")
-def api() -> API:
-    """Return the API."""
-    return API()
-
-
 @pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
-def test_document_can_select_only_the_table(page: Any, api: API) -> None:
+def test_document_can_select_only_the_table(page: Any) -> None:
     """By a variable of the page's document; an export costs less than the page."""
     document = page.document
     parameters = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
     variables = document.variables(document.known(parameters))
     export, entire = (
-        api.cost(document.text, None, variables | {IS_PAGE: is_page}).units
+        _API.cost(document.text, None, variables | {IS_PAGE: is_page}).units
         for is_page in (False, True)
     )
     assert export < entire <= Limits.max_cost

@@ -6,7 +6,6 @@ element or attribute whose name begins with ``evil``.
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -58,25 +57,6 @@ UNSEEN = "\u202e\u2066\u200f"
 
 _ATTRIBUTES = ("on", "evil")
 _LINKS = ("href", "src", "action", "formaction", "hx-get", "hx-post", "data", "poster")
-
-
-def published(folder: Path) -> str:
-    """Publish two contents of a tag, with a cause of changes between them; return the path."""
-    snapshots = [
-        Snapshot(tag=TAG, content=Content.of(specs(state)), source=SOURCE, taken_at=day(state))
-        for state in (0, 1)
-    ]
-    catalog = Catalog(str(folder))
-    catalog.publish(snapshots)
-    subject = f"{{}}: {''.join(BREAKS[:5])}{UNSEEN}\u05d0 (#{{}})"
-    import_recipes(
-        catalog,
-        BREAKS[:2],
-        subject,
-        repository='"><evil-26>',
-        spack=SpackChange('"><evil-27>', "\u202ejavascript:evil()"),
-    )
-    return str(folder)
 
 
 def specs(state: int) -> Iterator[Spec]:
@@ -173,9 +153,17 @@ _REFUSED = (400, 404, 414)
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a server of that catalog."""
-    catalog = published(tmp_path_factory.mktemp("hostile"))
-    with application(Settings(catalog=catalog)) as client:
+    """Serve two contents of a tag, with a cause of changes between them."""
+    catalog = Catalog(str(tmp_path_factory.mktemp("hostile")))
+    snapshots = [
+        Snapshot(tag=TAG, content=Content.of(specs(state)), source=SOURCE, taken_at=day(state))
+        for state in (0, 1)
+    ]
+    catalog.publish(snapshots)
+    subject = f"{{}}: {''.join(BREAKS[:5])}{UNSEEN}\u05d0 (#{{}})"
+    spack = SpackChange('"><evil-27>', "\u202ejavascript:evil()")
+    import_recipes(catalog, BREAKS[:2], subject, repository='"><evil-26>', spack=spack)
+    with application(Settings(catalog=catalog.location)) as client:
         yield client
 
 

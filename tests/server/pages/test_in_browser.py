@@ -33,11 +33,8 @@ COMPONENTS = (
 """Pages that together show each component. The suite checks colours on these alone."""
 
 SAME_TEMPLATE = (
-    "revision-filtered",
-    "search-empty",
-    "rebuilt-spec",
-    "compare-stack",
-    "compare-narrowed",
+    *("revision-filtered", "search-empty", "rebuilt-spec", "compare-stack", "compare-narrowed"),
+    *("compare-pickers", "hash-form", "spec-pair-form", "plan"),
 )
 """Pages without components of their own, which the suite omits."""
 

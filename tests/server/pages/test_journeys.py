@@ -162,15 +162,12 @@ def test_hash_is_looked_up(visit: Visit) -> None:
     assert NEWER.hash[:7] in visit.visible("dl.facts dd").text
 
 
-@pytest.fixture
-def weeks(browser: webdriver.Chrome, pages: dict[str, str]) -> Visit:
-    """Return a visit of the server with five weeks of develop."""
-    return Visit(browser, pages["home"])
-
-
-def test_largest_cause_leads_to_a_spec(weeks: Visit, history_client: httpx.Client) -> None:
+def test_largest_cause_leads_to_a_spec(
+    browser: webdriver.Chrome, pages: dict[str, str], history_client: httpx.Client
+) -> None:
     """From a series to a comparison of revisions, and to a spec that its largest cause rebuilt."""
     (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
+    weeks = Visit(browser, pages["home"])
     weeks.click("main h2 a")
     weeks.click("form.choosing [type=submit]")
     weeks.click(".causes summary", cause["title"])

@@ -137,11 +137,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [
-        ("hdf5", "{newest} in develop"),
-        ("nope", "not in develop"),
-        ('"><script>', "not in develop"),
-    ],
+    [("hdf5", "{newest} in develop"), ("nope", "not in develop"), ('"><script>', "not in develop")],
 )
 def test_badges_agree(name: str, message: str, client: httpx.Client) -> None:
     """The newest version, or that there is none."""
@@ -163,11 +159,7 @@ def test_badges_agree(name: str, message: str, client: httpx.Client) -> None:
     assert svg.get("aria-label") == f"{name}: {message}"
     assert [text.text for text in svg.iter(f"{SVG}text")] == [name, message]
     assert shields.json()["color"] in picture.text
-
-
-def test_badge_of_an_unknown_revision(client: httpx.Client) -> None:
-    """Not found."""
-    assert client.get("/badge/develp/hdf5.svg").status_code == 404
+    assert client.get(f"/badge/develp/{name}.svg").status_code == 404
 
 
 # -- over all series
@@ -218,6 +210,8 @@ def test_removed_package(lost: httpx.Client) -> None:
     """The page of the package states when it was removed, that of a revision its spans."""
     page = shown(lost, "/packages/gone-away")
     assert page.text(".lead").startswith("Removed: no newest revision has it.")
+    never = shown(lost, "/packages/gone-away?series=vX.Y.Z")
+    assert "vX.Y.Z never had gone-away" in never.text("main")
     missing = shown(lost, "/r/develop/packages/gone-away")
     assert missing.status == 404
     elsewhere = missing.text(".elsewhere")
@@ -230,28 +224,6 @@ def test_removed_package(lost: httpx.Client) -> None:
     assert shown(lost, last).status == 200
     release = shown(lost, "/r/develop/packages/zlib").text(".elsewhere")
     assert "1.3 in v1.0" in release
-
-
-def test_series_without_the_package(lost: httpx.Client) -> None:
-    """The page says so, and remains that of the package."""
-    page = shown(lost, "/packages/gone-away?series=vX.Y.Z")
-    assert page.status == 200
-    assert "vX.Y.Z never had gone-away" in page.text("main")
-
-
-def test_availability_of_removed_specs(lost: httpx.Client) -> None:
-    """Spans, the reason of the removal, its comparison, and the nearest spec."""
-    page = shown(lost, "/packages/hdf5/availability?target=neoverse_v1")
-    assert page.text("h1") == "Availability of hdf5 for neoverse_v1"
-    assert page.text(".lead").startswith(
-        "Removed: no newest revision has it. develop has none since"
-    )
-    (row,) = page.texts("[aria-label='When it was available'] tbody tr")
-    assert row.split()[:2] == ["develop", "develop"]
-    assert row.endswith(": 1 stack gone")
-    assert page.text("#nearest + p").startswith("In develop ")
-    (near,) = page.texts("[aria-label='Nearest specs'] tbody tr")
-    assert near.split()[1:3] == ["2.0.0", "x86_64_v3"]
 
 
 def test_availability_in_another_series(lost: httpx.Client) -> None:

@@ -68,13 +68,6 @@ def answer(history_client: httpx.Client) -> Any:
     return page_data(history_client, "series", name="develop", first=50)
 
 
-@pytest.fixture(scope="module")
-def nodes(answer: Any) -> list[Any]:
-    """Return its revisions in the API."""
-    nodes: list[Any] = answer["series"]["revisions"]["nodes"]
-    return nodes
-
-
 def rows_of(page: Shown) -> list[list[str]]:
     """Return the texts of the log, row by row, without the radio buttons."""
     return [row[-9:] for row in page.rows("table.log")]
@@ -85,8 +78,9 @@ def points_of(page: Shown) -> Any:
     return orjson.loads(page.text("#points"))
 
 
-def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
+def test_log_of_revisions(page: Shown, answer: Any) -> None:
     """The newest revision first, with its changes, and links to it and its comparison."""
+    nodes = answer["series"]["revisions"]["nodes"]
     assert len(nodes) > 2
     for row, node in zip(rows_of(page), nodes, strict=True):
         day, revision, packages, _, specs, changes, rebuilt, _, _ = row
@@ -104,10 +98,10 @@ def test_log_of_revisions(page: Shown, nodes: list[Any]) -> None:
 
 
 def test_any_two_revisions_can_be_compared(
-    page: Shown, nodes: list[Any], history_client: httpx.Client
+    page: Shown, answer: Any, history_client: httpx.Client
 ) -> None:
     """By a form without a script; the newest two are selected by default."""
-    digests = [node["digest"][:12] for node in nodes]
+    digests = [node["digest"][:12] for node in answer["series"]["revisions"]["nodes"]]
     for name, chosen in (("base", digests[1]), ("head", digests[0])):
         assert page.values(f"main form input[name={name}]") == digests
         assert page.values(f"main form input[name={name}][checked]") == [chosen]

@@ -33,6 +33,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
     stack = revision["stacks"][0]["name"]
     (rebuilt,) = facts["compare"]["rebuilt"]["nodes"]
     commits = facts["compare"]["commits"]
+    cause, *_ = shown(client, compared).targets(".causes a[href*='/causes/']")  # the largest
     return {
         "home": "/",
         "series": "/series/develop",
@@ -61,7 +62,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "rebuilt-package": f"{compared}/packages/{rebuilt['name']}/commits",
         "rebuilt-spec": f"{compared}/specs/{rebuilt['hash']}/commits",
         **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
-        "cause": _cause(client, compared),
+        "cause": httpx.URL(cause).raw_path.decode(),
         "hash-form": "/hash",
         "spec-pair-form": "/specs",
         "spec-pair": f"/specs/{rebuilt['counterpart']['hash']}...{rebuilt['hash']}",
@@ -70,10 +71,3 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "plan": "/check/plan",
         "missing": "/r/no-such-tag",
     }
-
-
-def _cause(client: httpx.Client, compared: str) -> str:
-    """Return the path of the largest cause, from its comparison."""
-    page = shown(client, compared)
-    link = page.dom.cssselect(".causes a[href*='/causes/']")[0].get("href", "")
-    return page.response.url.join(link).raw_path.decode()

@@ -211,11 +211,7 @@ def test_failed_import_prints_its_own_error(tmp_path: Path) -> None:
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = (b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())
-ROUTES = [
-    Route("/graphql", respond),
-    Route("/of/{ref}", respond),
-    Mount("/static", respond),
-]
+ROUTES = [Route("/graphql", respond), Route("/of/{ref}", respond), Mount("/static", respond)]
 
 
 def span_of(
