@@ -157,6 +157,13 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
     assert [publication.is_repaired for publication in again] == [False, True, False]
 
 
+def test_nothing_to_publish(tmp_path: Path) -> None:
+    """If all files are skipped, the import fails."""
+    file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
+    with pytest.raises(NothingToPublish):
+        published(tmp_path / "catalog", file, report=Report(skip_bad=True))
+
+
 NAMES = st.sampled_from(["a", "b", "c"])
 FOLDERS = st.tuples(st.sampled_from(["x", "y", "."]), st.sampled_from(["develop", "main", "t"]))
 PAGES = st.one_of(
