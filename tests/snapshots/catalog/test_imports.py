@@ -164,6 +164,17 @@ def test_nothing_to_publish(tmp_path: Path) -> None:
         published(tmp_path / "catalog", file, report=Report(skip_bad=True))
 
 
+def test_tags_mixed_in_folders(tmp_path: Path) -> None:
+    """The content of a tag depends on all pages, which are read again as one part."""
+    for folder, tags in {"one": ("develop", "main"), "two": ("main", "develop")}.items():
+        for name, tag in zip("ab", tags, strict=True):
+            file = tmp_path / "pages" / folder / name / "specs.md"
+            put(file, page(f"{folder}-{name}", f"{folder}-{name}", tag=tag))
+    publications = published(tmp_path / "catalog", tmp_path / "pages", jobs=2)
+    revisions = [publication.revision for publication in publications]
+    assert {each.tag: each.num_packages for each in revisions} == {"develop": 2, "main": 2}
+
+
 NAMES = st.sampled_from(["a", "b", "c"])
 FOLDERS = st.tuples(st.sampled_from(["x", "y", "."]), st.sampled_from(["develop", "main", "t"]))
 PAGES = st.one_of(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.changes import stored_changes
 from snapshots.changes.coverage import CoverageDimension
@@ -135,7 +136,10 @@ def test_best_series_of_a_package() -> None:
 
 def test_dictionary_columns() -> None:
     """Some readers of Parquet return such rows; the result is the same."""
-    past = a_past(("develop", 1, [zlib("1")]), ("develop", 2, [zlib("2")]))
+    moved = replace(zlib("2"), stacks=("root",))
+    past = a_past(
+        *(("develop", *state) for state in enumerate([[zlib("1")], [zlib("2")], [moved]]))
+    )
     rows = past.rows()
     chunks = pa.concat_tables([rows.slice(0, 1), rows.slice(1)])
     encoded = pa.table({name: chunks[name].dictionary_encode() for name in chunks.column_names})
@@ -143,6 +147,9 @@ def test_dictionary_columns() -> None:
         package_timeline(each, "zlib", "develop", past.history) for each in (rows, encoded)
     ]
     assert timelines[0] == timelines[1] is not None
+    histories = [hash_histories(each, [moved.hash], past.history) for each in (rows, encoded)]
+    assert histories[0] == histories[1]
+    assert [span.is_current for span in histories[0][moved.hash].spans] == [True]
 
 
 A, B = a_spec("a"), a_spec("b", name="zlib")
@@ -184,7 +191,8 @@ def test_steps_are_computed_once_per_history() -> None:
 STACK, TARGET, VERSION = map(CoverageDimension, ("stack", "target", "version"))
 ARM = a_spec("arm", target="neoverse_v1", stacks=("e4s-arm", "root"))
 X86 = a_spec("x86", version="1.12.0", stacks=("e4s", "ml", "root"))
-PAST = a_past(("develop", 1, [X86]), ("develop", 2, [ARM]), ("v1.0", 6, [X86]))
+NO_STACK = replace(ARM, stacks=("root",))
+PAST = a_past(("develop", 1, [X86]), ("develop", 2, [ARM]), ("develop", 3, [NO_STACK]))
 
 
 def test_values_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +204,7 @@ def test_values_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_package.num_bytes > 0
     spans = of_package.spans("develop", {TARGET: "x86_64_v3"})
     assert [(span.num_specs, is_current([span])) for span in spans] == [(1, False)]
+    assert spans[0].pair == PAST.history.pairs[1]
     assert is_current(of_package.spans("develop", {STACK: "e4s-arm"}))
     monkeypatch.setattr(availability, "CAUSES_FORMAT", stored_changes.CAUSES_FORMAT + 1)
     assert PackageCells([PAST.comparisons()], "hdf5", PAST.history).values(VERSION) == []

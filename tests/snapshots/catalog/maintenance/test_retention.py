@@ -110,10 +110,10 @@ def test_newest_revision_of_each_tag_is_kept() -> None:
 def test_single_series() -> None:
     """Revisions of other series are kept, regardless of the policy."""
     history = History([*every_six_hours(3), *every_six_hours(3, "main")])
-    choices = retention.choose(history, retention.parse_policy("1 last"), only="main")
+    choices = retention.choose(history, retention.parse_policy("1 daily"), only="main")
     reasons = {choice.revision: choice.kept_by for choice in choices}
     assert [reasons[row] for row in every_six_hours(3)] == [(retention.OTHER_SERIES,)] * 3
-    assert [reasons[row] for row in every_six_hours(3, "main")] == [(), (), ("1 last",)]
+    assert [reasons[row] for row in every_six_hours(3, "main")] == [(), (), ("1 daily",)]
 
 
 moments = st.integers(0, 24 * 800).map(lambda hours: START + timedelta(hours=hours))
