@@ -3,7 +3,6 @@
 from tests.hostile.attack import Attack
 from tests.hostile.attacks import (
     arguments,
-    bodies,
     crowds,
     documents,
     explained,
@@ -24,8 +23,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "causes, paths and coverage": explained.ATTACKS,
     "histories": histories.ATTACKS,
     "lookups and rules": lookups.ATTACKS,
-    "documents hard to read": documents.ATTACKS,
-    "headers and floods": bodies.ATTACKS,
+    "documents and headers hard to read": documents.ATTACKS,
     "connections and framing": sockets.ATTACKS,
     "pages and feeds": pages.ATTACKS,
     "subscriptions": subscriptions.ATTACKS,

@@ -80,6 +80,20 @@ def _many_pairs(target: Target) -> Request:
     return query(f"query {fresh()} {{ {fields} }} {fragment}")
 
 
+def _columns(target: Target) -> Iterator[Request]:
+    kinds = ("versions", "compilers", "targets", "platforms", "operatingSystems", "stacks")
+    fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
+    for number in range(400):
+        picked = [kind for bit, kind in enumerate(kinds) if number >> bit & 1]
+        filters = ",".join(f'{kind}:["{fresh()}","linux"]' for kind in picked)
+        order = f"{{field:{fields[number % 6]}}}"
+        ref = target.digests[number % len(target.digests)]
+        yield query(
+            f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{filters}}})'
+            "{ facets { versions { value } stacks { value } } nodes { hash } } } }"
+        )
+
+
 def _walks(field: str) -> Attack:
     def make(target: Target) -> Request:
         walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
@@ -98,6 +112,7 @@ ATTACKS = (
     Attack("matching ^ x 960", "walks through the graph", sending(_matching_dependencies)),
     Attack("matching garbage", "signs that mean nothing", sending(_matching_garbage)),
     Attack("many pairs", "up to 120 pairs of revisions to compare", sending(_many_pairs)),
+    Attack("flood: columns", "400 filters and orders", sending(_columns), True),
     _walks("dependencies"),
     _walks("dependents"),
 )

@@ -1,4 +1,4 @@
-"""Documents that are expensive to parse and validate, or whose errors repeat long texts."""
+"""Documents and headers that are expensive to parse, or whose errors repeat long texts."""
 
 from collections.abc import Iterator
 
@@ -79,7 +79,18 @@ def _introspection(_target: Target) -> Iterator[Request]:
     yield query('{ __type(name: "Node") { ' + possible + " } }")
 
 
+def _long_headers(_target: Target) -> Iterator[Request]:
+    for name, text in (
+        ("Content-Type", "application/json;charset=" + "u" * 50_000),
+        ("Accept", "a/b;q=1," * 7_000),
+        ("Accept-Encoding", "gzip;q=0.1," * 5_000),
+    ):
+        request = query("{ tags { name } }")
+        yield request._replace(headers={**request.headers, name: text})
+
+
 ATTACKS = (
+    Attack("long headers", "lists of very many parts", sending(_long_headers)),
     Attack("circles of fragments", "3,000 fragments in a ring", sending(_cycles)),
     Attack("deep documents", "100,000 brackets of each kind", sending(_deep)),
     Attack("many tokens", "the whole body is tokens", sending(_many_tokens)),
