@@ -3,8 +3,7 @@
 import gzip
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from random import Random
 from shutil import copytree
@@ -374,13 +373,3 @@ def attempt(reader: str, seed: int, folder: Path) -> bool:
     message.encode()
     assert len(message) < 10_000, "an error must not repeat its input"
     return False
-
-
-def folders(parent: Path) -> Iterator[Path]:
-    """Yield new folders, one per case."""
-    number = 0
-    while True:
-        folder = parent / str(os.getpid()) / str(number)
-        folder.mkdir(parents=True)
-        yield folder
-        number += 1
