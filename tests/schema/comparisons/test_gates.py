@@ -113,7 +113,7 @@ def test_cover(world: World) -> None:
     """A missing spec is in neither revision."""
     spec = next(spec for spec in HEAD.specs.values() if spec.name == "app")
     specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
-    parts = ({}, {"atLeast": "50 %"}, {"atLeast": "1"}, {"packages": ["app"]})
+    parts: list[Any] = [{}, {"atLeast": "50 %"}, {"atLeast": "1"}, {"packages": ["app"]}]
     result = check(world, *({"name": "a", "cover": specs, **part} for part in parts))
     assert [rule["passed"] for rule in result["rules"]] == [False, True, True, True]
     (breach,) = result["rules"][0]["breaches"]
