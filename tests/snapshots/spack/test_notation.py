@@ -146,6 +146,7 @@ ARCHITECTURE = "linux-ubuntu24.04-x86_64_v3"
         (('note="it\'s"',), None, f'hdf5@1.14.5 note="it\'s" arch={ARCHITECTURE}'),
         (('cflags="-DX="a b""',), None, f"hdf5@1.14.5 cflags='-DX=\"a b\"' arch={ARCHITECTURE}"),
         (('cflags=="-O2 -g"',), None, f"hdf5@1.14.5 cflags=='-O2 -g' arch={ARCHITECTURE}"),
+        (('note="it\'s \\q"',), None, f'hdf5@1.14.5 note="it\'s \\q" arch={ARCHITECTURE}'),
         (("note=",), None, f"hdf5@1.14.5 note='' arch={ARCHITECTURE}"),
         (("", "+mpi"), None, f"hdf5@1.14.5+mpi arch={ARCHITECTURE}"),
     ],
