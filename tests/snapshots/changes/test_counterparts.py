@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.changes.counterparts import find_counterparts
 from snapshots.changes.pairings import pair
@@ -50,6 +51,8 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
     assert {*texts} == {None, f"1 of 2 was {verb}; it is unknown which"}
     assert explanation.ties(comparison.specs).count(None) == len(comparison.specs) - 3
+    pairs = explanation.counterparts
+    assert pairs.num_bytes > replace(pairs, base_ties={}, head_ties={}).num_bytes
 
 
 @pytest.mark.parametrize("number", [2, 3])
