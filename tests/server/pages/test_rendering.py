@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
@@ -231,6 +231,7 @@ def test_lines(
     assert points_of(drawn.path) == expected
 
 
+@example([0] * 499 + [9])
 @given(st.lists(st.none() | COUNTS, max_size=700))
 def test_line_stays_in_its_box(values: list[int | None]) -> None:
     """For any number of values; its ends and extremes are those of the values."""
