@@ -22,15 +22,10 @@ from tests.snapshots.templates import catalog_of, copied
 STATIC_SITE = Path(__file__).parents[2] / "docs" / "static-site.md"
 DATED = "develop-DATE"
 SERIES = ("--series", DATED)
-QUERY = """
-query Seen($ref: String!, $most: Int = 1, $from: String) {
-  revision(ref: $ref) {
-    __typename packages(first: $most, after: $from) {
-      totalCount pageInfo { hasNextPage endCursor } nodes { name }
-    }
-  }
-}
-"""
+QUERY = """query Seen($ref: String!, $most: Int = 1, $from: String) { revision(ref: $ref) {
+  packages(first: $most, after: $from) {
+    totalCount pageInfo { hasNextPage endCursor } nodes { name }
+} } }"""
 
 
 @pytest.fixture(scope="module")

@@ -37,9 +37,7 @@ def run(catalog: Catalog, *arguments: object, code: int = 0, err: str = "") -> C
 
 def days(catalog: Catalog, tag: str = "develop") -> list[int]:
     """Return the days of the rows of a tag."""
-    return sorted(
-        day_number for name, day_number, _ in removal_catalogs.rows(catalog) if name == tag
-    )
+    return sorted(number for name, number, _ in removal_catalogs.rows(catalog) if name == tag)
 
 
 def damage(catalog: Catalog, ref: str) -> str:

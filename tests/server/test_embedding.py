@@ -79,8 +79,8 @@ CLIENTS = ROOT / "clients"
 
 
 @pytest.fixture(scope="module")
-def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the example as its README describes, with the client of this repository."""
+def origin(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Build the example as its README describes, with this client; serve it."""
     folder = tmp_path_factory.mktemp("clients")
     example = Path(shutil.copytree(CLIENTS / "example", folder / "example"))
     # npm would link the client: the rest is installed once for each list of packages.
@@ -95,13 +95,7 @@ def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> P
         (example / "node_modules" / name.name).symlink_to(name)
     npm.run(example, "node_modules/typescript/bin/tsc")
     npm.run(example, "node_modules/vite/bin/vite.js", "build")
-    return example / "dist"
-
-
-@pytest.fixture(scope="module")
-def origin(site: Path) -> Iterator[str]:
-    """Serve the site; yield its origin."""
-    with serving_files(site) as origin:
+    with serving_files(example / "dist") as origin:
         yield origin
 
 
