@@ -116,7 +116,6 @@ def test_schema_is_served_as_text(client: httpx.Client) -> None:
     response = client.get("/schema.graphql")
     assert (response.status_code, response.text) == (200, sdl())
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
-    assert response.headers["cache-control"] == "no-cache"
     again = client.get("/schema.graphql", headers={"if-none-match": response.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     refused = client.post("/schema.graphql")
@@ -187,13 +186,9 @@ def test_unexpected_error_is_logged_with_an_id(
     with application(Settings(catalog=str(demo_catalog))) as client:
         response = client.get("/graphql", headers={"accept": "text/html"})
     (error,) = response.json()["errors"]
-    assert response.status_code == 500
-    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
-    assert "secret" not in response.text
-    logged = [
-        record for record in caplog.records if error["extensions"]["id"] in record.getMessage()
-    ]
-    assert "the secret of the house" in logged[0].getMessage()
+    assert (response.status_code, "secret" in response.text) == (500, False)
+    (logged, *_) = (text for text in caplog.messages if error["extensions"]["id"] in text)
+    assert "the secret of the house" in logged
 
 
 def test_configured_origins_may_frame_pages(demo_catalog: Path) -> None:

@@ -52,6 +52,13 @@ def test_setting_is_read_from_its_variable(name: str) -> None:
     assert settings_from({PREFIX + name.upper(): text, "OTHER": "x"}) == expected != Settings()
 
 
+def test_public_url_ends_with_a_slash() -> None:
+    """Paths are appended to it; without one it is empty."""
+    texts = ("https://a.example/x", "https://a.example/x/", "")
+    addresses = [Settings(public_url=text).public_address() for text in texts]
+    assert addresses == [texts[1], texts[1], ""]
+
+
 def test_limits_are_settings() -> None:
     """Each limit of the API has a setting with the same default."""
     assert Settings().limits() == Limits()
@@ -117,15 +124,6 @@ def test_unknown_variable_is_an_error(variable: str, nearest: str) -> None:
 def test_variables_of_other_programs_are_ignored(variable: str, text: str) -> None:
     """Those of tests, of builds, and of Kubernetes for a service named cachelog."""
     assert settings_from({variable: text}) == Settings()
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [("https://a.example/x", "https://a.example/x/"), ("https://a.example/x/",) * 2, ("", "")],
-)
-def test_public_url_ends_with_a_slash(text: str, address: str) -> None:
-    """Paths are appended to it; without one it is empty."""
-    assert Settings(public_url=text).public_address() == address
 
 
 ADDRESSES = ("a.example", "ftp://a.e/", "https://", "https://a.e/?x", "http://[/", "http://x:y")

@@ -111,12 +111,10 @@ RELEASE = a_revision("v0.22.0", 3, "d", 3)
 @pytest.mark.parametrize(
     ("histories", "expected"),
     [
-        ([()], [[]]),
         ([(OLD, LATER)], [[]]),
-        ([(OLD,), (OLD,)], [[], []]),
         ([(), (OLD,)], [[], [OLD]]),
         ([(OLD,), (OLD, LATER)], [[], [LATER]]),
-        # Revisions are in the order of publication, not of their times.
+        # In the order of publication, not of their times.
         ([(OLD,), (OLD, EARLIER, LATER, RELEASE)], [[], [LATER, EARLIER, RELEASE]]),
         # A removal is not reported; the same revision is new if it is published again.
         ([(OLD, LATER), (OLD,), (OLD, LATER)], [[], [], [LATER]]),

@@ -143,6 +143,7 @@ def test_foreign_schema_that_overwrites_is_rejected(tmp_path: Path) -> None:
     assert rejection(tmp_path).startswith(f"at {overwritten} is not cachelog's ")
 
 
+Captured = pytest.CaptureFixture[str]
 CONTENT = b"let graphiql"
 NPM = f"""#!{sys.executable}
 import io, sys, tarfile
@@ -203,12 +204,7 @@ def test_build_downloads_once(
     ],
 )
 def test_failed_download_ends_the_build(
-    hook: VendorHook,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    file: str,
-    text: str,
-    reason: str,
+    hook: VendorHook, tmp_path: Path, capsys: Captured, file: str, text: str, reason: str
 ) -> None:
     """If npm fails, or the content differs, the build exits with the reason."""
     (tmp_path / file).write_text(text)
@@ -222,10 +218,7 @@ def test_failed_download_ends_the_build(
 
 
 def test_offline_build_warns(
-    hook: VendorHook,
-    older_file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    hook: VendorHook, older_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """It warns, runs no npm, and removes files of another version."""
     monkeypatch.setenv(OFFLINE, "yes")
