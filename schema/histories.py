@@ -705,9 +705,9 @@ class GrowthRows(many.RowList["GrowthPointType"]):
         """The records of the points."""
         return [self.loaded[number] for number in self.numbers.tolist()]
 
-    def places(self) -> many.Places:
+    def origin(self) -> many.Origin:
         """Return the indices of these points in the series."""
-        return many.Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
+        return many.Origin(("growth", self.loaded.name), len(self.loaded), self.numbers)
 
 
 def _comparisons(points: GrowthRows) -> many.NullableObjects:

@@ -28,7 +28,7 @@ from strawberry.types.field import StrawberryField
 from schema.execution.budget import Budget
 from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_values
 from schema.execution.row_cache import RowCache
-from schema.fields.many import FIXED, LazyList, NotVectorized, Places, function_for_many, json_text
+from schema.fields.many import FIXED, LazyList, NotVectorized, Origin, function_for_many, json_text
 from snapshots.frames.columns import Rows
 
 MAX_FIELDS = 500
@@ -127,12 +127,12 @@ class CompiledSelection:
         if not self._is_for_many:
             raise NotVectorized
         if run.rows is not None and self.fixed and isinstance(objects, LazyList):
-            places = objects.places()
-            if places is not None:
-                return self._cached(objects, places, run, run.rows)
+            origin = objects.origin()
+            if origin is not None:
+                return self._cached(objects, origin, run, run.rows)
         return self._rendered(objects, run)
 
-    def _cached(self, objects: Any, places: Places, run: Run, rows: RowCache) -> JsonObjects:
+    def _cached(self, objects: Any, origin: Origin, run: Run, rows: RowCache) -> JsonObjects:
         """Return the JSON of rows of a frame, of which only those that are not cached are
         rendered.
         """
@@ -146,7 +146,7 @@ class CompiledSelection:
             finally:
                 run.rows = rows
 
-        rendered.set_texts(rows.texts(self.fixed, places, render))
+        rendered.set_texts(rows.texts(self.fixed, origin, render))
         return rendered
 
     def _rendered(self, objects: Any, run: Run) -> JsonObjects:

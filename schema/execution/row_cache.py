@@ -50,17 +50,17 @@ class RowCache:
         return int(self._texts.currsize)
 
     def texts(
-        self, selection: Hashable, places: many.Places, render: Callable[[Rows | None], list[str]]
+        self, selection: Hashable, origin: many.Origin, render: Callable[[Rows | None], list[str]]
     ) -> list[str]:
         """Return the text of each row; ``render`` returns the texts at some indices, or all for
         None.
         """
-        key = places.table, selection
-        cached = self._selection(key, places.size)
+        key = origin.table, selection
+        cached = self._selection(key, origin.size)
         if cached is None:
             return render(None)
         of_rows = cached.texts
-        rows = places.rows.tolist()
+        rows = origin.rows.tolist()
         texts = list(map(of_rows.__getitem__, rows))
         if None not in texts:
             return texts  # type: ignore[return-value] # there is no None in it

@@ -48,12 +48,12 @@ class LazyList(Sequence[Item], Generic[Item]):
 
     columns: Columns = MappingProxyType({})
 
-    def places(self) -> "Places | None":
+    def origin(self) -> "Origin | None":
         """Return the rows of a frame that the objects are; None if they are not rows."""
         return None
 
     def taken(self, numbers: Rows) -> "LazyList[Item]":
-        """Return the objects at some indices, of a list that has ``places``."""
+        """Return the objects at some indices, of a list that has ``origin``."""
         raise NotImplementedError
 
 
@@ -84,7 +84,7 @@ class RowList(LazyList[Item], Generic[Item]):
         return type(self)(self.loaded, self.numbers[numbers])
 
 
-class Places(msgspec.Struct, frozen=True):
+class Origin(msgspec.Struct, frozen=True):
     """The positions of the objects of a list in a frame: ``rows`` of a table of ``size`` rows.
 
     ``table`` identifies it, with the digest of the frame's content.

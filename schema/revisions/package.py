@@ -437,10 +437,10 @@ class PackageRows(many.RowList[Package]):
         """Return the package of a code."""
         return Package(loaded=self.loaded, code=number)
 
-    def places(self) -> many.Places:
+    def origin(self) -> many.Origin:
         """Return the codes of the frame's packages."""
         frame = self.loaded.frame
-        return many.Places(("packages", frame.digest), len(frame.packages), self.numbers)
+        return many.Origin(("packages", frame.digest), len(frame.packages), self.numbers)
 
     def each_code(self) -> Iterator[int]:
         """Yield the codes, for work that takes long for each of them; raises BudgetExceeded."""

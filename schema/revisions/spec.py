@@ -328,10 +328,10 @@ class SpecRows(many.RowList[SpecType]):
         """Return the spec of a row."""
         return SpecType(loaded=self.loaded, row=number)
 
-    def places(self) -> many.Places:
+    def origin(self) -> many.Origin:
         """Return the rows of the frame."""
         frame = self.loaded.frame
-        return many.Places(("specs", frame.digest), len(frame), self.numbers)
+        return many.Origin(("specs", frame.digest), len(frame), self.numbers)
 
 
 COUNTING = 1_000

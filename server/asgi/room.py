@@ -50,20 +50,20 @@ class MemoryLimit:
         self.patience = patience
         self.clock = clock
         self._what = what
-        self._places: set[Place] = set()
+        self._claims: set[Claim] = set()
 
-    def place(self, scope: Scope | None) -> "Place":
-        """Return a place for a request, which uses no memory yet.
+    def claim(self, scope: Scope | None) -> "Claim":
+        """Return a claim for a request, which uses no memory yet.
 
         Without a ``scope``, it is never ended in favor of others.
         """
-        return Place(self, scope)
+        return Claim(self, scope)
 
-    def free_capacity(self, place: "Place", num_bytes: int) -> None:
-        """End others so that a place can use ``num_bytes`` in total; raise as ``Place.hold``."""
-        ended, remaining = [], self.num_bytes - place.num_bytes
+    def free_capacity(self, claim: "Claim", num_bytes: int) -> None:
+        """End others so that a claim can use ``num_bytes`` in total; raise as ``Claim.hold``."""
+        ended, remaining = [], self.num_bytes - claim.num_bytes
         if remaining and remaining + num_bytes > self.max_bytes:
-            for other in self._displaceable(place, num_bytes):
+            for other in self._displaceable(claim, num_bytes):
                 ended.append(other)
                 remaining -= other.num_bytes
                 if not remaining or remaining + num_bytes <= self.max_bytes:
@@ -73,33 +73,33 @@ class MemoryLimit:
             for other in ended:
                 other.end()
 
-    def count(self, place: "Place", num_bytes: int) -> None:
-        """Set the total number of bytes that a place uses."""
-        self.num_bytes += num_bytes - place.num_bytes
-        place.num_bytes = num_bytes
+    def count(self, claim: "Claim", num_bytes: int) -> None:
+        """Set the total number of bytes that a claim uses."""
+        self.num_bytes += num_bytes - claim.num_bytes
+        claim.num_bytes = num_bytes
         if num_bytes:
-            self._places.add(place)
+            self._claims.add(claim)
         else:
-            self._places.discard(place)
+            self._claims.discard(claim)
 
-    def _displaceable(self, place: "Place", num_bytes: int) -> list["Place"]:
-        """Return the places that may be ended in favor of this one, the idlest first."""
+    def _displaceable(self, claim: "Claim", num_bytes: int) -> list["Claim"]:
+        """Return the claims that may be ended in favor of this one, the idlest first."""
         share = self.max_bytes // _SHARES
         of_clients: Counter[str] = Counter()
-        for other in self._places:
+        for other in self._claims:
             of_clients[other.client] += other.num_bytes
-        is_modest = of_clients[place.client] - place.num_bytes + num_bytes <= share
+        is_modest = of_clients[claim.client] - claim.num_bytes + num_bytes <= share
         idle_since = self.clock() - self.patience
 
-        def may_end(other: Place) -> bool:
+        def may_end(other: Claim) -> bool:
             is_idle = other.progressed_at < idle_since
             is_greedy = is_modest and of_clients[other.client] > share
-            return other is not place and other.may_end and (is_idle or is_greedy)
+            return other is not claim and other.may_end and (is_idle or is_greedy)
 
-        return sorted(filter(may_end, self._places), key=lambda other: other.progressed_at)
+        return sorted(filter(may_end, self._claims), key=lambda other: other.progressed_at)
 
 
-class Place:
+class Claim:
     """The part of a memory limit that one request uses, until its context ends."""
 
     __slots__ = ("_limit", "_scope", "client", "may_end", "num_bytes", "progressed_at")
@@ -108,7 +108,7 @@ class Place:
         self._limit = room
         self._scope = scope
         self.client = ""
-        """The client's address; empty until the place first uses memory."""
+        """The client's address; empty until the claim first uses memory."""
 
         self.may_end = scope is not None and DROP in scope.get("extensions", ())
         """Whether it may be ended in favor of others: not once the body was read."""
@@ -152,7 +152,7 @@ class Place:
 class Incoming(MemoryLimit):
     """Reads bodies of at most ``max_body`` bytes each, and ``max_bytes`` for all large ones.
 
-    A body is counted from the moment it exceeds LARGE_BODY until the context of its place ends.
+    A body is counted from the moment it exceeds LARGE_BODY until the context of its claim ends.
     Others may displace it until it has been received completely.
     """
 
@@ -161,7 +161,7 @@ class Incoming(MemoryLimit):
         self.max_body = max_body
 
     async def read(
-        self, place: Place, receive: Receive, max_body: int | None = None
+        self, claim: Claim, receive: Receive, max_body: int | None = None
     ) -> bytes | None:
         """Return a complete body; None if the client disconnects or is displaced before its end.
 
@@ -183,12 +183,12 @@ class Incoming(MemoryLimit):
                     f"the body has more than {max_body} bytes", status=413, code="PAYLOAD_TOO_LARGE"
                 )
             if size > LARGE_BODY:
-                place.hold(size)
+                claim.hold(size)
                 if size >= seen + LARGE_BODY:
-                    place.note_progress()
+                    claim.note_progress()
                     seen = size
             if not message.get("more_body"):
-                place.may_end = False  # the client has sent everything
+                claim.may_end = False  # the client has sent everything
                 return b"".join(parts)
 
 
@@ -201,17 +201,17 @@ class Outgoing(MemoryLimit):
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes, "answers are on their way", patience=OUTGOING_PATIENCE)
 
-    def begin(self, response: Response, scope: Scope) -> Place:
-        """Return the place of a response; the response is sent within the context of its place.
+    def begin(self, response: Response, scope: Scope) -> Claim:
+        """Return the claim of a response; the response is sent within the context of its claim.
 
         Its size counts twice, because it may be compressed; a small one does not count. Raises
         BadRequest with status 503 if it does not fit.
         """
         return self.begin_bytes(2 * len(response.body), scope)
 
-    def begin_bytes(self, size: int, scope: Scope) -> Place:
-        """Return the place of ``size`` bytes, as ``begin``."""
-        place = self.place(scope)
+    def begin_bytes(self, size: int, scope: Scope) -> Claim:
+        """Return a claim of ``size`` bytes, as ``begin``."""
+        claim = self.claim(scope)
         if size >= _LARGE_ANSWER:
-            place.hold(size)
-        return place
+            claim.hold(size)
+        return claim

@@ -18,7 +18,7 @@ from server.asgi import exchanges, responses
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane, Lanes, LoopTurns
-from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
+from server.asgi.room import LARGE_BODY, Claim, Incoming, Outgoing
 from server.graphql.answers import Answer, Answers
 from server.graphql.event_streams import AsgiRequest, EventStreams
 from server.graphql.requests import RequestBytes, Weight
@@ -80,10 +80,10 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        with self.incoming.place(scope) as place:
-            await self._answer(scope, receive, send, place)
+        with self.incoming.claim(scope) as claim:
+            await self._answer(scope, receive, send, claim)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, place: Place) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, claim: Claim) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
@@ -93,7 +93,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                     self.allowances.count_request(scope)
                 charge = partial(self.allowances.charge, scope)
             if method == "POST":
-                content = await self.incoming.read(place, receive)
+                content = await self.incoming.read(claim, receive)
                 if content is None:
                     await responses.send_head(send, exchanges.GONE, [])
                     return
@@ -271,9 +271,9 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         return ReadyAnswer(status, lines, content, release)
 
     def _reserve(self, response: responses.Response, scope: Scope) -> Callable[[], None] | None:
-        """Reserve a place in ``outgoing`` for a large answer; return a function that releases it.
+        """Reserve room in ``outgoing`` for a large answer; return a function that releases it.
 
-        Raises BadRequest if there is no place.
+        Raises BadRequest if there is no room.
         """
         if len(response.body) <= LARGE_BODY:
             return None

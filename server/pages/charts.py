@@ -8,7 +8,7 @@ import msgspec
 MAX_POINTS = 120
 """Maximum number of points or bars in a chart; more could not be distinguished."""
 
-Place = tuple[int, int]
+Point = tuple[int, int]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -55,11 +55,11 @@ def line(
     lowest, highest = min(numbers), max(numbers)
     across = _x_coordinates(times or range(len(values)), width)
 
-    def place(number: int, value: int) -> Place:
+    def point_of(number: int, value: int) -> Point:
         share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
         return across(number), round(1 + (1 - share) * (height - 2))
 
-    path = "".join(_svg_path(run) for run in _runs(values, place))
+    path = "".join(_svg_path(run) for run in _runs(values, point_of))
     return Line(path, width, height, numbers[0], numbers[-1], lowest, highest)
 
 
@@ -105,8 +105,8 @@ def _largest(values: Sequence[int]) -> Iterator[int]:
 
 
 def _runs(
-    values: Sequence[int | None], place: Callable[[int, int], Place]
-) -> Iterator[list[Place]]:
+    values: Sequence[int | None], point_of: Callable[[int, int], Point]
+) -> Iterator[list[Point]]:
     """Yield the coordinates of each run of known values.
 
     Of too many values, evenly selected ones are used, including the last one.
@@ -115,16 +115,16 @@ def _runs(
     points = [*enumerate(values)][(len(values) - 1) % step :: step]
     for is_known, some in groupby(points, key=lambda point: point[1] is not None):
         if is_known:
-            yield [place(number, value) for number, value in some if value is not None]
+            yield [point_of(number, value) for number, value in some if value is not None]
 
 
-def _svg_path(places: Sequence[Place]) -> str:
+def _svg_path(points: Sequence[Point]) -> str:
     """Return a line as an SVG path, in relative coordinates because they are shorter.
 
     A single point becomes a short dash.
     """
-    (x, y), *_ = places
-    steps = [(to[0] - start[0], to[1] - start[1]) for start, to in pairwise(places)] or [(1, 0)]
+    (x, y), *_ = points
+    steps = [(to[0] - start[0], to[1] - start[1]) for start, to in pairwise(points)] or [(1, 0)]
     return f"M{x} {y}l" + " ".join(
         f"{right}{'' if down < 0 else ' '}{down}" for right, down in steps
     )

@@ -119,9 +119,9 @@ class CheckEndpoint:
     async def _sent(self, scope: Scope, receive: Receive) -> Response | None:
         """Answer a submitted form."""
         incoming = self._incoming
-        with incoming.place(scope) as place:
+        with incoming.claim(scope) as claim:
             self._context.runner.allowances.count_request(scope)
-            content = await incoming.read(place, receive, BODIES * incoming.max_body)
+            content = await incoming.read(claim, receive, BODIES * incoming.max_body)
             if content is None:
                 return None
             return await unless_disconnected(

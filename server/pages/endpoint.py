@@ -99,15 +99,15 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         sent instead.
         """
         try:
-            place = self.outgoing.begin(response, scope)
+            claim = self.outgoing.begin(response, scope)
         except BadRequest as error:
             response = error_pages.refused(self.renderer, scope, error)
-            place = self.outgoing.begin(response, scope)
+            claim = self.outgoing.begin(response, scope)
         page = response if isinstance(response, PageResponse) else None
         if page and page.code:
             scope[CODE] = page.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        with place:
+        with claim:
             is_larger = await send_response(
                 response, scope, headers, send, compressing=self.runner.lanes.compressing
             )

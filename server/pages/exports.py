@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
-from server.asgi.room import Outgoing, Place
+from server.asgi.room import Claim, Outgoing
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
@@ -286,7 +286,7 @@ class Export(msgspec.Struct, eq=False):
             rows = partial(written.body, part.rows, self.table.columns)
             text += await self._with_retries(partial(self.runner.lanes.light.run, rows))
             part.rows.clear()  # for a slow client, only the text stays in memory
-            with await self._with_retries(partial(self._place, len(text))):
+            with await self._with_retries(partial(self._claim, len(text))):
                 await send_in_pieces(send, text, more_body=part.after is not None)
             if part.after is None:
                 return
@@ -311,7 +311,7 @@ class Export(msgspec.Struct, eq=False):
     def _part(self, answered: DocumentAnswer) -> ExportPart | None:
         return None if answered.errors else self.table.part(answered.data)
 
-    async def _place(self, size: int) -> Place:
+    async def _claim(self, size: int) -> Claim:
         return self.outgoing.begin_bytes(size, self.scope)
 
     async def _with_retries(self, work: Callable[[], Awaitable[Result]]) -> Result:

@@ -55,7 +55,7 @@ class LockedSpec(msgspec.Struct, frozen=True):
 
     hash: str
     node: LockedNode
-    place: database.NodePlace
+    place: database.NodePosition
     is_root: bool
 
 
@@ -206,7 +206,7 @@ class _LockedSpecs(msgspec.Struct):
             node = self._decoded(raw, LockedNode, key)
             self._add(
                 LockedSpec(
-                    digest, node, database.NodePlace(self._location, key, key), digest in roots
+                    digest, node, database.NodePosition(self._location, key, key), digest in roots
                 )
             )
         # The groups of an included environment would be indistinguishable from its own.
@@ -257,7 +257,7 @@ class _LockedSpecs(msgspec.Struct):
         if node.hash is None:
             raise SourceError(self._location, "is missing", key=f"{key}.hash")
         return LockedSpec(
-            node.hash, node, database.NodePlace(self._location, f"{key}.hash", key), is_root
+            node.hash, node, database.NodePosition(self._location, f"{key}.hash", key), is_root
         )
 
 

@@ -51,8 +51,8 @@ FORMAT = 1
 _MAX_NAMES = 8
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The subject of a query: a revision, or some of its stacks.
+class Scope(msgspec.Struct, frozen=True):
+    """The scope of a query: a revision, or some of its stacks.
 
     ``mask`` selects the rows of the specs that count.
     """
@@ -65,7 +65,7 @@ class Place(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, opened: OpenedCatalog, ref: str | None, *stacks: str) -> Self:
-        """Return the place that a ref and stacks name. Raises InvalidArgument for unknown ones."""
+        """Return the scope that a ref and stacks name. Raises InvalidArgument for unknown ones."""
         revision = opened.revision(ref)
         frame = opened.frame(revision)
         for stack in stacks:
@@ -117,20 +117,20 @@ class RevisionHoles(msgspec.Struct, frozen=True):
     unknown.
     """
 
-    place: Place
+    scope: Scope
     holes: Holes | None
     shown: Sequence[Hole]
     seen: Mapping[str, LastSeen] | None
 
     def lines(self) -> Iterator[str]:
         """Yield the number of complete specs, and one line per hole."""
-        yield from wrapped(self.place.title)
+        yield from wrapped(self.scope.title)
         holes = self.holes
         if holes is not None:
-            specs = counted(self.place.graph.num_rows, "spec")
+            specs = counted(self.scope.graph.num_rows, "spec")
             num_holes = counted(len(holes), "hole")
             yield f"{holes.num_whole:,} of {specs} are complete, {num_holes}"
-        yield from self.place.unknown_lines()
+        yield from self.scope.unknown_lines()
         if self.shown:
             columns = [
                 number("affects", 0, attrgetter("num_affected")),
@@ -156,17 +156,17 @@ class RevisionHoles(msgspec.Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Return the holes in their JSON form."""
-        place, holes, seen = self.place, self.holes, self.seen or {}
+        scope, holes, seen = self.scope, self.holes, self.seen or {}
         shown = [
             msgspec.structs.asdict(hole) | attributes_of(seen.get(hole.hash), "gone_in")
             for hole in self.shown
         ]
         return {
             "format": FORMAT,
-            "revision": place.revision,
-            "num_specs": place.graph.num_rows,
+            "revision": scope.revision,
+            "num_specs": scope.graph.num_rows,
             **attributes_of(holes, "num_affected"),
-            "num_unknown": place.num_unknown,
+            "num_unknown": scope.num_unknown,
             "num_holes": None if holes is None else len(holes),
             "holes": None if holes is None else shown,
         }
@@ -174,13 +174,13 @@ class RevisionHoles(msgspec.Struct, frozen=True):
 
 def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> RevisionHoles:
     """Return the dependencies that a revision lacks to install its specs from the cache."""
-    place = Place.of(opened, ref)
-    if not place.has_dependencies:
-        return RevisionHoles(place, None, (), None)
-    holes = Holes(place.graph)
+    scope = Scope.of(opened, ref)
+    if not scope.has_dependencies:
+        return RevisionHoles(scope, None, (), None)
+    holes = Holes(scope.graph)
     shown = holes[:limit]
-    seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, place.revision)
-    return RevisionHoles(place, holes, shown, seen)
+    seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, scope.revision)
+    return RevisionHoles(scope, holes, shown, seen)
 
 
 # -- twins
@@ -216,7 +216,7 @@ class RevisionTwins(msgspec.Struct, frozen=True):
     the specs of the group were one.
     """
 
-    place: Place
+    scope: Scope
     package: str | None
     twins: Twins
     shown: Sequence[tuple[TwinGroup, Rows]]
@@ -224,13 +224,13 @@ class RevisionTwins(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the number of specs that are built again, the causes, and the first groups."""
-        place, twins = self.place, self.twins
-        of_stacks = f"{' and '.join(place.stacks)} of " if place.stacks else ""
-        yield from wrapped(f"{of_stacks}{title(place.revision)}")
-        total = place.frame.size.total(twins.others)
-        again = f"{len(twins.others):,} of {counted(place.num_specs, 'spec')} are additional builds"
+        scope, twins = self.scope, self.twins
+        of_stacks = f"{' and '.join(scope.stacks)} of " if scope.stacks else ""
+        yield from wrapped(f"{of_stacks}{title(scope.revision)}")
+        total = scope.frame.size.total(twins.others)
+        again = f"{len(twins.others):,} of {counted(scope.num_specs, 'spec')} are additional builds"
         yield f"{again}{'' if total is None else f': {size(total)}'}"
-        yield from place.unknown_lines()
+        yield from scope.unknown_lines()
         if not self.causes:
             return
         columns = [
@@ -249,7 +249,7 @@ class RevisionTwins(msgspec.Struct, frozen=True):
             yield styles.quiet(f"and {counted(more, 'group')} more")
 
     def _group_lines(self, group: TwinGroup, saved: Rows) -> Iterator[str]:
-        frame, rows = self.place.frame, group.rows.tolist()
+        frame, rows = self.scope.frame, group.rows.tolist()
         name = versioned(frame.package.at(rows[0]), frame.version.at(rows[0]))
         hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MAX_NAMES + 1, " / ")
         yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
@@ -265,12 +265,12 @@ class RevisionTwins(msgspec.Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Return the twins in their JSON form."""
-        place, frame = self.place, self.place.frame
+        scope, frame = self.scope, self.scope.frame
         return {
             "format": FORMAT,
-            **attributes_of(place, "revision", "stacks"),
+            **attributes_of(scope, "revision", "stacks"),
             "package": self.package,
-            **attributes_of(place, "num_specs", "num_unknown"),
+            **attributes_of(scope, "num_specs", "num_unknown"),
             "num_groups": len(self.twins),
             "saved": _saved_facts(frame, self.twins.others),
             "causes": [cause.facts() for cause in self.causes],
@@ -278,7 +278,7 @@ class RevisionTwins(msgspec.Struct, frozen=True):
         }
 
     def _group_facts(self, group: TwinGroup, saved: Rows) -> dict[str, Any]:
-        frame, rows = self.place.frame, group.rows.tolist()
+        frame, rows = self.scope.frame, group.rows.tolist()
         return {
             "name": frame.package.at(rows[0]),
             "version": frame.version.at(rows[0]),
@@ -299,16 +299,16 @@ def find_twins(
 
     Raises InvalidArgument for a stack or package that the revision does not have.
     """
-    place = Place.of(opened, ref, *stacks)
-    frame = place.frame
+    scope = Scope.of(opened, ref, *stacks)
+    frame = scope.frame
     if package is not None:
         require_names([frame], package=package, sign="--")
-        mask = place.mask & frame.package.among([package])[frame.package.codes]
-        place = msgspec.structs.replace(place, mask=mask)
-    twins = Twins(Side(frame, place.graph), place.mask)
+        mask = scope.mask & frame.package.among([package])[frame.package.codes]
+        scope = msgspec.structs.replace(scope, mask=mask)
+    twins = Twins(Side(frame, scope.graph), scope.mask)
     groups = twins[:limit]
     shown = list(zip(groups, twins.saved(groups), strict=True))
-    return RevisionTwins(place, package, twins, shown, _causes_of_both(frame, twins))
+    return RevisionTwins(scope, package, twins, shown, _causes_of_both(frame, twins))
 
 
 def _causes_of_both(frame: Frame, twins: Twins) -> list[TwinsCause]:
@@ -379,7 +379,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     changed since, or it is unknown.
     """
 
-    place: Place
+    scope: Scope
     packages: Sequence[str]
     absent: Sequence[str]
     touched: CommitRange | None
@@ -388,18 +388,18 @@ class PackagesImpact(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the number of specs that would be rebuilt, in total and by stack and target."""
-        place, touched, counts = self.place, self.touched, self.counts
-        yield from wrapped(place.title)
+        scope, touched, counts = self.scope, self.touched, self.counts
+        yield from wrapped(scope.title)
         if touched is not None:
             touch = counted(len(self.packages) + len(self.absent), "package")
             text = f"{counted(len(touched.commits), 'commit')} in {touched.base}..{touched.head}"
             if self.absent:
                 touch += f", {len(self.absent):,} of them not in this revision"
             yield from wrapped(f"{text} touch {touch}")
-        yield from place.unknown_lines()
+        yield from scope.unknown_lines()
         if counts is None:
             return
-        specs = f"{counts.num_specs:,} of {counted(place.num_specs, 'spec')}"
+        specs = f"{counts.num_specs:,} of {counted(scope.num_specs, 'spec')}"
         of_packages = f"of {counted(counts.num_packages, 'package')}"
         text = f"{specs}, {of_packages}, would be rebuilt"
         if self.packages:
@@ -422,14 +422,14 @@ class PackagesImpact(msgspec.Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Return the impact in its JSON form; numbers are null if dependencies are unknown."""
-        place, counts, touched = self.place, self.counts, self.touched
+        scope, counts, touched = self.scope, self.counts, self.touched
         return {
             "format": FORMAT,
-            "revision": place.revision,
-            "stack": place.stack,
+            "revision": scope.revision,
+            "stack": scope.stack,
             "packages": self.packages,
             **attributes_of(counts, "num_specs", "num_packages"),
-            "num_unknown": place.num_unknown,
+            "num_unknown": scope.num_unknown,
             **attributes_of(counts, "size", "size_label", "build_cost"),
             "by_stack": counts and _part_facts("stack", counts.by_stack),
             "by_target": counts and _part_facts("target", counts.by_target),
@@ -463,8 +463,8 @@ def find_impact(
     Raises InvalidArgument for a stack that the revision does not have, and for a package that it
     does not have unless a commit touches it.
     """
-    place = Place.of(opened, ref, *filter(None, [stack]))
-    frame, graph = place.frame, place.graph
+    scope = Scope.of(opened, ref, *filter(None, [stack]))
+    frame, graph = scope.frame, scope.graph
     known = {*frame.packages, *graph.outside.packages}
     named = [*dict.fromkeys(packages)] if touched is None else touched.packages
     absent = [name for name in named if name not in known]
@@ -473,27 +473,27 @@ def find_impact(
         raise InvalidArgument("PACKAGE", absent_name(absent[0], nearest))
     present = [name for name in named if name in known]
     counts = later = None
-    if place.has_dependencies:
-        rows = impact.rows_above(frame, graph, present) & place.mask
-        counts = impact.impact(frame, rows, opened.library.costs_of(place.revision))
-        later = _find_later(opened, place, present)
-    return PackagesImpact(place, present, absent, touched, counts, later)
+    if scope.has_dependencies:
+        rows = impact.rows_above(frame, graph, present) & scope.mask
+        counts = impact.impact(frame, rows, opened.library.costs_of(scope.revision))
+        later = _find_later(opened, scope, present)
+    return PackagesImpact(scope, present, absent, touched, counts, later)
 
 
-def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) -> LaterChange | None:
+def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) -> LaterChange | None:
     """Return the next change of some packages, in one stack or in all."""
-    series = series_of(place.revision.tag)
+    series = series_of(scope.revision.tag)
     try:
         opened = opened.complete(series, causes=True)
         causes = opened.library.history_queries.causes(opened.history, series)
     except (CatalogError, IncompleteHistory) as error:
         note(f"The effect of a change is unknown: {error}")
         return None
-    pair = causes.next_in({*packages}, place.revision)
+    pair = causes.next_in({*packages}, scope.revision)
     if pair is None or pair.base is None:
         return None
     explanation = opened.library.explanations.get((pair.base.content, pair.head.content))
-    mask = None if place.stack is None else explanation.head.frame.in_stack(place.stack)
+    mask = None if scope.stack is None else explanation.head.frame.in_stack(scope.stack)
     outcome = impact.outcome(explanation, packages, mask)
     names = [explanation.causes.name_of(number) for number in outcome.causes]
     return LaterChange(pair.base, pair.head, names, outcome.num_specs)
@@ -505,14 +505,14 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
 class LargestImpacts(msgspec.Struct, frozen=True):
     """The packages whose change would rebuild most specs; None if that is unknown."""
 
-    place: Place
+    scope: Scope
     packages: Sequence[impact.PackageImpact] | None
 
     def lines(self) -> Iterator[str]:
         """Yield a table of the packages."""
-        place = self.place
-        yield from wrapped(f"{place.title}, {counted(place.num_specs, 'spec')}")
-        yield from place.unknown_lines()
+        scope = self.scope
+        yield from wrapped(f"{scope.title}, {counted(scope.num_specs, 'spec')}")
+        yield from scope.unknown_lines()
         if self.packages:
             columns = [
                 number("specs", 0, attrgetter("num_specs")),
@@ -529,7 +529,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
         ]
         return {
             "format": FORMAT,
-            **attributes_of(self.place, "revision", "stack", "num_specs"),
+            **attributes_of(self.scope, "revision", "stack", "num_specs"),
             "top": None if self.packages is None else top,
         }
 
@@ -538,10 +538,10 @@ def find_largest(
     opened: OpenedCatalog, ref: str | None, stack: str | None, most: int
 ) -> LargestImpacts:
     """Return up to ``most`` packages whose change would rebuild most specs of a revision."""
-    place = Place.of(opened, ref, *filter(None, [stack]))
-    if not place.has_dependencies:
-        return LargestImpacts(place, None)
-    costs = opened.library.costs_of(place.revision)
+    scope = Scope.of(opened, ref, *filter(None, [stack]))
+    if not scope.has_dependencies:
+        return LargestImpacts(scope, None)
+    costs = opened.library.costs_of(scope.revision)
     return LargestImpacts(
-        place, impact.largest_impacts(place.frame, place.graph, place.mask, most, costs)
+        scope, impact.largest_impacts(scope.frame, scope.graph, scope.mask, most, costs)
     )

@@ -368,13 +368,13 @@ def decode(
         own = installs(document, location, report, unproven if proof else None)
         entries = joined(entries, own)
 
-    def place(digest: str) -> NodePlace:
-        return NodePlace(location, f"installs.{digest}", f"installs.{digest}.spec")
+    def place(digest: str) -> NodePosition:
+        return NodePosition(location, f"installs.{digest}", f"installs.{digest}.spec")
 
     return gather(entries, location, report, place, unproven)
 
 
-class NodePlace(msgspec.Struct, frozen=True):
+class NodePosition(msgspec.Struct, frozen=True):
     """The position of a spec: a document's location, and the keys of its hash and its node."""
 
     location: str
@@ -386,7 +386,7 @@ def gather(
     installs: Mapping[str, Install],
     location: str,
     report: Report,
-    place: Callable[[str], NodePlace],
+    place: Callable[[str], NodePosition],
     unproven: Mapping[str, UnprovenReason | None],
 ) -> IndexSpecs:
     """Return the specs of entries by hash; ``place`` returns the position of a hash.
@@ -475,7 +475,7 @@ class SpecReader:
     def __init__(self, nodes: Mapping[str, NodeRecord]) -> None:
         self.absent_compilers: Counter[tuple[str, str]] = Counter()
         self._nodes = nodes
-        self._position = NodePlace("", "", "")  # of the last node, for errors
+        self._position = NodePosition("", "", "")  # of the last node, for errors
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
@@ -484,7 +484,7 @@ class SpecReader:
         """Return the hashes of the dependencies of all specs read so far."""
         return {edge.hash for edge in self._edges.values()}
 
-    def spec(self, digest: str, position: NodePlace) -> Spec:
+    def spec(self, digest: str, position: NodePosition) -> Spec:
         """Return the record of the node at a position, without stacks. Raises SourceError."""
         node, self._position = self._nodes[digest], position
         try:
@@ -684,7 +684,7 @@ class SpecDocuments(msgspec.Struct):
     proof: bool = True
     _unproven: dict[str, UnprovenReason | None] = {}
     _installs: dict[str, Install] = {}
-    _places: dict[str, NodePlace] = {}
+    _places: dict[str, NodePosition] = {}
     _seen: set[bytes] = set()
 
     def add(self, digest: str, document: bytes | bytearray, location: str) -> None:
@@ -724,7 +724,7 @@ class SpecDocuments(msgspec.Struct):
             node_hash, key = node.hash or "", f"spec.nodes[{index}]"
             if index == 0 or node_hash not in self._installs:
                 self._installs[node_hash] = Install(in_buildcache=index == 0, spec=node)
-                self._places[node_hash] = NodePlace(location, key, key)
+                self._places[node_hash] = NodePosition(location, key, key)
         self._seen.update(map(bytes, spec.nodes))
         for node_hash, why in unproven.items():
             record_proof(self._unproven, node_hash, why)

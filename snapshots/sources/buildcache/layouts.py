@@ -174,7 +174,7 @@ _BLOB = re.compile(
 )
 
 
-class IndexPlace(msgspec.Struct, frozen=True):
+class IndexLocation(msgspec.Struct, frozen=True):
     """The location of an index or its manifest, and the build cache that it belongs to.
 
     If the cache has no index, ``is_listed`` is true, and the location is the folder of the specs'
@@ -211,7 +211,7 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     ``older`` are the indexes of older versions in the same manifest, newest first.
     """
 
-    place: IndexPlace
+    place: IndexLocation
     body: StoredBody
     checksum: Checksum | None = None
     compression: str | None = "none"
@@ -249,7 +249,7 @@ def looks_like_build_cache(folder: Path) -> bool:
     return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 
 
-def locate(location: str, transport: Transport) -> IndexPlace:
+def locate(location: str, transport: Transport) -> IndexLocation:
     """Find the index below a folder or URL.
 
     A file, a URL that ends in .json, and the URL of a blob are themselves the index. The settings
@@ -260,17 +260,17 @@ def locate(location: str, transport: Transport) -> IndexPlace:
         if view is not None:
             reason = "is a file; --view names a view of a build cache: give its folder or URL"
             raise SourceError(location, reason)
-        return IndexPlace(location, cache_of(location))
+        return IndexLocation(location, cache_of(location))
     if view is not None:
         return _view(location, view, transport)
     for file in _INDEX_FILES:
         candidate = join(location, file)
         if transport.exists(candidate):
-            return IndexPlace(candidate, cache_of(candidate))
+            return IndexLocation(candidate, cache_of(candidate))
     if transport.exists(join(location, _LAYOUT_3_MARK)):
         folder = join(location, _LAYOUT_3_SPECS)
         if transport.can_list(folder):
-            return IndexPlace(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
+            return IndexLocation(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
         reason = "is a build cache of layout 3 without an index, and HTTP lists no specs"
         advice = "read it at its s3:// URL or in its folder, or have an index made of it by"
         raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
@@ -293,11 +293,11 @@ def view_index(view: str) -> str:
     return f"{_LAYOUT_3_INDEXES}/{view}/{_MANIFEST}"
 
 
-def _view(location: str, view: str, transport: Transport) -> IndexPlace:
+def _view(location: str, view: str, transport: Transport) -> IndexLocation:
     """Find the index of a view. Raises SourceError, which lists the existing views."""
     file = join(location, view_index(view))
     if transport.exists(file):
-        return IndexPlace(file, cache_of(file))
+        return IndexLocation(file, cache_of(file))
     folder = join(location, _LAYOUT_3_INDEXES)
     if not transport.can_list(folder):
         advice = f"HTTP lists none; look for folders below {_LAYOUT_3_INDEXES}"
@@ -327,7 +327,7 @@ def cache_of(location: str) -> BuildCache | None:
     return None
 
 
-def fetch(place: IndexPlace, transport: Transport) -> FetchedIndex:
+def fetch(place: IndexLocation, transport: Transport) -> FetchedIndex:
     """Download an index to disk. Raises Missing or SourceError."""
     path = path_of(place.location)
     if path.endswith(".manifest.json"):
@@ -358,7 +358,7 @@ def _is_document(location: str, transport: Transport) -> bool:
     return transport.exists(location)
 
 
-def _fetch_blob(place: IndexPlace, transport: Transport) -> FetchedIndex:
+def _fetch_blob(place: IndexLocation, transport: Transport) -> FetchedIndex:
     if place.cache is None:
         raise SourceError(place.location, "is a manifest that does not lie below v3/manifests")
     manifest = parse_manifest(transport.read(place.location), place.location)
@@ -550,7 +550,7 @@ class PublishedSpec(msgspec.Struct, frozen=True):
     is_signed: bool = False
 
 
-class SpecPlace(msgspec.Struct, frozen=True):
+class SpecManifest(msgspec.Struct, frozen=True):
     """The location of a spec's manifest, and its key in the cache folder; None if not stored."""
 
     digest: str
@@ -560,7 +560,7 @@ class SpecPlace(msgspec.Struct, frozen=True):
 
 def read_published(
     location: str,
-    places: Sequence[SpecPlace],
+    places: Sequence[SpecManifest],
     read: Callable[[str], PublishedSpec],
     transport: Transport,
 ) -> tuple[IndexSpecs, dict[str, BinaryPackage], dict[str, str]]:
@@ -576,11 +576,11 @@ def read_published(
     packages: dict[str, BinaryPackage] = {}
     checksums: dict[str, str] = {}
 
-    def with_cached() -> Iterator[tuple[SpecPlace, bytes | None]]:
+    def with_cached() -> Iterator[tuple[SpecManifest, bytes | None]]:
         for place in places:
             yield place, cache.find(place.key) if place.key else None
 
-    def unpacked_or_read(item: tuple[SpecPlace, bytes | None]) -> tuple[PublishedSpec, bool]:
+    def unpacked_or_read(item: tuple[SpecManifest, bytes | None]) -> tuple[PublishedSpec, bool]:
         place, packed = item
         if packed is not None:
             with suppress(zstandard.ZstdError, msgspec.DecodeError):
@@ -588,7 +588,7 @@ def read_published(
                 return msgspec.msgpack.decode(data, type=PublishedSpec), False
         return read(place.location), True
 
-    def add(item: tuple[SpecPlace, bytes | None], result: tuple[PublishedSpec, bool]) -> None:
+    def add(item: tuple[SpecManifest, bytes | None], result: tuple[PublishedSpec, bool]) -> None:
         (place, _), (spec, is_new) = item, result
         documents.add(place.digest, spec.document, place.location)
         warn_if_signed(report, is_signed=spec.is_signed)
@@ -602,7 +602,7 @@ def read_published(
     return documents.specs(), packages, checksums
 
 
-def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
+def read_specs(place: IndexLocation, transport: Transport) -> ListedSpecs:
     """Read the specs of a cache whose manifests are below a folder.
 
     The manifest of an object with the same ETag as in an earlier run is not fetched again. Raises
@@ -623,7 +623,7 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 
     places = [
-        SpecPlace(digest, file.location, _key(file))
+        SpecManifest(digest, file.location, _key(file))
         for digest, file in _manifests(place.location, transport).items()
     ]
     specs, packages, checksums = read_published(base, places, read, transport)

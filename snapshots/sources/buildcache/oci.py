@@ -129,7 +129,7 @@ class Registry:
     """Reads one repository; thread-safe."""
 
     def __init__(self, repository: OciRepository, transport: Transport) -> None:
-        self.place = layouts.IndexPlace(
+        self.place = layouts.IndexLocation(
             repository.location, layouts.BuildCache(layouts.OCI, repository.url)
         )
         self._repository = repository
@@ -173,7 +173,7 @@ class Registry:
         places = []
         for tag in tags:
             url = self._manifest_url(tag)
-            places.append(layouts.SpecPlace(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
+            places.append(layouts.SpecManifest(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
         specs, packages, _ = layouts.read_published(
             location, places, self._spec_image, self._transport
         )

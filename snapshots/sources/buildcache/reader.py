@@ -133,7 +133,7 @@ class MergedIndexes:
         self._report = report
         self._specs: dict[str, models.Spec] = {}
         self._outside: dict[str, models.Spec] = {}
-        self._homes: dict[str, layouts.IndexPlace] = {}
+        self._homes: dict[str, layouts.IndexLocation] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
         self.unproven: dict[str, models.UnprovenReason | None] = {}
         self.packages: dict[str, layouts.BinaryPackage] = {}
@@ -142,7 +142,7 @@ class MergedIndexes:
         self,
         stack: str | None,
         specs: database.IndexSpecs,
-        home: layouts.IndexPlace,
+        home: layouts.IndexLocation,
         packages: Mapping[str, layouts.BinaryPackage] = _NONE,
     ) -> None:
         """Add one index, with the ``packages`` found while it was read, by hash.
@@ -224,7 +224,7 @@ class MergedIndexes:
             pending = _dependency_hashes(specs) - seen
 
     def _conflict(
-        self, first_spec: models.Spec, spec: models.Spec, home: layouts.IndexPlace
+        self, first_spec: models.Spec, spec: models.Spec, home: layouts.IndexLocation
     ) -> SourceError:
         for field in models.Spec.__struct_fields__:
             before, now = getattr(first_spec, field), getattr(spec, field)
@@ -458,7 +458,7 @@ class _Reading:
         self._transport = transport
         self.report = transport.report
         self._sizes = sizes
-        self._registries: dict[layouts.IndexPlace, Registry] = {}
+        self._registries: dict[layouts.IndexLocation, Registry] = {}
 
     def merge(
         self, tag: str, stacks: Sequence[StackIndex], listed_in: str
@@ -469,7 +469,7 @@ class _Reading:
         that only one of them is in memory.
         """
 
-        def fetch(stack: StackIndex) -> tuple[layouts.IndexPlace, layouts.FetchedIndex | None]:
+        def fetch(stack: StackIndex) -> tuple[layouts.IndexLocation, layouts.FetchedIndex | None]:
             place = self.locate(stack.url, listed_in)
             return place, self.fetch(place)
 
@@ -477,7 +477,7 @@ class _Reading:
         versions = hashlib.sha256()
 
         def take(
-            stack: StackIndex, fetched: tuple[layouts.IndexPlace, layouts.FetchedIndex | None]
+            stack: StackIndex, fetched: tuple[layouts.IndexLocation, layouts.FetchedIndex | None]
         ) -> None:
             version = self.take(*fetched, merged, stack.label)
             versions.update(f"{stack.label} {version}\n".encode())
@@ -485,7 +485,7 @@ class _Reading:
         self._transport.each(f"reading {tag}", fetch, stacks, len(stacks), take)
         return merged, f"sha256:{versions.hexdigest()}"
 
-    def locate(self, location: str, listed_in: str = "") -> layouts.IndexPlace:
+    def locate(self, location: str, listed_in: str = "") -> layouts.IndexLocation:
         """Find an index by its location, which can be in a list. Raises SourceError."""
         settings = self._transport.settings
         if not listed_in and is_registry(location):
@@ -494,7 +494,7 @@ class _Reading:
             return registry.place
         return layouts.locate(resolve_listed(location, listed_in, settings), self._transport)
 
-    def fetch(self, place: layouts.IndexPlace) -> layouts.FetchedIndex | None:
+    def fetch(self, place: layouts.IndexLocation) -> layouts.FetchedIndex | None:
         """Download an index; None if the build cache has none. Raises SourceError."""
         if registry := self._registries.get(place):
             return registry.index()
@@ -502,7 +502,7 @@ class _Reading:
 
     def take(
         self,
-        place: layouts.IndexPlace,
+        place: layouts.IndexLocation,
         fetched: layouts.FetchedIndex | None,
         merged: MergedIndexes,
         stack: str | None = None,

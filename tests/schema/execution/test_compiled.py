@@ -13,7 +13,7 @@ from schema.api import API
 from schema.execution.budget import TOO_MANY_BYTES, Budget
 from schema.execution.json_objects import JsonObjects
 from schema.execution.row_cache import RowCache
-from schema.fields.many import Places
+from schema.fields.many import Origin
 from schema.limits import Limits
 from tests.schema.worlds import World
 
@@ -115,16 +115,16 @@ def test_cached_rows_are_bounded() -> None:
         selection, size = draw.randrange(6), 100
         start = draw.randrange(size)
         rows = draw.choice((range(start, size), draw.choices(range(size), k=9), ()))
-        places = Places(("specs", "digest"), size, np.array(rows, np.int32))
+        places = Origin(("specs", "digest"), size, np.array(rows, np.int32))
 
-        def render(numbers: Any, places: Places = places, selection: int = selection) -> list[str]:
+        def render(numbers: Any, places: Origin = places, selection: int = selection) -> list[str]:
             chosen = places.rows if numbers is None else places.rows[numbers]
             return [f"{selection}:{row}" + "x" * 200 for row in chosen.tolist()]
 
         assert cache.texts(selection, places, render) == render(None)
         assert 0 <= cache.num_bytes <= 40_000
     assert cache.num_bytes > 10_000
-    huge = Places(("specs", "digest"), 10**6, np.array([7], np.int32))
+    huge = Origin(("specs", "digest"), 10**6, np.array([7], np.int32))
     assert cache.texts("huge", huge, lambda _numbers: ["text"]) == ["text"]
     assert cache.num_bytes <= 40_000
 

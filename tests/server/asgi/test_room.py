@@ -12,7 +12,7 @@ from starlette.types import Scope
 from server.asgi.allowances import MAX_ADDRESSES, Allowances, client_address
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
-from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Incoming, MemoryLimit, Outgoing, Place
+from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Claim, Incoming, MemoryLimit, Outgoing
 from server.graphql.endpoint import proxy_reader
 from server.http.limits import DROP
 from server.settings import Settings
@@ -29,16 +29,16 @@ class Requests:
         self.room = MemoryLimit(100, "requests", patience=PATIENCE, clock=self.clock)
         self.dropped: list[str] = []
 
-    def holding(self, client: str, num_bytes: int, *, name: str = "") -> Place:
-        """Return the place of a request that holds `num_bytes`; raises BadRequest."""
+    def holding(self, client: str, num_bytes: int, *, name: str = "") -> Claim:
+        """Return the claim of a request that holds `num_bytes`; raises BadRequest."""
         scope: dict[str, Any] = {
             "client": (client, 1),
             "headers": [],
             "extensions": {DROP: lambda: self.dropped.append(name or client)},
         }
-        place = self.room.place(scope)
-        place.hold(num_bytes)
-        return place
+        claim = self.room.claim(scope)
+        claim.hold(num_bytes)
+        return claim
 
 
 def test_request_beyond_the_capacity_is_refused() -> None:
@@ -96,8 +96,8 @@ def test_requests_in_execution_are_not_dropped() -> None:
     """Nor those without a client address, nor those that the server cannot drop."""
     requests = Requests()
     requests.holding("10.0.0.1", 40).may_end = False
-    requests.room.place(None).hold(40)
-    requests.room.place({"client": None, "headers": []}).hold(20)
+    requests.room.claim(None).hold(40)
+    requests.room.claim({"client": None, "headers": []}).hold(20)
     requests.clock.return_value = 2 * PATIENCE
     with pytest.raises(BadRequest):
         requests.holding("10.0.0.2", 1)
@@ -110,8 +110,8 @@ SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
 
 async def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
     """Read a body in pieces of these sizes and end its request; return its number of bytes."""
-    with incoming.place(SCOPE) as place:
-        data = await incoming.read(place, _receive(sizes, hangs_up=hangs_up))
+    with incoming.claim(SCOPE) as claim:
+        data = await incoming.read(claim, _receive(sizes, hangs_up=hangs_up))
     return -1 if data is None else len(data)
 
 
@@ -151,8 +151,8 @@ async def test_body_that_is_too_long_is_refused(max_body: int) -> None:
 async def test_large_bodies_share_a_capacity() -> None:
     """Without it they are refused with 503; small bodies and a single large one always fit."""
     incoming = Incoming(MAX, 2 * LARGE_BODY)
-    with incoming.place(SCOPE) as place:
-        await incoming.read(place, _receive([LARGE_BODY + 1]))
+    with incoming.claim(SCOPE) as claim:
+        await incoming.read(claim, _receive([LARGE_BODY + 1]))
         assert incoming.num_bytes == LARGE_BODY + 1
         await read(incoming, LARGE_BODY)
         with pytest.raises(BadRequest) as refused:
@@ -180,8 +180,8 @@ async def test_stalled_body_is_dropped(size: int) -> None:
         return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
 
     async def stall() -> bytes | None:
-        with incoming.place({**SCOPE, "extensions": {DROP: dropped.set}}) as place:
-            return await incoming.read(place, receive)
+        with incoming.claim({**SCOPE, "extensions": {DROP: dropped.set}}) as claim:
+            return await incoming.read(claim, receive)
 
     stalled = asyncio.create_task(stall())
     await is_stalled.wait()
@@ -203,11 +203,11 @@ def response(num_bytes: int) -> Response:
 def test_large_responses_are_counted_while_they_are_sent() -> None:
     """Twice, as each may also be compressed; small ones are not counted."""
     outgoing = Outgoing(10 << 20)
-    places = [outgoing.begin(response(size), SCOPE) for size in (1 << 20, 2 << 20, 1_000)]
-    assert [place.num_bytes for place in places] == [2 << 20, 4 << 20, 0]
+    claims = [outgoing.begin(response(size), SCOPE) for size in (1 << 20, 2 << 20, 1_000)]
+    assert [claim.num_bytes for claim in claims] == [2 << 20, 4 << 20, 0]
     assert outgoing.num_bytes == 6 << 20
-    for place in places:
-        place.leave()
+    for claim in claims:
+        claim.leave()
     assert outgoing.num_bytes == 0
 
 
