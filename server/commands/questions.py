@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from server.terminal import console, parameters
+from server.terminal import parameters
 from server.terminal.completion import complete_package, complete_stack
 from server.terminal.parameters import InRef, Limit, Package, Recipes, Ref, Stack, argument, option
 from snapshots.errors import InvalidArgument
@@ -25,10 +25,9 @@ def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
     - ref: The revision: {REF}. By default {LATEST}.
     - limit: List only the N that affect the most specs. By default all are listed.
     """
-    from server.terminal.printing.questions import find_holes
+    from server.terminal.printing.questions import print_holes
 
-    holes = find_holes(parameters.open_catalog(catalog), ref, limit)
-    console.print_result(holes.document, holes.lines())
+    print_holes(parameters.open_catalog(catalog), ref, limit)
 
 
 # -- twins
@@ -55,10 +54,9 @@ def twins_command(
     - stacks: Only specs in this stack (repeatable: in any of these stacks).
     - limit: List only the first N groups.
     """
-    from server.terminal.printing.questions import find_twins
+    from server.terminal.printing.questions import print_twins
 
-    twins = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
-    console.print_result(twins.document, twins.lines())
+    print_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
 
 
 # -- impact
@@ -96,13 +94,11 @@ def impact_command(
     if not is_range and parameters.is_written("recipes"):
         raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
     opened = parameters.open_catalog(catalog)
-    answer: questions.LargestImpacts | questions.PackagesImpact
     if top is not None:
-        answer = questions.find_largest(opened, ref, stack, top)
+        questions.print_largest(opened, ref, stack, top)
     else:
         touched = _touched(recipes, words[0]) if is_range and recipes else None
-        answer = questions.find_impact(opened, ref, stack, words, touched)
-    console.print_result(answer.document, answer.lines())
+        questions.print_impact(opened, ref, stack, words, touched)
 
 
 def _touched(location: str, commits: str) -> "CommitRange":

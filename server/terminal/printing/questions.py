@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of, note
+from server.terminal.console import attributes_of, note, print_result
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
@@ -110,56 +110,37 @@ class Scope(msgspec.Struct, frozen=True):
 # -- holes
 
 
-class RevisionHoles(msgspec.Struct, frozen=True):
-    """The holes of a revision; None if its source does not list dependencies.
+def print_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> None:
+    """Print the dependencies that a revision lacks to install its specs from the cache."""
+    scope = Scope.of(opened, ref)
+    holes = Holes(scope.graph) if scope.has_dependencies else None
+    shown = () if holes is None else holes[:limit]
+    seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, scope.revision)
 
-    ``shown`` are the first of them. ``seen`` maps hashes to their last occurrence; None if that is
-    unknown.
-    """
-
-    scope: Scope
-    holes: Holes | None
-    shown: Sequence[Hole]
-    seen: Mapping[str, LastSeen] | None
-
-    def lines(self) -> Iterator[str]:
-        """Yield the number of complete specs, and one line per hole."""
-        yield from wrapped(self.scope.title)
-        holes = self.holes
+    def lines() -> Iterator[str]:
+        yield from wrapped(scope.title)
         if holes is not None:
-            specs = counted(self.scope.graph.num_rows, "spec")
+            specs = counted(scope.graph.num_rows, "spec")
             num_holes = counted(len(holes), "hole")
             yield f"{holes.num_whole:,} of {specs} are complete, {num_holes}"
-        yield from self.scope.unknown_lines()
-        if self.shown:
+        yield from scope.unknown_lines()
+        if shown:
             columns = [
                 number("affects", 0, attrgetter("num_affected")),
                 TableColumn(
                     "missing", 0, lambda hole: versioned(hole.name, hole.version), styles.name
                 ),
                 TableColumn("hash", 1, attrgetter("hash"), styles.digest),
-                TableColumn("history", 2, self._history_text),
+                TableColumn("history", 2, lambda hole: _history_text(hole, seen)),
             ]
-            yield from table(self.shown, columns)
-        if holes is not None and (more := len(holes) - len(self.shown)):
+            yield from table(shown, columns)
+        if holes is not None and (more := len(holes) - len(shown)):
             yield styles.quiet(f"and {counted(more, 'hole')} more")
 
-    def _history_text(self, hole: Hole) -> str:
-        """Return where a hole was removed, or which revision of another series has it."""
-        if self.seen is None:
-            return "unknown"
-        if (seen := self.seen.get(hole.hash)) is None:
-            return "never seen"
-        if seen.gone_in is None:
-            return f"in {title(seen.revision)}"
-        return f"removed in {title(seen.gone_in)}"
-
-    def document(self) -> dict[str, Any]:
-        """Return the holes in their JSON form."""
-        scope, holes, seen = self.scope, self.holes, self.seen or {}
-        shown = [
-            msgspec.structs.asdict(hole) | attributes_of(seen.get(hole.hash), "gone_in")
-            for hole in self.shown
+    def document() -> dict[str, Any]:
+        facts = [
+            msgspec.structs.asdict(hole) | attributes_of((seen or {}).get(hole.hash), "gone_in")
+            for hole in shown
         ]
         return {
             "format": FORMAT,
@@ -168,19 +149,21 @@ class RevisionHoles(msgspec.Struct, frozen=True):
             **attributes_of(holes, "num_affected"),
             "num_unknown": scope.num_unknown,
             "num_holes": None if holes is None else len(holes),
-            "holes": None if holes is None else shown,
+            "holes": None if holes is None else facts,
         }
 
+    print_result(document, lines())
 
-def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> RevisionHoles:
-    """Return the dependencies that a revision lacks to install its specs from the cache."""
-    scope = Scope.of(opened, ref)
-    if not scope.has_dependencies:
-        return RevisionHoles(scope, None, (), None)
-    holes = Holes(scope.graph)
-    shown = holes[:limit]
-    seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, scope.revision)
-    return RevisionHoles(scope, holes, shown, seen)
+
+def _history_text(hole: Hole, last_seen: Mapping[str, LastSeen] | None) -> str:
+    """Return where a hole was removed, or which revision of another series has it."""
+    if last_seen is None:
+        return "unknown"
+    if (seen := last_seen.get(hole.hash)) is None:
+        return "never seen"
+    if seen.gone_in is None:
+        return f"in {title(seen.revision)}"
+    return f"removed in {title(seen.gone_in)}"
 
 
 # -- twins
@@ -209,93 +192,14 @@ class TwinsCause(msgspec.Struct, frozen=True):
         return msgspec.structs.asdict(self.name) | {"key": self.name.key} | facts
 
 
-class RevisionTwins(msgspec.Struct, frozen=True):
-    """The twins of a revision, or of some of its stacks or one package.
-
-    ``shown`` are the first groups. Each comes with the rows that would no longer be built again if
-    the specs of the group were one.
-    """
-
-    scope: Scope
-    package: str | None
-    twins: Twins
-    shown: Sequence[tuple[TwinGroup, Rows]]
-    causes: Sequence[TwinsCause]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the number of specs that are built again, the causes, and the first groups."""
-        scope, twins = self.scope, self.twins
-        of_stacks = f"{' and '.join(scope.stacks)} of " if scope.stacks else ""
-        yield from wrapped(f"{of_stacks}{title(scope.revision)}")
-        total = scope.frame.size.total(twins.others)
-        again = f"{len(twins.others):,} of {counted(scope.num_specs, 'spec')} are additional builds"
-        yield f"{again}{'' if total is None else f': {size(total)}'}"
-        yield from scope.unknown_lines()
-        if not self.causes:
-            return
-        columns = [
-            number("specs", 0, attrgetter("num_specs")),
-            number("reached", 1, attrgetter("num_involved")),
-            number("stacks", 2, attrgetter("num_stacks")),
-            TableColumn("cause", 0, attrgetter("title"), styles.name),
-        ]
-        main = [cause for cause in self.causes if cause.num_specs]
-        yield from table(main, columns)
-        if others := len(self.causes) - len(main):
-            yield styles.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
-        for group, saved in self.shown:
-            yield from self._group_lines(group, saved)
-        if more := len(twins) - len(self.shown):
-            yield styles.quiet(f"and {counted(more, 'group')} more")
-
-    def _group_lines(self, group: TwinGroup, saved: Rows) -> Iterator[str]:
-        frame, rows = self.scope.frame, group.rows.tolist()
-        name = versioned(frame.package.at(rows[0]), frame.version.at(rows[0]))
-        hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MAX_NAMES + 1, " / ")
-        yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
-        titles = few(list(map(twins_title, self._causes_of(group))), _MAX_NAMES)
-        text = f"  {titles}; joined, they save {counted(len(saved), 'spec')}"
-        yield from wrapped(text, " " * 6)
-
-    def _causes_of(self, group: TwinGroup) -> list[CauseName]:
-        """Return the causes of a group, each once for both directions."""
-        name_of = self.twins.explanation.causes.name_of
-        names = (without_direction(name_of(number)) for number in self.twins.causes_of(group))
-        return list(dict.fromkeys(names))
-
-    def document(self) -> dict[str, Any]:
-        """Return the twins in their JSON form."""
-        scope, frame = self.scope, self.scope.frame
-        return {
-            "format": FORMAT,
-            **attributes_of(scope, "revision", "stacks"),
-            "package": self.package,
-            **attributes_of(scope, "num_specs", "num_unknown"),
-            "num_groups": len(self.twins),
-            "saved": _saved_facts(frame, self.twins.others),
-            "causes": [cause.facts() for cause in self.causes],
-            "groups": [self._group_facts(group, saved) for group, saved in self.shown],
-        }
-
-    def _group_facts(self, group: TwinGroup, saved: Rows) -> dict[str, Any]:
-        frame, rows = self.scope.frame, group.rows.tolist()
-        return {
-            "name": frame.package.at(rows[0]),
-            "version": frame.version.at(rows[0]),
-            "specs": [frame.hashes.at(row) for row in rows],
-            "causes": [name.key for name in self._causes_of(group)],
-            "saved": _saved_facts(frame, saved),
-        }
-
-
 def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
     return {"num_specs": len(rows), "size": frame.size.total(rows)}
 
 
-def find_twins(
+def print_twins(
     opened: OpenedCatalog, ref: str | None, stacks: Sequence[str], package: str | None, limit: int
-) -> RevisionTwins:
-    """Return the specs of a revision that are built more than once, and the causes.
+) -> None:
+    """Print the specs of a revision that are built more than once, and the causes.
 
     Raises InvalidArgument for a stack or package that the revision does not have.
     """
@@ -306,9 +210,76 @@ def find_twins(
         mask = scope.mask & frame.package.among([package])[frame.package.codes]
         scope = msgspec.structs.replace(scope, mask=mask)
     twins = Twins(Side(frame, scope.graph), scope.mask)
-    groups = twins[:limit]
+    causes, groups = _causes_of_both(frame, twins), twins[:limit]
+    # With the rows that would no longer be built again if the specs of the group were one.
     shown = list(zip(groups, twins.saved(groups), strict=True))
-    return RevisionTwins(scope, package, twins, shown, _causes_of_both(frame, twins))
+
+    def lines() -> Iterator[str]:
+        of_stacks = f"{' and '.join(stacks)} of " if stacks else ""
+        yield from wrapped(f"{of_stacks}{title(scope.revision)}")
+        total = frame.size.total(twins.others)
+        again = f"{len(twins.others):,} of {counted(scope.num_specs, 'spec')} are additional builds"
+        yield f"{again}{'' if total is None else f': {size(total)}'}"
+        yield from scope.unknown_lines()
+        if not causes:
+            return
+        columns = [
+            number("specs", 0, attrgetter("num_specs")),
+            number("reached", 1, attrgetter("num_involved")),
+            number("stacks", 2, attrgetter("num_stacks")),
+            TableColumn("cause", 0, attrgetter("title"), styles.name),
+        ]
+        main = [cause for cause in causes if cause.num_specs]
+        yield from table(main, columns)
+        if others := len(causes) - len(main):
+            yield styles.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
+        for group, saved in shown:
+            yield from _group_lines(frame, twins, group, saved)
+        if more := len(twins) - len(shown):
+            yield styles.quiet(f"and {counted(more, 'group')} more")
+
+    def document() -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            **attributes_of(scope, "revision", "stacks"),
+            "package": package,
+            **attributes_of(scope, "num_specs", "num_unknown"),
+            "num_groups": len(twins),
+            "saved": _saved_facts(frame, twins.others),
+            "causes": [cause.facts() for cause in causes],
+            "groups": [_group_facts(frame, twins, group, saved) for group, saved in shown],
+        }
+
+    print_result(document, lines())
+
+
+def _group_lines(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> Iterator[str]:
+    rows = group.rows.tolist()
+    name = versioned(frame.package.at(rows[0]), frame.version.at(rows[0]))
+    hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MAX_NAMES + 1, " / ")
+    yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
+    titles = few(list(map(twins_title, _causes_of(twins, group))), _MAX_NAMES)
+    text = f"  {titles}; joined, they save {counted(len(saved), 'spec')}"
+    yield from wrapped(text, " " * 6)
+
+
+def _group_facts(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> dict[str, Any]:
+    rows = group.rows.tolist()
+    return {
+        "name": frame.package.at(rows[0]),
+        "version": frame.version.at(rows[0]),
+        "specs": [frame.hashes.at(row) for row in rows],
+        "causes": [name.key for name in _causes_of(twins, group)],
+        "saved": _saved_facts(frame, saved),
+    }
+
+
+def _causes_of(twins: Twins, group: TwinGroup) -> list[CauseName]:
+    """Return the causes of a group, each once for both directions."""
+    name_of = twins.explanation.causes.name_of
+    return list(
+        dict.fromkeys(without_direction(name_of(number)) for number in twins.causes_of(group))
+    )
 
 
 def _causes_of_both(frame: Frame, twins: Twins) -> list[TwinsCause]:
@@ -371,78 +342,6 @@ class LaterChange(msgspec.Struct, frozen=True):
         return attributes_of(self, "base", "revision", "num_specs") | {"causes": causes}
 
 
-class PackagesImpact(msgspec.Struct, frozen=True):
-    """The specs that would be rebuilt if packages of a revision changed.
-
-    ``counts`` is None if dependencies are unknown. ``absent`` are packages that commits touch and
-    the revision does not have. ``later`` is the packages' next change; None if none of them has
-    changed since, or it is unknown.
-    """
-
-    scope: Scope
-    packages: Sequence[str]
-    absent: Sequence[str]
-    touched: CommitRange | None
-    counts: impact.Impact | None
-    later: LaterChange | None
-
-    def lines(self) -> Iterator[str]:
-        """Yield the number of specs that would be rebuilt, in total and by stack and target."""
-        scope, touched, counts = self.scope, self.touched, self.counts
-        yield from wrapped(scope.title)
-        if touched is not None:
-            touch = counted(len(self.packages) + len(self.absent), "package")
-            text = f"{counted(len(touched.commits), 'commit')} in {touched.base}..{touched.head}"
-            if self.absent:
-                touch += f", {len(self.absent):,} of them not in this revision"
-            yield from wrapped(f"{text} touch {touch}")
-        yield from scope.unknown_lines()
-        if counts is None:
-            return
-        specs = f"{counts.num_specs:,} of {counted(scope.num_specs, 'spec')}"
-        of_packages = f"of {counted(counts.num_packages, 'package')}"
-        text = f"{specs}, {of_packages}, would be rebuilt"
-        if self.packages:
-            text += f" if {styles.name(few(self.packages, _MAX_NAMES))} changed"
-        if counts.size is not None:
-            text += f": {size(counts.size)}"
-        if counts.build_cost is not None:
-            text += f"; building them takes {counts.build_cost}"
-        yield from wrapped(text)
-        if self.later is not None:
-            yield from wrapped(self.later.text())
-        for head, rows in (("stack", counts.by_stack), ("target", counts.by_target)):
-            if rows:
-                columns = [
-                    number("specs", 0, attrgetter("num_specs")),
-                    *build_times(rows, 1),
-                    TableColumn(head, 0, lambda row: shortened(row.name, 60), styles.name),
-                ]
-                yield from table(rows, columns)
-
-    def document(self) -> dict[str, Any]:
-        """Return the impact in its JSON form; numbers are null if dependencies are unknown."""
-        scope, counts, touched = self.scope, self.counts, self.touched
-        return {
-            "format": FORMAT,
-            "revision": scope.revision,
-            "stack": scope.stack,
-            "packages": self.packages,
-            **attributes_of(counts, "num_specs", "num_packages"),
-            "num_unknown": scope.num_unknown,
-            **attributes_of(counts, "size", "size_label", "build_cost"),
-            "by_stack": counts and _part_facts("stack", counts.by_stack),
-            "by_target": counts and _part_facts("target", counts.by_target),
-            "commits": touched
-            and {
-                **attributes_of(touched, "repository", "base", "head"),
-                "num_commits": len(touched.commits),
-                "absent": self.absent,
-            },
-            "later": self.later and self.later.facts(),
-        }
-
-
 def _part_facts(
     kind: str, parts: Sequence[impact.ImpactPart] | None
 ) -> list[dict[str, Any]] | None:
@@ -451,14 +350,14 @@ def _part_facts(
     return [{kind: part.name, **attributes_of(part, "num_specs", "build_cost")} for part in parts]
 
 
-def find_impact(
+def print_impact(
     opened: OpenedCatalog,
     ref: str | None,
     stack: str | None,
     packages: Sequence[str],
     touched: CommitRange | None = None,
-) -> PackagesImpact:
-    """Return the impact of a change of packages, or of those that commits touch.
+) -> None:
+    """Print the specs that would be rebuilt if packages changed, or those that commits touch.
 
     Raises InvalidArgument for a stack that the revision does not have, and for a package that it
     does not have unless a commit touches it.
@@ -477,7 +376,60 @@ def find_impact(
         rows = impact.rows_above(frame, graph, present) & scope.mask
         counts = impact.impact(frame, rows, opened.library.costs_of(scope.revision))
         later = _find_later(opened, scope, present)
-    return PackagesImpact(scope, present, absent, touched, counts, later)
+
+    def lines() -> Iterator[str]:
+        yield from wrapped(scope.title)
+        if touched is not None:
+            touch = counted(len(named), "package")
+            text = f"{counted(len(touched.commits), 'commit')} in {touched.base}..{touched.head}"
+            if absent:
+                touch += f", {len(absent):,} of them not in this revision"
+            yield from wrapped(f"{text} touch {touch}")
+        yield from scope.unknown_lines()
+        if counts is None:
+            return
+        specs = f"{counts.num_specs:,} of {counted(scope.num_specs, 'spec')}"
+        of_packages = f"of {counted(counts.num_packages, 'package')}"
+        text = f"{specs}, {of_packages}, would be rebuilt"
+        if present:
+            text += f" if {styles.name(few(present, _MAX_NAMES))} changed"
+        if counts.size is not None:
+            text += f": {size(counts.size)}"
+        if counts.build_cost is not None:
+            text += f"; building them takes {counts.build_cost}"
+        yield from wrapped(text)
+        if later is not None:
+            yield from wrapped(later.text())
+        for head, parts in (("stack", counts.by_stack), ("target", counts.by_target)):
+            if parts:
+                columns = [
+                    number("specs", 0, attrgetter("num_specs")),
+                    *build_times(parts, 1),
+                    TableColumn(head, 0, lambda part: shortened(part.name, 60), styles.name),
+                ]
+                yield from table(parts, columns)
+
+    def document() -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "revision": scope.revision,
+            "stack": scope.stack,
+            "packages": present,
+            **attributes_of(counts, "num_specs", "num_packages"),
+            "num_unknown": scope.num_unknown,
+            **attributes_of(counts, "size", "size_label", "build_cost"),
+            "by_stack": counts and _part_facts("stack", counts.by_stack),
+            "by_target": counts and _part_facts("target", counts.by_target),
+            "commits": touched
+            and {
+                **attributes_of(touched, "repository", "base", "head"),
+                "num_commits": len(touched.commits),
+                "absent": absent,
+            },
+            "later": later and later.facts(),
+        }
+
+    print_result(document, lines())
 
 
 def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) -> LaterChange | None:
@@ -502,46 +454,34 @@ def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) ->
 # -- the largest
 
 
-class LargestImpacts(msgspec.Struct, frozen=True):
-    """The packages whose change would rebuild most specs; None if that is unknown."""
+def print_largest(opened: OpenedCatalog, ref: str | None, stack: str | None, most: int) -> None:
+    """Print up to ``most`` packages whose change would rebuild most specs of a revision."""
+    scope = Scope.of(opened, ref, *filter(None, [stack]))
+    packages = None
+    if scope.has_dependencies:
+        costs = opened.library.costs_of(scope.revision)
+        packages = impact.largest_impacts(scope.frame, scope.graph, scope.mask, most, costs)
 
-    scope: Scope
-    packages: Sequence[impact.PackageImpact] | None
-
-    def lines(self) -> Iterator[str]:
-        """Yield a table of the packages."""
-        scope = self.scope
+    def lines() -> Iterator[str]:
         yield from wrapped(f"{scope.title}, {counted(scope.num_specs, 'spec')}")
         yield from scope.unknown_lines()
-        if self.packages:
+        if packages:
             columns = [
                 number("specs", 0, attrgetter("num_specs")),
-                *build_times(self.packages, 1),
+                *build_times(packages, 1),
                 TableColumn("if changed", 0, attrgetter("package"), styles.name),
             ]
-            yield from table(self.packages, columns)
+            yield from table(packages, columns)
 
-    def document(self) -> dict[str, Any]:
-        """Return the packages in their JSON form."""
+    def document() -> dict[str, Any]:
         top = [
             msgspec.structs.asdict(package) | {"size_label": impact.size_label(package.num_specs)}
-            for package in self.packages or ()
+            for package in packages or ()
         ]
         return {
             "format": FORMAT,
-            **attributes_of(self.scope, "revision", "stack", "num_specs"),
-            "top": None if self.packages is None else top,
+            **attributes_of(scope, "revision", "stack", "num_specs"),
+            "top": None if packages is None else top,
         }
 
-
-def find_largest(
-    opened: OpenedCatalog, ref: str | None, stack: str | None, most: int
-) -> LargestImpacts:
-    """Return up to ``most`` packages whose change would rebuild most specs of a revision."""
-    scope = Scope.of(opened, ref, *filter(None, [stack]))
-    if not scope.has_dependencies:
-        return LargestImpacts(scope, None)
-    costs = opened.library.costs_of(scope.revision)
-    return LargestImpacts(
-        scope, impact.largest_impacts(scope.frame, scope.graph, scope.mask, most, costs)
-    )
+    print_result(document, lines())
