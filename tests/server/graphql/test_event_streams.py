@@ -403,8 +403,8 @@ async def test_large_event_counts_as_a_large_response(
     stream.may_send.clear()
     world.publish(DEMO[1])
     await stream.until(lambda stream: stream.is_sending)
-    (place,) = world.outgoing._places
-    assert place.client == "10.0.0.1"
+    (claim,) = world.outgoing._claims
+    assert claim.client == "10.0.0.1"
 
 
 async def test_failing_event_is_an_error(
