@@ -229,8 +229,8 @@ class _PageFolder:
 
     ``is_sure`` if the folder is also named after the tag, so that all of its pages must have this
     tag. ``deferred`` contains the blobs of its pages by path, until one of them changes after the
-    last commit that is finished for the tag. Until then, no page needs to be read; then it becomes
-    None.
+    last commit that is finished for all tags that the pages can have. Until then, no page needs to
+    be read; then it becomes None.
     """
 
     def __init__(self, path: str, tag: str) -> None:
@@ -255,6 +255,8 @@ class Walk(msgspec.Struct):
     tags_found: set[str] = set()
     _folders: dict[str, _PageFolder] = {}
     _changed: dict[str, tuple[str | None, int]] = {}
+    _replaced: dict[str, str] = {}
+    """The tags of pages that changed while they were deferred, by path."""
 
     def apply(self, place: int, changes: Iterable[git.Change]) -> None:
         """Apply the changes of the commit at an index of the line."""
@@ -264,9 +266,14 @@ class Walk(msgspec.Struct):
             folder = self._page_folder(path, blob, place) if is_page(change.path) else None
             if folder is None or (folder.is_sure and folder.tag not in self._selection):
                 continue
-            if folder.deferred is not None and place > self._until(folder.tag):
+            if folder.deferred is not None and place > self._finished(folder):
                 self._read_deferred(folder.tag)
             if folder.deferred is None:
+                deferred, since = self._changed.get(path, (None, place))
+                if deferred is not None and since == _UNCHANGED:
+                    self._replaced[path] = (
+                        folder.tag if folder.is_sure else self._first_tag(path, deferred, place)
+                    )
                 self._changed[path] = blob, place
             elif blob is None:
                 folder.deferred.pop(path, None)
@@ -283,15 +290,20 @@ class Walk(msgspec.Struct):
         while self._changed:
             changed, self._changed = self._changed, {}
             for path, (blob, place) in changed.items():
-                before = self.pages.remove(path)
+                before = self.pages.remove(path) or self._replaced.pop(path, None)
                 seen_at = now if place == _UNCHANGED else place
                 after = None if blob is None else self._put(path, blob, seen_at)
                 for tag in (before, after):
-                    if tag is not None:
+                    if tag is not None and tag in self._selection:
                         places[tag] = max(place, places.get(tag, _UNCHANGED))
             for tag in places:
                 self._read_deferred(tag)
         return sorted((place, tag) for tag, place in places.items() if place > self._until(tag))
+
+    def _finished(self, folder: _PageFolder) -> int:
+        """Return the index of the last commit whose pages in a folder need not be read."""
+        # A page of another tag, of which less is published, can be in a folder that is not sure.
+        return self._until(folder.tag if folder.is_sure else self._selection.default or "")
 
     def _page_folder(self, path: str, blob: str | None, place: int) -> _PageFolder | None:
         directory, _, name = path.rpartition("/")
@@ -410,7 +422,7 @@ def read(
         _check_times(commits[max(start, 0) :], origin.location, report)
 
         def until(tag: str) -> int:
-            """Return the index of the last commit of a tag that is in the catalog."""
+            """Return the index of the last commit that is finished for a tag; for "", for all."""
             return max(places.get(tag, start), start)
 
         first = max(start, 0)

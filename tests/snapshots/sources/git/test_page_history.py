@@ -56,13 +56,15 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
     assert source.importer.startswith("cachelog ")
 
 
-@pytest.mark.parametrize("max_bytes", [git_pages.MAX_PAGE_BYTES, 0])
+@pytest.mark.parametrize(
+    ("seed", "max_bytes"), [(1, git_pages.MAX_PAGE_BYTES), (1, 0), (21, git_pages.MAX_PAGE_BYTES)]
+)
 def test_states_equal_the_pages_of_their_commits(
-    repository: Repository, max_bytes: int, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, seed: int, max_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each state is that of all pages of its commit, whatever is selected, known or cached."""
     monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", max_bytes)
-    draw = random.Random(1)
+    draw = random.Random(seed)
     cache = repository.folder / "_cache"
     current: dict[str, str] = {}
     expected = []
@@ -77,7 +79,7 @@ def test_states_equal_the_pages_of_their_commits(
     assert len(expected) > 15
     history = repository.read()
     assert list(map(key, history)) == expected
-    for published in (1, 9, len(history)):
+    for published in range(len(history) + 1):
         rest = repository.read(history_of(history[:published]))
         assert list(map(key, rest)) == expected[published:]
     late = repository.read(since=FIRST + timedelta(days=8))
@@ -134,6 +136,15 @@ def test_first_parents(repository: Repository) -> None:
     assert [labels(snapshot) for snapshot in states] == [specs(zlib="a"), specs(zlib="a", hdf5="c")]
     assert states[1].source.version == repository.git("rev-parse", "HEAD")
     assert states[1].taken_at == FIRST + timedelta(days=9)
+
+
+def test_removal_after_the_published_states(repository: Repository) -> None:
+    """A page that was not read again, as its state is published, is removed in a new state."""
+    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
+    published = repository.read()
+    repository.commit({HDF5: None})
+    rest = repository.read(history_of(published))
+    assert [labels(snapshot) for snapshot in rest] == [specs(zlib="a")]
 
 
 def test_removed_pages_and_tags(repository: Repository) -> None:
