@@ -1,8 +1,10 @@
 """Repositories of every form are found, cloned and read, at the end of their redirects."""
 
+import os
 import socket
 import subprocess
 from functools import partial
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,12 +16,13 @@ from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.sources.git.clones import destination, open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Reply,
     Server,
     content,
+    send,
     serving,
     silence,
     status,
-    unmeasured,
 )
 from tests.snapshots.sources.git.repositories import (
     ZLIB,
@@ -334,33 +337,70 @@ def test_login_is_sent_to_its_host_only(
 # -- git's own protocol over HTTP
 
 
+class Repositories(dict[str, Reply]):
+    """Replies for the repositories in a folder, from git's own CGI program."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def get(self, path: str, _: Any = None) -> Reply:
+        """Return the reply for a path, without its query."""
+        return super().get(path.partition("?")[0], self._answer)
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        parts = urlsplit(request.path)
+        body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        environment = os.environ | {
+            "GIT_PROJECT_ROOT": str(self.folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+            "REQUEST_METHOD": request.command,
+            "PATH_INFO": parts.path,
+            "QUERY_STRING": parts.query,
+            "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
+        }
+        done = subprocess.run(
+            ["git", "http-backend"], env=environment, input=body, capture_output=True, check=True
+        )
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        code = int(headers.pop("Status", "200").split()[0])
+        send(request, code, content, headers | {"Content-Length": str(len(content))})
+
+
+@pytest.fixture
+def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
+    """Serve a repository of two states at /pages.git."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({ZLIB: page("zlib", "b")})
+    repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "served" / "pages.git"))
+    server.replies = Repositories(tmp_path / "served")
+    return server
+
+
 @pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
-def test_fetch(server: Server, served: str, tmp_path: Path, path: str) -> None:
+def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
     """A repository is fetched from its URL or after a redirect; later only new objects are."""
-    server[f"/old{REFS}"] = status(307, Location=f"{served}{REFS}")
-    (state,) = read_at(server.at(path), tmp_path / "cache")
-    assert labels(state) == specs(zlib="a")
-    assert state.source.location == server.at(path)
-    assert sum(line.startswith("GET /old") for line in server.requests) == (path == "/old")
-    server.requests.clear()
-    (again,) = read_at(server.at(path), tmp_path / "cache")
-    assert again.content.digest == state.content.digest
-    assert not any("/objects/" in line for line in server.requests)
+    url = backend.at("/pages.git/info/refs?service=git-upload-pack")
+    backend["/old/info/refs"] = status(307, Location=url)
+    states = list(read_at(backend.at(path), tmp_path / "cache"))
+    assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
+    assert {state.source.location for state in states} == {backend.at(path)}
+    assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.requests)
+    assert sum(line.startswith("GET /old") for line in backend.requests) == (path == "/old")
+    again = list(read_at(backend.at(path), tmp_path / "cache"))
+    assert [state.content.digest for state in again] == [state.content.digest for state in states]
 
 
-def test_later_redirects_are_not_followed(
-    server: Server, repository: Repository, tmp_path: Path
-) -> None:
-    """Nor are those of the request for objects in git's own protocol."""
-    commit = repository.commit({ZLIB: page("zlib", "a")})
-    lines = ("# service=git-upload-pack\n", "", f"{commit} HEAD\0side-band-64k\n", "")
-    refs = "".join(f"{len(line) + 4:04x}{line}" if line else "0000" for line in lines)
-    headers = {"Content-Type": "application/x-git-upload-pack-advertisement"}
-    server[f"/pages.git{REFS}"] = unmeasured(refs.encode(), **headers)
+def test_later_redirects_are_not_followed(backend: Server, tmp_path: Path) -> None:
+    """A redirect of a later request is not followed."""
     path = "/pages.git/git-upload-pack"
     with serving() as elsewhere:
-        server[path] = status(307, Location=elsewhere.at(path))
+        backend[path] = status(307, Location=elsewhere.at(path))
         with pytest.raises(SourceError, match="git says: "):
-            list(read_at(server.at("/pages.git"), tmp_path / "cache"))
+            list(read_at(backend.at("/pages.git"), tmp_path / "cache"))
         assert elsewhere.requests == []
-    assert f"POST {path}" in server.requests
+    assert f"POST {path}" in backend.requests
