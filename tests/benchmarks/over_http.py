@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 import orjson
 
+from tests.benchmarks import mercurius
 from tests.benchmarks.asgi_apps import BODY_BYTES, CATALOG
 from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, measure
@@ -42,6 +43,7 @@ _SHOWN = {
     "cachelog, answer computed": "cachelog: cold",
     "cachelog, answer kept": "cachelog: hot",
     "Strawberry as it comes": "Strawberry as it comes",
+    "mercurius with graphql-jit (Node)": "mercurius with graphql-jit",
     "bare uvicorn, as many bytes": _BARE,
 }
 """The contenders in the table of the document, by their names in it."""
@@ -126,11 +128,14 @@ def cachelog(catalog: Path | str, **settings: str) -> _Contender:
 
 def _contenders(plan: Plan) -> dict[str, _Contender]:
     catalog = plan.data.catalog
-    return {
+    contenders = {
         "cachelog: cold": cachelog(catalog, CACHELOG_RESPONSE_CACHE="0"),
         "cachelog: hot": cachelog(catalog),
         "Strawberry as it comes": _uvicorn("strawberry_as_it_comes", {CATALOG: str(catalog)}),
     }
+    if plan.mercurius:
+        contenders["mercurius with graphql-jit"] = _Contender(*mercurius.prepare(plan.data))
+    return contenders
 
 
 def _uvicorn(factory: str, environ: Mapping[str, str]) -> _Contender:
