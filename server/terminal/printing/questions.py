@@ -1,4 +1,4 @@
-"""Holes, twins and impact in one revision, as lines of text and as plain values.
+"""Prints holes, twins and impact in one revision, as lines of text or as a JSON document.
 
 docs/questions.md describes the documents.
 """

@@ -2,7 +2,8 @@
 
 The pages are below one folder, in the form that ``snapshots.sources.pages`` reads. Only commits on
 HEAD's first-parent line are read, and only the changes of each. States from that line that the
-catalog already contains are neither parsed nor published again.
+catalog already contains are not published again, nor parsed if their folders are named after their
+tag, or if only one tag is read.
 """
 
 from collections import OrderedDict
@@ -294,7 +295,7 @@ class Walk(msgspec.Struct):
                 seen_at = now if place == _UNCHANGED else place
                 after = None if blob is None else self._put(path, blob, seen_at)
                 for tag in (before, after):
-                    if tag is not None and tag in self._selection:
+                    if tag and tag in self._selection:
                         places[tag] = max(place, places.get(tag, _UNCHANGED))
             for tag in places:
                 self._read_deferred(tag)
