@@ -1,4 +1,4 @@
-"""The attacked ``cachelog serve``: started, observed, and restarted if it is hurt."""
+"""The attacked ``cachelog serve``: started, observed, and restarted if an effect lasts."""
 
 import os
 import resource

@@ -270,10 +270,10 @@ class Walk(msgspec.Struct):
             if folder.deferred is not None and place > self._finished(folder):
                 self._read_deferred(folder.tag)
             if folder.deferred is None:
-                deferred, since = self._changed.get(path, (None, place))
-                if deferred is not None and since == _UNCHANGED:
+                pending, changed_at = self._changed.get(path, (None, place))
+                if pending is not None and changed_at == _UNCHANGED:
                     self._replaced[path] = (
-                        folder.tag if folder.is_sure else self._first_tag(path, deferred, place)
+                        folder.tag if folder.is_sure else self._first_tag(path, pending, place)
                     )
                 self._changed[path] = blob, place
             elif blob is None:
