@@ -191,7 +191,7 @@ def show_command(
     - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
       default develop; without it, the series with the most revisions.
     """
-    from server.terminal.printing.details import subject_of
+    from server.terminal.printing.details import print_subject
 
     parameters.require_no_more(words, 2)
     parameters.require_package_or_hash(*words)
@@ -200,5 +200,4 @@ def show_command(
         parameters.require_series(series, opened.history)
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series says where to look for a package; leave REF out.")
-    shown = subject_of(opened, words, series)
-    console.print_result(shown.document, shown.lines())
+    print_subject(opened, words, series)

@@ -1,4 +1,4 @@
-"""All details of a revision, a package or a spec, as lines of text and in JSON form."""
+"""All details of a revision, a package or a spec, printed as lines of text or as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of
+from server.terminal.console import attributes_of, print_result
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
@@ -18,12 +18,11 @@ from snapshots.errors import AmbiguousHash, InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.history import History, Neighbours
+from snapshots.history import Neighbours
 from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.timelines.packages import PackageTimeline
-from snapshots.timelines.spans import HashHistory
 
 Counts = Sequence[tuple[str, int]]
 """Values, each with its number of specs."""
@@ -35,10 +34,8 @@ _MAX_AMBIGUOUS = 5
 _REF_AND_SUBJECT = 2
 
 
-def subject_of(
-    opened: OpenedCatalog, words: Sequence[str], series: str | None = None
-) -> "RevisionDetails | PackageDetails | SpecDetails":
-    """Return the subject that the words ``[REF] [PACKAGE|/HASH]`` name.
+def print_subject(opened: OpenedCatalog, words: Sequence[str], series: str | None = None) -> None:
+    """Print the subject that the words ``[REF] [PACKAGE|/HASH]`` name.
 
     A single word is a ref if such a revision exists; otherwise, or with a series, it is a package.
     Raises what ``History.resolve`` raises, and InvalidArgument, CatalogError or AmbiguousHash if
@@ -47,24 +44,27 @@ def subject_of(
     if len(words) == _REF_AND_SUBJECT:
         revision = opened.history.resolve(words[0])
         if words[1].startswith("/"):
-            return _shown_spec(opened, revision, words[1])
-        return _package_of(opened, revision, words[1])
-    if series is not None:
-        if not words:
-            return _shown_revision(opened, opened.history.of_series(series)[0])
+            _print_spec(opened, revision, words[1])
+        else:
+            _print_package_in(opened, revision, words[1])
+    elif series is not None and words:
         timeline = opened.package_timeline(words[0], series)
-        return _shown_package(opened, timeline.last_seen, timeline)
-    if not words:
-        return _shown_revision(opened, opened.revision(None))
-    if words[0].startswith("/"):
-        return _shown_spec(opened, None, words[0])
-    try:
-        revision = opened.history.resolve(words[0])
-    except RevisionNotFound as error:
-        if any(sign in words[0] for sign in "~@"):
-            raise
-        return _newest_package(opened, words[0], error)
-    return _shown_revision(opened, revision)
+        _print_package(opened, timeline.last_seen, timeline)
+    elif series is not None:
+        _print_revision(opened, opened.history.of_series(series)[0])
+    elif not words:
+        _print_revision(opened, opened.revision(None))
+    elif words[0].startswith("/"):
+        _print_spec(opened, None, words[0])
+    else:
+        try:
+            revision = opened.history.resolve(words[0])
+        except RevisionNotFound as error:
+            if any(sign in words[0] for sign in "~@"):
+                raise
+            _print_newest_package(opened, words[0], error)
+        else:
+            _print_revision(opened, revision)
 
 
 # -- values that specs have
@@ -115,28 +115,20 @@ class Neighbour(msgspec.Struct, frozen=True):
         return {"revision": self.revision} | attributes_of(self.counts, *names)
 
 
-class RevisionDetails(msgspec.Struct, frozen=True):
-    """A revision, its neighbours, its contents, and the revisions with the same contents."""
+def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
+    """Print a revision, its neighbours, its contents, and the revisions with the same contents."""
+    history, frame = opened.history, opened.frame(revision)
+    series = series_of(revision.tag)
+    place, num_revisions = len(history.earlier(revision)) + 1, len(history.of_series(series))
+    confirmed_at = history.confirmed_at(revision)
+    before = _neighbour(opened, revision, history.previous(revision), is_before=True)
+    after = _neighbour(opened, revision, history.next(revision), is_before=False)
+    alike = (other for other in history.revisions if other.digest == revision.digest)
+    same = [other for other in alike if other not in history.seen(revision)]
+    stacks, facets = listings.stack_listing(frame), _facets(frame, slice(None))
 
-    revision: RevisionInfo
-    history: History
-    before: Neighbour | None
-    after: Neighbour | None
-    same: Sequence[RevisionInfo]
-    stacks: Sequence[listings.StackLine]
-    facets: Mapping[str, Counts]
-
-    @property
-    def place(self) -> int:
-        """The position of the revision in its series, from 1."""
-        return len(self.history.earlier(self.revision)) + 1
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal output."""
-        revision, source = self.revision, self.revision.source
-        series = series_of(revision.tag)
-        total = len(self.history.of_series(series))
-        confirmed_at = self.history.confirmed_at(revision)
+    def lines() -> Iterator[str]:
+        source = revision.source
         source_text = listings.source_text(source)
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
@@ -145,7 +137,7 @@ class RevisionDetails(msgspec.Struct, frozen=True):
         yield from labelled(
             [
                 ("Tag", revision.tag),
-                ("Series", f"{series}, revision {self.place:,} of {total:,}"),
+                ("Series", f"{series}, revision {place:,} of {num_revisions:,}"),
                 ("Taken at", texts.minute(revision.taken_at)),
                 (
                     "Last seen",
@@ -155,122 +147,53 @@ class RevisionDetails(msgspec.Struct, frozen=True):
                 ("Source", f"{source_text}{version}{synthetic}, read by {source.importer}"),
                 ("Holds", listings.contents_text(revision) + size_text),
                 ("Hashes", listings.proof_text(revision)),
-                ("Before", self.before.text("from it to this") if self.before else "none"),
-                ("After", self.after.text("from this to it") if self.after else "none"),
-                ("The same as", texts.few(list(map(title, self.same)), _MAX_SAME)),
-                *_facet_labels(self.facets),
+                ("Before", before.text("from it to this") if before else "none"),
+                ("After", after.text("from this to it") if after else "none"),
+                ("The same as", texts.few(list(map(title, same)), _MAX_SAME)),
+                *_facet_labels(facets),
             ]
         )
-        if self.stacks:
+        if stacks:
             yield ""
-            yield from table(self.stacks, listings.STACK_COLUMNS)
+            yield from table(stacks, listings.STACK_COLUMNS)
 
-    def document(self) -> dict[str, Any]:
-        """Return the revision in its JSON form."""
-        revision, series = self.revision, series_of(self.revision.tag)
+    def document() -> dict[str, Any]:
         return {
             "revision": revision,
             "series": series,
-            "place": self.place,
-            "num_revisions": len(self.history.of_series(series)),
-            "confirmed_at": self.history.confirmed_at(revision),
-            "before": self.before and self.before.facts(),
-            "after": self.after and self.after.facts(),
-            "same": self.same,
-            "stacks": listings.stack_facts(revision, self.stacks),
-            **_facet_facts(self.facets),
+            "place": place,
+            "num_revisions": num_revisions,
+            "confirmed_at": confirmed_at,
+            "before": before and before.facts(),
+            "after": after and after.facts(),
+            "same": same,
+            "stacks": listings.stack_facts(revision, stacks),
+            **_facet_facts(facets),
         }
 
+    print_result(document, lines())
 
-def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> RevisionDetails:
-    history, frame = opened.history, opened.frame(revision)
 
-    def neighbour(other: RevisionInfo | None, *, is_before: bool) -> Neighbour | None:
-        if other is None:
-            return None
-        pair = Neighbours(other, revision) if is_before else Neighbours(revision, other)
-        is_equal = other.digest == revision.digest
-        return Neighbour(
-            other, NO_COUNTS if is_equal else opened.catalog.changes.counts.get(pair.pair)
-        )
-
-    alike = (other for other in history.revisions if other.digest == revision.digest)
-    return RevisionDetails(
-        revision=revision,
-        history=history,
-        before=neighbour(history.previous(revision), is_before=True),
-        after=neighbour(history.next(revision), is_before=False),
-        same=[other for other in alike if other not in history.seen(revision)],
-        stacks=listings.stack_listing(frame),
-        facets=_facets(frame, slice(None)),
-    )
+def _neighbour(
+    opened: OpenedCatalog, revision: RevisionInfo, other: RevisionInfo | None, *, is_before: bool
+) -> Neighbour | None:
+    if other is None:
+        return None
+    pair = Neighbours(other, revision) if is_before else Neighbours(revision, other)
+    is_equal = other.digest == revision.digest
+    return Neighbour(other, NO_COUNTS if is_equal else opened.catalog.changes.counts.get(pair.pair))
 
 
 # -- a package
 
 
-class PackageDetails(msgspec.Struct, frozen=True):
-    """A package in a revision, and its timeline in the revision's series.
-
-    ``gone_in`` is the revision after the last one that has it; None if that is the newest.
-
-    Each value comes with its number of specs. Versions are in descending order, the others by
-    number.
-    """
-
-    revision: RevisionInfo
-    num_specs: int
-    total_size: int | None
-    versions: Counts
-    stacks: Counts
-    facets: Mapping[str, Counts]
-    timeline: PackageTimeline
-    gone_in: RevisionInfo | None
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal output."""
-        timeline, newest = self.timeline, self.timeline.entries[0]
-        size_text = "" if self.total_size is None else f", {texts.size(self.total_size)}"
-        yield styles.name(f"{timeline.name} in {title(self.revision)}")
-        yield from labelled(
-            [
-                ("Holds", texts.counted(self.num_specs, "spec") + size_text),
-                ("Versions", _with_counts(self.versions)),
-                ("Stacks", _with_counts(self.stacks)),
-                *_facet_labels(self.facets),
-                ("Series", timeline.series),
-                ("First seen", title(timeline.first_seen)),
-                ("Last seen", title(timeline.last_seen)),
-                *([("Removed in", title(self.gone_in))] if self.gone_in else []),
-                ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
-                ("Changes", f"{texts.counted(len(timeline.entries), 'revision')} touched it"),
-            ]
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return the package in its JSON form."""
-        timeline = self.timeline
-        return {
-            "revision": self.revision,
-            "package": timeline.name,
-            **attributes_of(self, "num_specs", "total_size"),
-            "versions": _counts_facts(self.versions),
-            "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
-            **_facet_facts(self.facets),
-            **attributes_of(timeline, "series", "first_seen", "last_seen"),
-            "gone_in": self.gone_in,
-            "num_entries": len(timeline.entries),
-            "last_change": histories.package_entry_facts(timeline.entries[0]),
-        }
-
-
-def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> PackageDetails:
+def _print_package_in(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> None:
     frame = opened.frame(revision)
     if frame.rows_of(name) is None:
         seen = _seen(opened, revision, name)
         end = f"; {seen}" if seen else texts.nearest_hint(texts.nearest_names(name, frame.packages))
         raise InvalidArgument("PACKAGE", f"{title(revision)} does not have {name!r}{end}")
-    return _shown_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
+    _print_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
 
 
 def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | None:
@@ -289,32 +212,63 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
     return ", ".join(seen)
 
 
-def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> PackageDetails:
-    """Return a package as it was last seen; ``no_ref`` is the error of its name as a ref."""
+def _print_newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> None:
+    """Print a package as it was last seen; ``no_ref`` is the error of its name as a ref."""
     try:
         timeline = opened.package_timeline(name, opened.series_or_main())
     except InvalidArgument as error:
         nearest = ", ".join(texts.nearest_names(name, opened.history.tags))
         reason = no_ref.reason + (f" (nearest: {nearest})" if nearest else "")
         raise InvalidArgument("REF or PACKAGE", f"{reason}, and {error.reason}") from None
-    return _shown_package(opened, timeline.last_seen, timeline)
+    _print_package(opened, timeline.last_seen, timeline)
 
 
-def _shown_package(
+def _print_package(
     opened: OpenedCatalog, revision: RevisionInfo, timeline: PackageTimeline
-) -> PackageDetails:
+) -> None:
+    """Print a package in a revision, and its timeline in the revision's series."""
     frame = opened.frame(revision)
     rows = frame.rows_of(timeline.name) or slice(0, 0)
-    return PackageDetails(
-        revision=revision,
-        num_specs=rows.stop - rows.start,
-        total_size=frame.size.total(rows),
-        versions=frame.version.counts(rows)[::-1],
-        stacks=frame.facet("stacks", rows),
-        facets=_facets(frame, rows),
-        timeline=timeline,
-        gone_in=opened.history.next(timeline.last_seen),
-    )
+    num_specs, total_size = rows.stop - rows.start, frame.size.total(rows)
+    # Versions are in descending order, the others by their number of specs.
+    versions = frame.version.counts(rows)[::-1]
+    stacks, facets = frame.facet("stacks", rows), _facets(frame, rows)
+    gone_in, newest = opened.history.next(timeline.last_seen), timeline.entries[0]
+
+    def lines() -> Iterator[str]:
+        size_text = "" if total_size is None else f", {texts.size(total_size)}"
+        yield styles.name(f"{timeline.name} in {title(revision)}")
+        yield from labelled(
+            [
+                ("Holds", texts.counted(num_specs, "spec") + size_text),
+                ("Versions", _with_counts(versions)),
+                ("Stacks", _with_counts(stacks)),
+                *_facet_labels(facets),
+                ("Series", timeline.series),
+                ("First seen", title(timeline.first_seen)),
+                ("Last seen", title(timeline.last_seen)),
+                *([("Removed in", title(gone_in))] if gone_in else []),
+                ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
+                ("Changes", f"{texts.counted(len(timeline.entries), 'revision')} touched it"),
+            ]
+        )
+
+    def document() -> dict[str, Any]:
+        return {
+            "revision": revision,
+            "package": timeline.name,
+            "num_specs": num_specs,
+            "total_size": total_size,
+            "versions": _counts_facts(versions),
+            "stacks": _counts_facts(stacks) if stacks or not num_specs else None,
+            **_facet_facts(facets),
+            **attributes_of(timeline, "series", "first_seen", "last_seen"),
+            "gone_in": gone_in,
+            "num_entries": len(timeline.entries),
+            "last_change": histories.package_entry_facts(newest),
+        }
+
+    print_result(document, lines())
 
 
 # -- a spec
@@ -352,74 +306,56 @@ class Counterpart(msgspec.Struct, frozen=True):
         return {"revision": self.revision, "spec": listings.spec_facts(self.spec)}
 
 
-class SpecDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A spec in a revision, its dependencies and dependents, and its history.
+def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> None:
+    """Print the spec whose hash begins with a text, in a revision or the newest that has it.
 
-    ``dependencies`` and ``dependents`` are None if they are unknown. ``took_place_of`` and
-    ``replaced_by`` are from the last time that it was added and removed.
+    The specs that it replaced, and that replaced it, are those of the last time that it was added
+    and removed.
     """
-
-    spec: Spec
-    revision: RevisionInfo
-    past: HashHistory
-    dependencies: Sequence[DirectDependency] | None
-    dependents: Sequence[Spec] | None
-    took_place_of: Counterpart | None
-    replaced_by: Counterpart | None
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the terminal output."""
-        yield from map(styles.name, wrapped(self.spec.short))
-        facts = [
-            (fact.label or texts.in_words(fact.name).capitalize(), _fact_text(self, fact))
-            for fact in SPEC_FACTS.values()
-        ]
-        yield from labelled([*facts, ("As of", title(self.revision))])
-        yield from _dependency_lines(self.dependencies)
-        yield from _dependent_lines(self.dependents)
-        yield ""
-        yield "Where it was:"
-        yield from histories.span_lines(self.past.spans, "  ")
-        if self.took_place_of is not None:
-            yield from self.took_place_of.lines("Replaced")
-        if self.replaced_by is not None:
-            yield from self.replaced_by.lines("Replaced by")
-
-    def document(self) -> dict[str, Any]:
-        """Return the spec in its JSON form."""
-        return {
-            "revision": self.revision,
-            "spec": listings.spec_facts(self.spec),
-            "dependencies": self.dependencies,
-            "dependents": self.dependents
-            and [attributes_of(spec, "name", "version", "hash") for spec in self.dependents],
-            "history": histories.hash_facts(self.past, self.past.spans),
-            "took_place_of": self.took_place_of and self.took_place_of.facts(),
-            "replaced_by": self.replaced_by and self.replaced_by.facts(),
-        }
-
-
-def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> SpecDetails:
-    """Return the spec whose hash begins with a text, in a revision or the newest that has it."""
     past = opened.hash_history(text if revision is None else _hash_in(opened, revision, text))
-    revision = revision or past.newest
-    row, frame = opened.row_of(revision, past.hash), opened.frame(revision)
-    graph = opened.library.dependencies.get(revision.digest)
+    shown_in = revision or past.newest
+    row, frame = opened.row_of(shown_in, past.hash), opened.frame(shown_in)
+    graph = opened.library.dependencies.get(shown_in.digest)
+    spec = frame.spec(row)
+    dependencies = _dependencies_of(Side(frame, graph), row)
+    dependents = _dependents_of(frame, graph, row)
     newest = max(past.spans, key=lambda span: span.last.taken_at)
     took_place_of = replaced_by = None
     if newest.reason_came in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES):
         took_place_of = _counterpart(opened, past.hash, newest.first)
     if newest.gone_in is not None and newest.reason_gone is SpecChangeReason.REPLACED:
         replaced_by = _counterpart(opened, past.hash, newest.gone_in)
-    return SpecDetails(
-        spec=frame.spec(row),
-        revision=revision,
-        past=past,
-        dependencies=_dependencies_of(Side(frame, graph), row),
-        dependents=_dependents_of(frame, graph, row),
-        took_place_of=took_place_of,
-        replaced_by=replaced_by,
-    )
+
+    def lines() -> Iterator[str]:
+        yield from map(styles.name, wrapped(spec.short))
+        facts = [
+            (fact.label or texts.in_words(fact.name).capitalize(), _fact_text(spec, shown_in, fact))
+            for fact in SPEC_FACTS.values()
+        ]
+        yield from labelled([*facts, ("As of", title(shown_in))])
+        yield from _dependency_lines(dependencies)
+        yield from _dependent_lines(dependents)
+        yield ""
+        yield "Where it was:"
+        yield from histories.span_lines(past.spans, "  ")
+        if took_place_of is not None:
+            yield from took_place_of.lines("Replaced")
+        if replaced_by is not None:
+            yield from replaced_by.lines("Replaced by")
+
+    def document() -> dict[str, Any]:
+        return {
+            "revision": shown_in,
+            "spec": listings.spec_facts(spec),
+            "dependencies": dependencies,
+            "dependents": dependents
+            and [attributes_of(other, "name", "version", "hash") for other in dependents],
+            "history": histories.hash_facts(past, past.spans),
+            "took_place_of": took_place_of and took_place_of.facts(),
+            "replaced_by": replaced_by and replaced_by.facts(),
+        }
+
+    print_result(document, lines())
 
 
 def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
@@ -485,9 +421,9 @@ def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec]
     return [frame.spec(node) for node in nodes if node < graph.num_rows]
 
 
-def _fact_text(shown: SpecDetails, fact: Fact) -> str:
-    value = getattr(shown.spec, fact.name)
-    if fact.name == "stacks" and shown.revision.known_stacks is None:
+def _fact_text(spec: Spec, revision: RevisionInfo, fact: Fact) -> str:
+    value = getattr(spec, fact.name)
+    if fact.name == "stacks" and revision.known_stacks is None:
         return "unknown"
     if fact.name == "dependencies" or (value is None and fact.is_exceptional):
         return ""
