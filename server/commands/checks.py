@@ -45,7 +45,7 @@ def check_command(
     - series: With --best: search all revisions of this series instead: develop, vX.Y.Z ...
     - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
     """
-    from server.terminal.printing.checks import check, check_document, check_lines
+    from server.terminal.printing.checks import print_check
     from snapshots.sources import lock_files
 
     if series is not None and not best:
@@ -56,9 +56,8 @@ def check_command(
         locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
         locked = lock_files.read(file)
-    checked = check(catalog, locked, ref, best=best, series=series)
-    console.print_result(lambda: check_document(checked), check_lines(checked))
-    if fail_under is not None and checked.is_under(fail_under):
+    lookup = print_check(catalog, locked, ref, best=best, series=series)
+    if fail_under is not None and 100 * lookup.num_found < fail_under * len(lookup.requested):
         console.note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
 

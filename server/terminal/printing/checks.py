@@ -1,13 +1,12 @@
-"""Coverage of a lock file by a revision, as lines of text and as plain values."""
+"""Coverage of a lock file by a side, printed as lines of text or as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import attributes_of, note
+from server.terminal.console import attributes_of, note, print_result
 from server.terminal.parameters import open_catalog, require_series
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
@@ -39,61 +38,14 @@ class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
     differences: Sequence[FieldChange]
 
 
-class GroupCounts(msgspec.Struct, frozen=True):
-    """A group of roots: the number of roots that count, and how many of them are present."""
-
-    name: str
-    num_roots: int
-    num_roots_found: int
-
-
-class CheckedSide(msgspec.Struct, frozen=True):
-    """A side, and the coverage of a lock file by it, ``locked``.
-
-    ``seen`` maps missing hashes to where they were last; None if that is unknown. It omits hashes
-    that the catalog never had. ``covered`` are the revisions that were searched, best first; empty
-    if one was named.
-    """
-
-    revision: SideInfo
-    lookup: Lookup
-    locked: LockFile
-    seen: Mapping[str, LastSeen] | None
-    covered: Sequence[RevisionCoverage] = ()
-
-    def is_under(self, percent: Fraction) -> bool:
-        """Return whether fewer than a percentage of the requested specs are present."""
-        return 100 * self.lookup.num_found < percent * len(self.lookup.requested)
-
-    def groups(self) -> Iterator[GroupCounts]:
-        """Yield the counts of each group of roots."""
-        specs, rows = self.lookup.requested.specs, self.lookup.rows.tolist()
-        is_there = {spec.hash: row >= 0 for spec, row in zip(specs, rows, strict=True)}
-        for group in self.locked.groups:
-            roots = [is_there[root] for root in group.roots if root in is_there]
-            yield GroupCounts(group.name, len(roots), sum(roots))
-
-    def missing(self) -> Iterator[UnmetSpec]:
-        """Yield the missing specs, roots first."""
-        lookup = self.lookup
-        for nth, place in enumerate(lookup.missing.tolist()):
-            row = int(lookup.nearest[nth])
-            spec = lookup.requested.specs[place]
-            yield UnmetSpec(
-                spec=spec,
-                seen=(self.seen or {}).get(spec.hash),
-                nearest=None if row < 0 else lookup.frame.spec(row),
-                differences=lookup.differences(nth),
-            )
-
-
-def check(
+def print_check(
     location: str, locked: LockFile, text: str | None, *, best: bool, series: str | None
-) -> CheckedSide:
-    """Look up the specs of a lock file in the side that a text names.
+) -> Lookup:
+    """Look up the specs of a lock file in the side that a text names, and print which it has.
 
     By default, that is the newest revision of the main series. With ``best``, it is the revision
     with the most specs, among the newest of each tag, or among all of a ``series``.
+    docs/lock-files.md describes the JSON form.
     """
     revision: SideInfo
     requested = RequestedSpecs(locked.specs)
@@ -107,9 +59,73 @@ def check(
             covered = best_covering(opened.library, candidates(opened.history, series), requested)
         revision = covered[0].revision if covered else opened.revision(None)
     lookup = Lookup(requested, opened.frame(revision))
-    missing = [requested.specs[place] for place in lookup.missing.tolist()]
-    seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
-    return CheckedSide(revision, lookup, locked, seen, covered)
+    unmet = [requested.specs[place] for place in lookup.missing.tolist()]
+    seen = find_last_seen(opened, {spec.hash: spec.name for spec in unmet}, revision)
+    missing = [
+        UnmetSpec(
+            spec=spec,
+            seen=(seen or {}).get(spec.hash),
+            nearest=None if row < 0 else lookup.frame.spec(row),
+            differences=lookup.differences(nth),
+        )
+        for nth, (spec, row) in enumerate(zip(unmet, lookup.nearest.tolist(), strict=True))
+    ]
+    groups = _groups(locked, lookup)
+
+    def lines() -> Iterator[str]:
+        if covered:
+            yield from _best_lines(covered, requested)
+            yield ""
+        writer = "" if locked.writer is None else f", for a lock file of {locked.writer}"
+        yield from wrapped(f"Searched {title(revision)}{writer}")
+        yield from _count_lines(lookup, groups)
+        if left_out := locked.left_out:
+            names = (
+                f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out
+            )
+            yield from wrapped(
+                f"Not looked up, because build caches do not contain them: {', '.join(names)}."
+            )
+        if missing:
+            yield ""
+        for spec in missing:
+            yield from _missing_lines(spec, is_seen_known=seen is not None)
+
+    def document() -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "format": FORMAT,
+            "revision": revision,
+            "num_wanted": len(requested),
+            "num_found": lookup.num_found,
+            "num_roots_wanted": requested.num_roots,
+            "num_roots_found": lookup.num_roots_found,
+            "is_history_known": seen is not None,
+            "spack": locked.writer,
+            "groups": [
+                {"name": name, "num_roots": num_roots, "num_roots_found": num_found}
+                for name, num_found, num_roots in groups
+            ],
+            "left_out": locked.left_out,
+            "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
+            "missing": list(map(_missing_facts, missing)),
+        }
+        if covered:
+            facts["best"] = covered
+        return facts
+
+    print_result(document, lines())
+    return lookup
+
+
+def _groups(locked: LockFile, lookup: Lookup) -> list[tuple[str, int, int]]:
+    """Return the groups of roots, each with the number of roots found and of all that count."""
+    specs, rows = lookup.requested.specs, lookup.rows.tolist()
+    is_there = {spec.hash: row >= 0 for spec, row in zip(specs, rows, strict=True)}
+    groups = []
+    for group in locked.groups:
+        roots = [is_there[root] for root in group.roots if root in is_there]
+        groups.append((group.name, sum(roots), len(roots)))
+    return groups
 
 
 def find_last_seen(
@@ -134,26 +150,7 @@ def find_last_seen(
     return {text: last_seen(history, own) for text, history in histories.items()}
 
 
-def check_lines(checked: CheckedSide) -> Iterator[str]:
-    """Yield the numbers of specs present, the missing specs, and the specs left out."""
-    if checked.covered:
-        yield from _best_lines(checked)
-        yield ""
-    yield from _summary(checked)
-    if left_out := checked.locked.left_out:
-        names = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
-        yield from wrapped(
-            f"Not looked up, because build caches do not contain them: {', '.join(names)}."
-        )
-    for place, missing in enumerate(checked.missing()):
-        if place == 0:
-            yield ""
-        yield from _missing_lines(missing, is_seen_known=checked.seen is not None)
-
-
-def _best_lines(checked: CheckedSide) -> Iterator[str]:
-    covered = checked.covered[:_MAX_LISTED]
-    requested = checked.lookup.requested
+def _best_lines(covered: Sequence[RevisionCoverage], requested: RequestedSpecs) -> Iterator[str]:
     columns = [
         TAG,
         taken_at(2),
@@ -161,33 +158,26 @@ def _best_lines(checked: CheckedSide) -> Iterator[str]:
         number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(requested):,}"),
         number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {requested.num_roots:,}"),
     ]
-    yield from table(covered, columns)
-    if further := len(checked.covered) - len(covered):
+    yield from table(covered[:_MAX_LISTED], columns)
+    if (further := len(covered) - _MAX_LISTED) > 0:
         yield styles.quiet(f"and {counted(further, 'revision')} more")
 
 
-def _summary(checked: CheckedSide) -> Iterator[str]:
-    lookup, writer = checked.lookup, checked.locked.writer
-    num_roots, found_roots = lookup.requested.num_roots, lookup.num_roots_found
-    looked = f"Searched {title(checked.revision)}"
-    if writer is not None:
-        looked += f", for a lock file of {writer}"
-    yield from wrapped(looked)
-    of_groups = [
-        (f"  {shortened(group.name, _LONGEST_GROUP)}", group.num_roots_found, group.num_roots)
-        for group in checked.groups()
-    ]
+def _count_lines(lookup: Lookup, groups: Sequence[tuple[str, int, int]]) -> Iterator[str]:
+    """Yield the numbers of specs present, of all and of their parts."""
+    num_found, num_specs = lookup.num_found, len(lookup.requested)
+    found_roots, num_roots = lookup.num_roots_found, lookup.requested.num_roots
     rows = [
         ("roots", found_roots, num_roots),
-        *of_groups,
-        ("dependencies", lookup.num_found - found_roots, len(lookup.requested) - num_roots),
-        ("all", lookup.num_found, len(lookup.requested)),
+        *((f"  {shortened(name, _LONGEST_GROUP)}", found, roots) for name, found, roots in groups),
+        ("dependencies", num_found - found_roots, num_specs - num_roots),
+        ("all", num_found, num_specs),
     ]
-    digits = len(f"{len(lookup.requested):,}")
+    digits = len(f"{num_specs:,}")
     widest = max(len(name) for name, *_ in rows)
-    for name, num_found, num_wanted in rows:
-        numbers = f"{num_found:>{digits},} of {num_wanted:>{digits},}"
-        yield f"  {name:<{widest}}  {numbers}  {percent(num_found, num_wanted):>7}"
+    for name, present, wanted in rows:
+        numbers = f"{present:>{digits},} of {wanted:>{digits},}"
+        yield f"  {name:<{widest}}  {numbers}  {percent(present, wanted):>7}"
 
 
 def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
@@ -219,28 +209,6 @@ def _last_seen_text(seen: LastSeen | None) -> str:
     if seen.gone_in is None or seen.reason is None:
         return f"{text}, the newest of its series"
     return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
-
-
-def check_document(checked: CheckedSide) -> dict[str, Any]:
-    """Return the result in its JSON form, which docs/lock-files.md describes."""
-    lookup = checked.lookup
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "revision": checked.revision,
-        "num_wanted": len(lookup.requested),
-        "num_found": lookup.num_found,
-        "num_roots_wanted": lookup.requested.num_roots,
-        "num_roots_found": lookup.num_roots_found,
-        "is_history_known": checked.seen is not None,
-        "spack": checked.locked.writer,
-        "groups": list(checked.groups()),
-        "left_out": checked.locked.left_out,
-        "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
-        "missing": list(map(_missing_facts, checked.missing())),
-    }
-    if checked.covered:
-        document["best"] = checked.covered
-    return document
 
 
 def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
