@@ -124,12 +124,9 @@ def causes_command(
       causes in packages whose recipes it changed count.
     - limit: Print only the first N. By default all are printed.
     """
-    from server.terminal.printing.histories import series_report
+    from server.terminal.printing.histories import print_causes
 
-    opened = parameters.open_catalog(catalog)
-    series = opened.series_or_main(series)
-    report = series_report(opened, series, by, since, until, limit)
-    console.print_result(report.document, report.lines())
+    print_causes(parameters.open_catalog(catalog), series, by, since, until, limit)
 
 
 # -- history fill

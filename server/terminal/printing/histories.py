@@ -524,75 +524,62 @@ _MAX_BLOCKS = 32
 """Maximum number of bars; if there are more revisions, each bar represents several."""
 
 
-class SeriesReport(msgspec.Struct, frozen=True):
-    """The causes of rebuilds in a series, or in some of its revisions, most important first.
-
-    ``shown`` are the first of ``num_causes``. ``revisions`` are those that were considered, oldest
-    first.
-    """
-
-    series: str
-    since: datetime | None
-    until: datetime | None
-    by: Sequence[SeriesCauseKey]
-    revisions: Sequence[RevisionInfo]
-    num_causes: int
-    shown: Sequence[SeriesCause]
-
-    def lines(self) -> Iterator[str]:
-        """Yield one line per cause, with bars over time, the oldest revision first."""
-        revisions = self.revisions
-        days = sorted({day(revision.taken_at) for revision in revisions})
-        span = f" from {days[0]} to {days[-1]}" if days else ""
-        text = f"{styles.name(self.series)}: {counted(len(revisions), 'revision')}{span}"
-        yield from wrapped(text)
-        if not self.num_causes:
-            by_commit = SeriesCauseKey.COMMIT in self.by
-            what = "No commit of the recipes" if by_commit else "Nothing"
-            yield f"{what} is known to have rebuilt anything."
-            return
-        head = ", ".join(key.value for key in self.by) or "causes"
-        columns = [
-            number("rebuilt", 0, attrgetter("num_specs")),
-            *build_times(self.shown, 4),
-            number("reached", 2, attrgetter("num_involved")),
-            number("revisions", 1, attrgetter("num_revisions")),
-            TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
-            TableColumn(head, 0, lambda cause: _cause_label(cause, self.by), styles.name),
-        ]
-        if self.shown:
-            yield from table(self.shown, columns)
-        if more := self.num_causes - len(self.shown):
-            yield f"and {more:,} more"
-
-    def document(self) -> dict[str, Any]:
-        """Return the report in its JSON form."""
-        return {
-            "format": CAUSES_FORMAT,
-            **attributes_of(self, "series", "since", "until", "by"),
-            "num_revisions": len(self.revisions),
-            "num_causes": self.num_causes,
-            "causes": list(map(_cause_facts, self.shown)),
-        }
-
-
-def series_report(
+def print_causes(
     opened: OpenedCatalog,
-    series: str,
+    series: str | None,
     by: Sequence[SeriesCauseKey],
     since: datetime | None,
     until: datetime | None,
     limit: int | None,
-) -> SeriesReport:
-    """Return the causes of most rebuilds. Raises IncompleteHistory if changes cannot be stored."""
+) -> None:
+    """Print the causes of most rebuilds in a series, by default the main one.
+
+    Raises what ``series_or_main`` raises, and IncompleteHistory if changes cannot be stored.
+    """
+    series = opened.series_or_main(series)
     opened = opened.complete(series, causes=True)
     costs = opened.catalog.costs.current
     series_causes = opened.library.history_queries.causes(
         opened.history, series, by_package=costs is not None
     )
     causes = series_causes.summed(by, since, until, opened.library.recipes.between, costs)
-    revisions = series_causes.revisions(since, until)
-    return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
+    shown, revisions = causes[:limit], series_causes.revisions(since, until)  # oldest first
+
+    def lines() -> Iterator[str]:
+        days = sorted({day(revision.taken_at) for revision in revisions})
+        span = f" from {days[0]} to {days[-1]}" if days else ""
+        yield from wrapped(f"{styles.name(series)}: {counted(len(revisions), 'revision')}{span}")
+        if not causes:
+            what = "No commit of the recipes" if SeriesCauseKey.COMMIT in by else "Nothing"
+            yield f"{what} is known to have rebuilt anything."
+            return
+        head = ", ".join(key.value for key in by) or "causes"
+        columns = [
+            number("rebuilt", 0, attrgetter("num_specs")),
+            *build_times(shown, 4),
+            number("reached", 2, attrgetter("num_involved")),
+            number("revisions", 1, attrgetter("num_revisions")),
+            TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
+            TableColumn(head, 0, lambda cause: _cause_label(cause, by), styles.name),
+        ]
+        if shown:
+            yield from table(shown, columns)
+        if more := len(causes) - len(shown):
+            yield f"and {more:,} more"
+
+    def document() -> dict[str, Any]:
+        return {
+            "format": CAUSES_FORMAT,
+            "series": series,
+            "since": since,
+            "until": until,
+            "by": by,
+            "num_revisions": len(revisions),
+            "num_causes": len(causes),
+            "causes": list(map(_cause_facts, shown)),
+        }
+
+    console.print_result(document, lines())
 
 
 def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
