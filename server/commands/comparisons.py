@@ -132,22 +132,14 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
 
     ``sides`` are two hashes, or with ``spec`` the two sides to search.
     """
-    from server.terminal.printing.spec_pairs import compare_specs, compare_specs_of
+    from server.terminal.printing.spec_pairs import print_specs, print_specs_of
 
     if spec is None and sides is not None:
-        compared = compare_specs(parameters.open_catalog(catalog), *sides)
-    else:
-        compared = compare_specs_of(catalog, sides, spec or "")
-    console.print_result(compared.document, compared.lines())
-    return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
+        return print_specs(parameters.open_catalog(catalog), *sides)
+    return print_specs_of(catalog, sides, spec or "")
 
 
 # -- why
-
-
-_HEAD_AND_SUBJECT = argument(
-    "[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=completion.complete_head_or_package
-)
 
 
 @parameters.catalog_command("why")

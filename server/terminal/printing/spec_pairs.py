@@ -1,4 +1,4 @@
-"""Comparisons of two specs: their differences, the causes, and what they share.
+"""Comparisons of two specs, printed: their differences, the causes, and what they share.
 
 docs/questions.md describes the document.
 """
@@ -6,11 +6,10 @@ docs/questions.md describes the document.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import attributes_of
+from server.terminal.console import attributes_of, print_result
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import path_facts
 from server.terminal.printing.layout import TableColumn, table, wrapped
@@ -22,7 +21,7 @@ from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
-from snapshots.models import FileInfo, SideInfo, Spec
+from snapshots.models import FileInfo, SideInfo
 from snapshots.refs import title
 from snapshots.texts import counted, few, short_hash, versioned
 
@@ -34,26 +33,56 @@ _ARROW = " → "
 _MAX_NAMED = 5
 
 
-class ComparedSpecs(msgspec.Struct, frozen=True):
-    """Two specs, and the side of each: the newest revision that has it, or a named one."""
+def print_specs(opened: OpenedCatalog, base: str, head: str) -> bool:
+    """Compare the specs of two hashes or prefixes, each after a slash, in the newest revision.
 
-    base: SideInfo
-    head: SideInfo
-    pair: spec_pairs.SpecPair
+    Returns whether their hashes differ. Raises what ``OpenedCatalog.hash_history`` and ``row_of``
+    raise.
+    """
+    before, after = map(opened.hash_history, (base, head))
+    places = ((of.newest, opened.row_of(of.newest, of.hash)) for of in (before, after))
+    return _print_pair(opened, *places)
 
-    @property
-    def specs(self) -> tuple[Spec, Spec]:
-        """The facts of both specs."""
-        (base, head), (before, after) = self.pair.sides, self.pair.rows
-        return base.frame.spec(before), head.frame.spec(after)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the differences of the specs and of their dependencies, and the causes."""
-        pair, (before, after) = self.pair, self.specs
-        for spec, revision in ((before, self.base), (after, self.head)):
+def print_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> bool:
+    """Compare the spec that a query matches on each of the two sides that texts name.
+
+    If several match in a lock file, its roots take precedence. Returns whether their hashes differ.
+    Raises what ``open_sides`` and ``Library.matching`` raise, and InvalidArgument if not exactly
+    one spec of a side matches.
+    """
+    opened, sides = open_sides(location, texts)
+    places = []
+    for info in sides:
+        frame = opened.frame(info)
+        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
+        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
+            rows = [row for row in rows if frame.hashes.at(row) in info.roots] or rows
+        if len(rows) != 1:
+            raise InvalidArgument("--spec", f"{title(info)} has {_some(frame, rows)}")
+        places.append((info, rows[0]))
+    return _print_pair(opened, *places)
+
+
+def _print_pair(
+    opened: OpenedCatalog, base: tuple[SideInfo, int], head: tuple[SideInfo, int]
+) -> bool:
+    """Print the differences of two specs, each a row of a side, and of their dependencies."""
+    sides = [
+        Side(opened.frame(info), opened.library.dependencies.get(info.content))
+        for info, _ in (base, head)
+    ]
+    pair = spec_pairs.SpecPair(sides[0], base[1], sides[1], head[1])
+    shown = [
+        (info, side.frame.spec(row)) for (info, row), side in zip((base, head), sides, strict=True)
+    ]
+    differ = pair.hashes[0] != pair.hashes[1]
+
+    def lines() -> Iterator[str]:
+        for info, spec in shown:
             text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
-            yield from wrapped(f"{text} in {title(revision)}")
-        if before.hash == after.hash:
+            yield from wrapped(f"{text} in {title(info)}")
+        if not differ:
             yield ""
             yield "Both are the same spec: they have the same hash."
             return
@@ -62,18 +91,13 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
         yield from _cause_lines(pair)
         yield from _below_lines(pair)
 
-    def document(self) -> dict[str, Any]:
-        """Return the comparison in its JSON form."""
-        pair, causes, below = self.pair, self.pair.explanation.causes, self.pair.below
-        revisions = self.base, self.head
-        base, head = (
-            {"revision": revision, "spec": spec_facts(spec)}
-            for revision, spec in zip(revisions, self.specs, strict=True)
-        )
+    def document() -> dict[str, Any]:
+        causes, below = pair.explanation.causes, pair.below
+        before, after = ({"revision": info, "spec": spec_facts(spec)} for info, spec in shown)
         return {
             "format": FORMAT,
-            "base": base,
-            "head": head,
+            "base": before,
+            "head": after,
             "facts": pair.facts,
             "variants": {"removed": pair.variants.before, "added": pair.variants.after},
             "dependencies": [
@@ -105,45 +129,8 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
             "document": pair.difference,
         }
 
-
-def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
-    """Compare the specs of two hashes or prefixes, each after a slash.
-
-    Raises what ``OpenedCatalog.hash_history`` and ``row_of`` raise.
-    """
-    before, after = map(opened.hash_history, (base, head))
-    places = ((of.newest, opened.row_of(of.newest, of.hash)) for of in (before, after))
-    return _compared(opened, *places)
-
-
-def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> ComparedSpecs:
-    """Compare the spec that a query matches on each of the two sides that texts name.
-
-    If several match in a lock file, its roots take precedence. Raises what ``open_sides`` and
-    ``Library.matching`` raise, and InvalidArgument if not exactly one spec of a side matches.
-    """
-    opened, sides = open_sides(location, texts)
-    places = []
-    for info in sides:
-        frame = opened.frame(info)
-        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
-        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
-            rows = [row for row in rows if frame.hashes.at(row) in info.roots] or rows
-        if len(rows) != 1:
-            raise InvalidArgument("--spec", f"{title(info)} has {_some(frame, rows)}")
-        places.append((info, rows[0]))
-    return _compared(opened, *places)
-
-
-def _compared(
-    opened: OpenedCatalog, base: tuple[SideInfo, int], head: tuple[SideInfo, int]
-) -> ComparedSpecs:
-    """Compare two specs, each a row of a side."""
-    before, after = (
-        Side(opened.frame(info), opened.library.dependencies.get(info.content))
-        for info, _ in (base, head)
-    )
-    return ComparedSpecs(base[0], head[0], spec_pairs.SpecPair(before, base[1], after, head[1]))
+    print_result(document, lines())
+    return differ
 
 
 def _some(frame: Frame, rows: Sequence[int]) -> str:
