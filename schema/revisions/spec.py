@@ -14,13 +14,11 @@ from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.pairings import states_stacks
-from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Encoding, Fact
-from snapshots.texts import versioned
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
@@ -98,9 +96,6 @@ SPECS_ARGUMENTS = {
 """The costs of arguments of a connection over all specs of a revision or stack."""
 
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
-
-MAX_CANDIDATES = 20
-"""Maximum number of specs with the same hash prefix that an error lists."""
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
@@ -275,7 +270,8 @@ class SpecType(Node):
 
         Raises AmbiguousHash if there are several.
         """
-        return cls._of_rows(loaded, text, loaded.frame.hashes.with_prefix(text)) if text else None
+        row = loaded.frame.row_of_prefix(text) if text else None
+        return None if row is None else cls(loaded=loaded, row=row)
 
     @classmethod
     def sought(cls, context: Context, text: str, ref: str | None) -> Self | None:
@@ -292,18 +288,8 @@ class SpecType(Node):
                 return None
             return cls.find(context.load(history.newest), history.hash)
         loaded = context.load(context.resolve(ref))
-        return cls._of_rows(loaded, prefix, loaded.frame.hashes.with_prefix(prefix))
-
-    @classmethod
-    def _of_rows(cls, loaded: LoadedRevision, text: str, rows: Rows) -> Self | None:
-        frame = loaded.frame
-        if len(rows) > 1:
-            shown = {
-                frame.hashes.at(row): versioned(frame.package.at(row), frame.version.at(row))
-                for row in rows[:MAX_CANDIDATES]
-            }
-            raise AmbiguousHash(text, shown, len(rows))
-        return cls(loaded=loaded, row=int(rows[0])) if len(rows) else None
+        row = loaded.frame.row_of_prefix(prefix)
+        return None if row is None else cls(loaded=loaded, row=row)
 
     def alone(self) -> "SpecRows":
         """Return a list of only this spec."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.errors import AmbiguousHash
 from snapshots.frames import filters
 from snapshots.frames.columns import (
     Column,
@@ -33,6 +34,10 @@ from snapshots.frames.hashes import Hashes, words_of
 from snapshots.models import COMPARED_FACTS, SPEC_FACTS, Encoding, Fact, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
+from snapshots.texts import versioned
+
+_MAX_CANDIDATES = 20
+"""Maximum number of specs with the same hash prefix that an error lists."""
 
 
 class SpecField(Enum):
@@ -169,6 +174,20 @@ class Frame:
         return self.stacks.having(stack)[self.stacks.codes]
 
     # -- specs
+
+    def row_of_prefix(self, prefix: str) -> int | None:
+        """Return the row of the hash that begins with a prefix; None if there is none.
+
+        Raises AmbiguousHash if there are several.
+        """
+        rows = self.hashes.with_prefix(prefix)
+        if len(rows) > 1:
+            some = {
+                self.hashes.at(row): versioned(self.package.at(row), self.version.at(row))
+                for row in rows[:_MAX_CANDIDATES].tolist()
+            }
+            raise AmbiguousHash(prefix, some, len(rows))
+        return int(rows[0]) if len(rows) else None
 
     def spec(self, row: int) -> Spec:
         """Return the record of a row, without its dependencies."""

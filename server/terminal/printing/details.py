@@ -14,7 +14,7 @@ from snapshots import texts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
-from snapshots.errors import AmbiguousHash, InvalidArgument, RevisionNotFound
+from snapshots.errors import InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -30,7 +30,6 @@ Counts = Sequence[tuple[str, int]]
 _FACETS = ("target", "platform", "operating_system", "compiler")
 _MAX_SAME = 5
 _MAX_DEPENDENTS = 20
-_MAX_AMBIGUOUS = 5
 _REF_AND_SUBJECT = 2
 
 
@@ -362,15 +361,11 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
     """Return the hash in a revision that begins with a prefix, with or without its slash."""
     prefix = text.removeprefix("/").lower()
     frame = opened.frame(revision)
-    rows = frame.hashes.with_prefix(prefix).tolist()
-    if not rows:
+    row = frame.row_of_prefix(prefix)
+    if row is None:
         reason = f"{title(revision)} has none that begins with {prefix!r}"
         raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
-    if len(rows) > 1:
-        specs = map(frame.spec, rows[:_MAX_AMBIGUOUS])
-        named = {spec.hash: texts.versioned(spec.name, spec.version) for spec in specs}
-        raise AmbiguousHash(prefix, named, len(rows))
-    return frame.hashes.at(rows[0])
+    return frame.hashes.at(row)
 
 
 def _counterpart(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counterpart | None:

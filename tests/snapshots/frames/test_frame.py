@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from strawberry.utils.str_converters import to_camel_case, to_snake_case
 
 from snapshots.contents import Content
+from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Column, ListColumn, list_column_of
 from snapshots.frames.filters import PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
@@ -244,6 +245,16 @@ def test_spellings_of_conditions(condition: dict[str, Any], labels: str) -> None
     """Compilers, variants and prefixes of hashes match in the spellings of the web API."""
     rows = np.flatnonzero(FRAME.select(SpecFilter(**condition))).tolist()
     assert "".join(sorted(LABELS[FRAME.hashes.at(row)] for row in rows)) == labels
+
+
+def test_row_of_prefix() -> None:
+    """A prefix finds the only hash that begins with it; the error for several names their specs."""
+    assert FRAME.row_of_prefix(hash_of("b")[:1]) == FRAME.hashes.find(hash_of("b"))
+    assert FRAME.row_of_prefix(hash_of("e")) is None
+    with pytest.raises(AmbiguousHash, match=r"'' begins 4 hashes: \w{32}, ") as caught:
+        FRAME.row_of_prefix("")
+    versions = {hash_of(label): "hdf5@1.14.5" for label in "bcd"}
+    assert caught.value.candidates == {hash_of("a"): "adios2@1.14.5", **versions}
 
 
 def test_lists_of_values_and_packages() -> None:
