@@ -75,6 +75,8 @@ def configure(form: str) -> None:
 FLUSH_SECONDS = 0.5
 
 _NOT_SHOWN = re.compile(r"[^!-~]")
+_PLAIN = re.compile(r"[A-Za-z0-9_.~/-]*")
+"""Paths that need no quoting, which takes longer than to find that out."""
 
 
 class AccessLog:
@@ -104,8 +106,9 @@ class AccessLog:
 
 def _text(moment: str, exchange: Exchange) -> str:
     client = _NOT_SHOWN.sub("?", exchange.client) if exchange.client else "-"
+    path = exchange.path if _PLAIN.fullmatch(exchange.path) else quote(exchange.path)
     return (
-        f"{moment} {client} {exchange.method} {quote(exchange.path)} "
+        f"{moment} {client} {exchange.method} {path} "
         f"{exchange.status} {exchange.num_bytes}B {exchange.seconds * 1000:.2f}ms {exchange.id}\n"
     )
 

@@ -65,10 +65,12 @@ class RequestIds:
         return self._given(scope) or f"{self._prefix}-{next(self._numbers):x}"
 
     def _given(self, scope: Scope) -> str | None:
-        client = scope.get("client")
-        value = next((text for name, text in scope["headers"] if name == HEADER), b"")
-        is_accepted = client and _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
-        return str(value, "ascii") if is_accepted else None
+        for name, value in scope["headers"]:
+            if name == HEADER:
+                client = scope.get("client")
+                is_accepted = client and _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
+                return str(value, "ascii") if is_accepted else None
+        return None
 
 
 CDN = "https://unpkg.com"

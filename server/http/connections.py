@@ -133,6 +133,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._server = config
         self._limits = config.limits
         self._waiting = config.waiting
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._held: list[bytes] | None = None
         """The body received so far of a request that may be answered without a task; else None."""
 
@@ -173,7 +175,8 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection, and notify the current request of the disconnection."""
-        self._unset_keepalive_if_required()
+        if self._timer is not None:
+            self._timer.cancel()
         self._extensions.clear()  # scopes would keep the connection in memory otherwise
         self.resume_writing()
         self._waiting.pop(self, None)
@@ -208,7 +211,7 @@ class BoundedConnection(HttpToolsProtocol):
         is_whole = cycle is not None and cycle.scope is self.scope and not cycle.more_body
         if is_whole and not cycle.response_complete:
             self._waiting.pop(self, None)
-            self._unset_keepalive_if_required()
+            self._deadline = None
         elif not self._is_closing and not self.transport.is_closing():
             self._wait_for_more(len(data), is_new=scope is not self.scope)
 
@@ -262,7 +265,7 @@ class BoundedConnection(HttpToolsProtocol):
         if phase is not self._waits_for or is_new:
             self._waits_for = phase
             self._bytes_over_reads = 0
-            self._unset_keepalive_if_required()
+            self._deadline = None
         else:
             self._bytes_over_reads += num_bytes  # no callback reports them
             status = limits.why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
@@ -270,7 +273,7 @@ class BoundedConnection(HttpToolsProtocol):
                 self._refuse(status)
                 if self._is_closing or self.transport.is_closing():
                     return
-        if self.timeout_keep_alive_task is None:
+        if self._deadline is None:
             own, is_body = self._limits, phase is limits.Phase.BODY
             self._set_deadline(own.body_timeout if is_body else own.head_timeout)
             self._waiting.setdefault(self, None)
@@ -344,14 +347,22 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _set_deadline(self, seconds: float) -> None:
         """Set the deadline of the client in place of the previous one, in seconds from now."""
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self._deadline_passed)
+        self._deadline = deadline = self.loop.time() + seconds
+        # A timer for each request would take longer than looking up a small response.
+        if self._timer is None or self._timer.when() > deadline:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_at(deadline, self._check_deadline)
 
-    def _deadline_passed(self) -> None:
-        """End a connection whose client has exceeded a deadline."""
-        self.timeout_keep_alive_task = None
-        if self.transport.is_closing():
+    def _check_deadline(self) -> None:
+        """End the connection if its client has exceeded the deadline, which may have moved."""
+        self._timer, deadline = None, self._deadline
+        if deadline is None or self.transport.is_closing():
             return
+        if deadline > self.loop.time():
+            self._timer = self.loop.call_at(deadline, self._check_deadline)
+            return
+        self._deadline = None
         if self._phase in (limits.Phase.START, limits.Phase.NONE, limits.Phase.CLOSING):
             self.transport.close()  # there is no request to respond to
             self._readers.start()
@@ -364,9 +375,9 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _write(self, answer: ReadyAnswer, *, keeps_alive: bool) -> None:
         """Write a response; data that the client does not read yet is buffered by the transport."""
-        headers = self.server_state.default_headers
         self._release_unsent = answer.release  # first: writing may end the connection
-        for part in answer_bytes(answer, headers, keeps_alive=keeps_alive):
+        lines = self._server.default_lines
+        for part in answer_bytes(answer, lines, keeps_alive=keeps_alive):
             self.transport.write(part)
         if not self.flow.write_paused:
             self._leave_unsent()
@@ -480,7 +491,7 @@ class BoundedConnection(HttpToolsProtocol):
                     self.cycle = cycle = self.pipeline[0][0] if self.pipeline else running
                 cycle.keep_alive = False
                 self.flow.pause_reading()
-                self._unset_keepalive_if_required()
+                self._deadline = None
                 self._is_closing = True
                 return
             if cycle.response_started:
@@ -488,8 +499,8 @@ class BoundedConnection(HttpToolsProtocol):
                 return
             cycle.disconnected = True
             cycle.message_event.set()
-        headers = self.server_state.default_headers
-        self.transport.write(b"".join(answer_bytes(refusal(status), headers, keeps_alive=False)))
+        lines = self._server.default_lines
+        self.transport.write(b"".join(answer_bytes(refusal(status), lines, keeps_alive=False)))
         self.close_gently()
 
     def close_gently(self) -> None:

@@ -10,8 +10,6 @@ import msgspec
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from server.http.limits import Headers
-
 MAX_AT_ONCE = 32
 """Maximum number of requests, received together, that are answered in one iteration of the loop."""
 
@@ -38,15 +36,15 @@ sent.
 
 
 def answer_bytes(
-    answer: ReadyAnswer, default_headers: Headers, *, keeps_alive: bool
+    answer: ReadyAnswer, default_lines: bytes, *, keeps_alive: bool
 ) -> tuple[bytes, ...]:
     """Return the bytes of a response, in one or more parts that are written in order.
 
-    The head of a large body is a separate part, so that the body is not copied.
+    ``default_lines`` are the header lines of all responses. The head of a large body is a separate
+    part, so that the body is not copied.
     """
-    lines = b"".join([b"%b: %b\r\n" % header for header in default_headers])
     end = b"\r\n" if keeps_alive else b"connection: close\r\n\r\n"
-    head = STATUS_LINE[answer.status], lines, answer.lines, end
+    head = STATUS_LINE[answer.status], default_lines, answer.lines, end
     if len(answer.body) > _LARGE_BODY:
         return b"".join(head), answer.body
     return (b"".join((*head, answer.body)),)

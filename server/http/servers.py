@@ -106,6 +106,9 @@ class ServerConfig(uvicorn.Config):
         self.last_beat = last_beat
         self.waiting: Waiting = Waiting()
         self.is_draining = False
+        self.default_lines = b""
+        """The header lines of all responses, such as Date."""
+
         self.at_once: DirectResponder | None = None
         """Answers some requests without ASGI: the application's attribute of this name, if any."""
 
@@ -135,7 +138,10 @@ class DrainingServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Run periodic work, ten times a second; return whether to stop."""
         self._beat(time.monotonic())
-        return await super().on_tick(counter)
+        must_stop = await super().on_tick(counter)
+        headers = self.server_state.default_headers
+        self.config.default_lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+        return must_stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: accept no new connections, answer all requests, then close."""
