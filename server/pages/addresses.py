@@ -161,6 +161,9 @@ _ESCAPED_SLASH = re.compile("%2f", re.IGNORECASE)
 _PLACEHOLDER = "\ud800"
 """A lone surrogate, which does not occur in valid UTF-8."""
 
+_UNESCAPED = "cachelog.unescaped_path"
+"""Key in the scope of a request: its path, in which ``_PLACEHOLDER`` stands for escaped slashes."""
+
 
 class PageRoute(Route):
     """A route in which an escaped slash is part of a name.
@@ -170,11 +173,15 @@ class PageRoute(Route):
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether the route matches a request, and the scope with the names in its path."""
+        """Return whether the route matches a request, and the names in its path for the scope."""
         if scope["type"] != "http":
-            return super().matches(scope)
-        path = unquote(_ESCAPED_SLASH.sub(_PLACEHOLDER, raw_path(scope))).removesuffix("/") or "/"
-        match, child = super().matches({**scope, "path": path})
-        params: dict[str, Any] = child.get("path_params", {})
-        names = {key: value.replace(_PLACEHOLDER, "/") for key, value in params.items()}
-        return match, {**child, "path_params": names} if child else child
+            return Match.NONE, {}
+        path: str | None = scope.get(_UNESCAPED)
+        if path is None:  # the first of many routes
+            path = unquote(_ESCAPED_SLASH.sub(_PLACEHOLDER, raw_path(scope))).removesuffix("/")
+            scope[_UNESCAPED] = path = path or "/"
+        match = self.path_regex.match(path)
+        if match is None:
+            return Match.NONE, {}
+        names = {key: text.replace(_PLACEHOLDER, "/") for key, text in match.groupdict().items()}
+        return Match.FULL, {"endpoint": self.endpoint, "path_params": names}
