@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from server.commands.exports import SiteOptions
-from server.feeds import FeedAddresses, series_document
+from server.feeds import FeedAddresses
 from server.graphql.persisted_documents import read_manifest
 from server.pages.renderer import assets
 from server.settings import settings_from
@@ -55,14 +55,16 @@ def _site(location: str, options: SiteOptions) -> Site:
     opened = opened.complete(causes=True)
     to_pages = "../" if options["pages"] else options["server_url"]
     base_url, server_url = options["base_url"] or "", options["server_url"] or ""
-    addresses = FeedAddresses(f"{base_url}feeds/" if base_url else "", to_pages, has_pages=False)
     return Site(
+        library=opened.library,
         chosen=choose(
             opened.history, options["series"], since=options["since"], last=options["last"]
         ),
         documents=documents,
         limit=options["limit"],
-        feed_of=lambda name: series_document(opened.library, opened.history, name, addresses),
+        feed_addresses=FeedAddresses(
+            f"{base_url}feeds/" if base_url else "", to_pages, has_pages=False
+        ),
         links=SiteLinks(opened.history, base_url=base_url, server_url=server_url),
         has_pages=options["pages"],
         is_pruned=options["prune"],

@@ -1,8 +1,9 @@
 """Entries of a site: packages, stacks, specs and hashes that have pages; and its search index."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from sys import maxsize
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -10,45 +11,21 @@ import orjson
 
 from server.pages.addresses import path_of
 from server.site.queries import Role, SiteRevisions
+from snapshots.catalog.library import Library
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.pairings import states_stacks
+from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.frames.frame import Frame
+from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted, versioned
 
 INDEX_FILE = "search-index.js"
 """The file of the search index: a script, because pages on a disk can load only scripts."""
 
-_PAGE_SIZE = 1_000
 _MAX_NAME_LENGTH = 200
-_PAGE = "pageInfo { hasNextPage endCursor }"
-_PACKAGES = f"""query ($first: Int!, $after: String) {{
-  packages(first: $first, after: $after) {{
-    {_PAGE} nodes {{ name isGone best {{ versions lastSeen {{ tag }} }} }}
-  }}
-}}"""
-_PACKAGES_OF_REVISION = f"""query ($ref: String!, $first: Int!, $after: String) {{
-  revision(ref: $ref) {{ packages(first: $first, after: $after) {{ {_PAGE} nodes {{ name }} }} }}
-}}"""
-_STACKS = "query ($ref: String!) { revision(ref: $ref) { stackNodes { name numSpecs } } }"
-_SPECS = f"""query ($ref: String!, $first: Int!, $after: String) {{
-  revision(ref: $ref) {{
-    specs(first: $first, after: $after) {{ {_PAGE} nodes {{ hash name version target }} }}
-  }}
-}}"""
-_REMOVED = f"""query ($base: String!, $head: String!, $first: Int!, $after: String) {{
-  compare(base: $base, head: $head) {{
-    specs(kinds: [REMOVED], first: $first, after: $after) {{
-      {_PAGE} nodes {{ hash before {{ name version target }} }}
-    }}
-  }}
-}}"""
 
-_COMMITS = f"""query ($base: String!, $head: String!, $first: Int!, $after: String) {{
-  compare(base: $base, head: $head) {{
-    commits(first: $first, after: $after) {{ {_PAGE} nodes {{ commit {{ oid }} }} }}
-  }}
-}}"""
-
-Query = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
-"""Returns the single root field of the answer to a document with variables; None if missing."""
+Subject = TypeVar("Subject")
 
 
 class SiteEntry(msgspec.Struct, frozen=True):
@@ -63,35 +40,35 @@ class SiteEntry(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-async def entries(query: Query, chosen: SiteRevisions, limit: int) -> list[SiteEntry]:
+def entries(library: Library, chosen: SiteRevisions, limit: int) -> list[SiteEntry]:
     """Return the entries of a site, at most ``limit`` of each kind except commits.
 
     These are the packages of the catalog; the packages, stacks and specs of the newest revision of
-    each series; the hashes that its comparisons removed; and the commits that explain them.
+    each series; the hashes that its comparisons removed; and the commits that explain them. Data
+    that cannot be read have no entries.
     """
-    revisions = chosen.revisions
-    newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
-    refs = [{"ref": digest} for digest in newest]
-    pairs = [{"base": pair[Role.BASE], "head": pair[Role.HEAD]} for pair in chosen.comparisons]
-    listed = [*_series(chosen)]
-    listed += [_package(node) async for node in _nodes(query, _PACKAGES, [{}], limit)]
-    listed += [
-        SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
-        async for node in _nodes(query, _PACKAGES_OF_REVISION, refs, limit)
+    history = chosen.history
+    newest = {of_series[0].digest: of_series[0] for of_series in chosen.revisions.values()}
+    pairs = [
+        (history.resolve(pair[Role.BASE]), history.resolve(pair[Role.HEAD]))
+        for pair in chosen.comparisons
     ]
-    for digest, tag in newest.items():
-        stacks = (await query(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
-        listed += [_stack(stack, digest, tag) for stack in stacks[:limit]]
-    listed += [
-        _hash(node["hash"], node, path_of("r", node["ref"], "specs", node["hash"]))
-        async for node in _nodes(query, _SPECS, refs, limit)
-    ]
-    listed += [
-        _hash(node["hash"], node["before"]) async for node in _nodes(query, _REMOVED, pairs, limit)
-    ]
-    listed += [
-        SiteEntry([path_of("commits", node["commit"]["oid"])])
-        async for node in _nodes(query, _COMMITS, pairs, maxsize)
+
+    def of_each(
+        list_entries: Callable[[Library, Subject], Iterator[SiteEntry]], *subjects: Subject
+    ) -> Iterator[SiteEntry]:
+        for subject in subjects:
+            with suppress(CatalogError, IncompleteHistory):
+                yield from list_entries(library, subject)
+
+    listed = [
+        *_series(chosen),
+        *islice(of_each(_packages, history), limit),
+        *islice(of_each(_packages_of, *newest), limit),
+        *(stack for one in newest.values() for stack in islice(of_each(_stacks, one), limit)),
+        *islice(of_each(_specs, *newest), limit),
+        *islice(of_each(_removed, *pairs), limit),
+        *of_each(_commits, *pairs),
     ]
     return [entry for entry in listed if _can_be_files(entry.addresses)]
 
@@ -116,30 +93,6 @@ def _can_be_files(addresses: Iterable[str]) -> bool:
     )
 
 
-async def _nodes(
-    query: Query, text: str, each: Iterable[Mapping[str, Any]], limit: int
-) -> AsyncIterator[dict[str, Any]]:
-    """Yield the nodes of the list in a document, for each set of variables in turn.
-
-    A node also contains the variables with which it was queried.
-    """
-    for variables in each:
-        after = None
-        while limit > 0:
-            page = {"first": min(limit, _PAGE_SIZE), "after": after}
-            answer = await query(text, {**variables, **page})
-            for name in ("packages", "specs", "commits"):
-                answer = (answer or {}).get(name, answer)
-            if answer is None:
-                break  # data that cannot be read have no pages
-            for node in answer["nodes"]:
-                limit -= 1
-                yield {**variables, **node}
-            after = answer["pageInfo"]["endCursor"]
-            if not answer["pageInfo"]["hasNextPage"]:
-                break
-
-
 def _series(chosen: SiteRevisions) -> Iterator[SiteEntry]:
     """Yield the entries of a site's series, and of its tags with their newest revisions."""
     by_tag: dict[str, RevisionInfo] = {}
@@ -152,18 +105,48 @@ def _series(chosen: SiteRevisions) -> Iterator[SiteEntry]:
         yield SiteEntry([path_of("r", revision.digest)], "revision", tag, detail)
 
 
-def _package(node: Mapping[str, Any]) -> SiteEntry:
-    name, best = node["name"], node["best"]
-    what = "removed, last" if node["isGone"] else best["versions"][0]
-    addresses = [path_of("packages", name), path_of("packages", name, "availability")]
-    return SiteEntry(addresses, "package", name, f"{what} in {best['lastSeen']['tag']}")
+def _packages(library: Library, history: History) -> Iterator[SiteEntry]:
+    for name, package in library.history_queries.all_packages(history).items():
+        what = "removed, last" if package.is_gone else package.best.versions[0]
+        addresses = [path_of("packages", name), path_of("packages", name, "availability")]
+        detail = f"{what} in {package.best.last_seen.tag}"
+        yield SiteEntry(addresses, "package", name, detail)
 
 
-def _stack(node: Mapping[str, Any], digest: str, tag: str) -> SiteEntry:
-    detail = f"{counted(node['numSpecs'], 'spec')} in {tag}"
-    return SiteEntry([path_of("r", digest, "stacks", node["name"])], "stack", node["name"], detail)
+def _packages_of(library: Library, digest: str) -> Iterator[SiteEntry]:
+    for name in library.frames.get(digest).packages:
+        yield SiteEntry([path_of("r", digest, "packages", name)])
 
 
-def _hash(digest: str, spec: Mapping[str, Any], *others: str) -> SiteEntry:
-    detail = f"{versioned(spec['name'], spec['version'])} for {spec['target']}"
-    return SiteEntry([path_of("hash", digest), *others], "hash", digest, detail)
+def _stacks(library: Library, revision: RevisionInfo) -> Iterator[SiteEntry]:
+    frame = library.frames.get(revision.digest)
+    if not states_stacks(frame):
+        return
+    for name, num_specs in frame.stacks.item_counts(slice(None)):
+        detail = f"{counted(num_specs, 'spec')} in {revision.tag}"
+        yield SiteEntry([path_of("r", revision.digest, "stacks", name)], "stack", name, detail)
+
+
+def _specs(library: Library, digest: str) -> Iterator[SiteEntry]:
+    frame = library.frames.get(digest)
+    for row in range(len(frame)):
+        yield _hash(frame, row, path_of("r", digest, "specs", frame.hashes.at(row)))
+
+
+def _removed(library: Library, pair: tuple[RevisionInfo, RevisionInfo]) -> Iterator[SiteEntry]:
+    comparison = library.compare(*pair)
+    for row in comparison.specs.select([SpecChangeKind.REMOVED]).before.tolist():
+        yield _hash(comparison.base, row)
+
+
+def _commits(library: Library, pair: tuple[RevisionInfo, RevisionInfo]) -> Iterator[SiteEntry]:
+    attribution = library.recipes_change(*pair).attribution
+    for effect in () if attribution is None else attribution.effects():
+        yield SiteEntry([path_of("commits", effect.commit.oid)])
+
+
+def _hash(frame: Frame, row: int, *others: str) -> SiteEntry:
+    text = frame.hashes.at(row)
+    spec = versioned(frame.package.at(row), frame.version.at(row))
+    addresses = [path_of("hash", text), *others]
+    return SiteEntry(addresses, "hash", text, f"{spec} for {frame.target.at(row)}")

@@ -1,8 +1,7 @@
 """Exports of sites: each answer, page and feed is requested from a server in this process."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -11,7 +10,7 @@ import orjson
 from msgspec.structs import replace
 
 from server.app import GRAPHQL_PATH, create_app
-from server.feeds import FEEDS, SUFFIX
+from server.feeds import FEEDS, SUFFIX, FeedAddresses, series_document
 from server.feeds import path_of as feed_path
 from server.pages.addresses import path_of
 from server.pages.renderer import assets
@@ -21,6 +20,7 @@ from server.site.entries import INDEX_FILE, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
 from server.site.links import SiteLinks, SitePage, page_file, relative
 from server.site.queries import Role, SiteDocument, SiteRequest, SiteRevisions
+from snapshots.catalog.library import Library
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
 
@@ -82,13 +82,6 @@ def _is_permanent(response: httpx.Response) -> bool:
     return "immutable" in response.headers.get("cache-control", "")
 
 
-async def _answered(
-    server: httpx.AsyncClient, text: str, variables: Mapping[str, Any]
-) -> httpx.Response:
-    """Return the response to a document."""
-    return await server.post(GRAPHQL_PATH, json={"query": text, "variables": dict(variables)})
-
-
 _REVALIDATE = "no-cache"
 
 
@@ -96,14 +89,15 @@ class Site(msgspec.Struct, kw_only=True):
     """The parts of a site: answers to ``documents``, feeds, and, with ``has_pages``, pages.
 
     ``limit`` is the maximum number of packages, stacks, specs and hashes with pages, for each kind.
-    ``feed_of`` creates the feed of a series. With ``is_pruned``, files of earlier runs are going to
-    be removed. A line is added to ``faults`` for each failed request.
+    ``feed_addresses`` are those in feeds. With ``is_pruned``, files of earlier runs are going to be
+    removed. A line is added to ``faults`` for each failed request.
     """
 
+    library: Library
     chosen: SiteRevisions
     documents: Sequence[SiteDocument]
     limit: int
-    feed_of: Callable[[str], bytes]
+    feed_addresses: FeedAddresses
     links: SiteLinks
     has_pages: bool = True
     is_pruned: bool = False
@@ -130,7 +124,8 @@ async def export(
     for done, series in enumerate(feeds, 1):
         file = feed_file(series)
         headers = {"content-type": f"{MEDIA_TYPE}; charset=utf-8", "cache-control": _REVALIDATE}
-        folder.put(file, site.feed_of(series), headers, SiteFile(address=_feed_address(series)))
+        feed = series_document(site.library, site.chosen.history, series, site.feed_addresses)
+        folder.put(file, feed, headers, SiteFile(address=_feed_address(series)))
         progress("feeds", done, len(feeds))
     if site.has_pages:
         await _Pages(site, server, folder).write(progress)
@@ -152,7 +147,8 @@ async def _answer(
     file, document = request.file, request.document
     if (previous := folder.keep(file)) is not None:
         return previous.next
-    response = await _answered(server, document.text, request.variables)
+    query = {"query": document.text, "variables": dict(request.variables)}
+    response = await server.post(GRAPHQL_PATH, json=query)
     answer = orjson.loads(response.content)
     if answer.get("errors"):
         fault = answer["errors"][0]["message"]
@@ -184,7 +180,7 @@ class _Pages:
             response = await self._server.get(f"/{name}")
             file, headers = urlsplit(name).path, _headers(response)
             self._folder.put(file, response.content, headers, SiteFile(address=f"/{file}"))
-        listed = await entries(self._query, self._site.chosen, self._site.limit)
+        listed = entries(self._site.library, self._site.chosen, self._site.limit)
         of_entries = (address for entry in listed for address in entry.addresses)
         addresses = list(dict.fromkeys([*self._addresses(), *of_entries]))
         for address in addresses:
@@ -218,12 +214,6 @@ class _Pages:
             *(path_of("r", digest, name) for digest in newest for name in ("holes", "twins")),
             *(pair + tab for pair in pairs for tab in TABS),
         ]
-
-    async def _query(self, text: str, variables: Mapping[str, Any]) -> Any:
-        """Return the single root field of the answer to a document; None if it is unavailable."""
-        response = await _answered(self._server, text, variables)
-        (value,) = (response.json().get("data") or {"": None}).values()
-        return value
 
     async def _list(self, address: str) -> None:
         """Write a page, and the following pages of its list."""

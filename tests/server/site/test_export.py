@@ -1,12 +1,9 @@
 """A site: its contents equal the responses of a server, and its search works on local files."""
 
-import asyncio
 import posixpath
 import re
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -19,15 +16,13 @@ from selenium.webdriver.common.keys import Keys
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from server.settings import Settings
-from server.site.entries import SiteEntry, entries
+from server.site.entries import entries
 from server.site.folder import MAX_HEADER_RULES, rules
 from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from tests.server.browsers import wait_for
 from tests.server.pages.browser import settle
-from tests.server.pages.page_reader import data_of
-from tests.server.servers import application
 from tests.server.site.sites import export, files_in, index_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
@@ -247,19 +242,9 @@ def test_search_index_has_all_entries(odd_site: Path) -> None:
 
 def test_limit_applies_to_each_kind(odd_catalog: Path) -> None:
     """It applies to each kind; with 0, series and revisions remain."""
-
-    def limited(limit: int) -> list[SiteEntry]:
-        return asyncio.run(entries(execute, choose(history), limit))
-
-    async def execute(text: str, variables: Mapping[str, Any]) -> Any:
-        (answer,) = data_of(client, text, **variables).values()
-        return answer
-
-    published = Catalog(str(odd_catalog))
-    published.refresh()
-    history = published.history
-    with application(Settings(catalog=str(odd_catalog))) as client:
-        one, none = limited(1), limited(0)
+    catalog = Catalog(str(odd_catalog))
+    chosen, library = choose(catalog.require_history()), Library(catalog)
+    one, none = (entries(library, chosen, limit) for limit in (1, 0))
     addresses = [address for entry in one for address in entry.addresses]
     for part, maximum in {"/packages/p": 3, "/specs/": 1, "/stacks/": 0, "/hash/": 2}.items():
         assert len([address for address in addresses if part in address]) == maximum, part
