@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from schema.errors import CODES, bounded
 from server.asgi.allowances import Allowances
 from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.exchanges import CODE, GONE, unless_disconnected
+from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
@@ -218,9 +218,6 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             response = await unless_disconnected(receive, self._find(scope))
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
-            return
-        if response is None:
-            await send_head(send, GONE, [])  # for the log only: the client has disconnected
             return
         await self._send(response, scope, send)
 

@@ -1,4 +1,4 @@
-"""Errors that refuse a request, with an HTTP status."""
+"""Errors that end a request: refusals, with an HTTP status, and disconnects."""
 
 from http import HTTPStatus
 
@@ -23,6 +23,10 @@ class BadRequest(Exception):
         self.code = code or HTTPStatus(status).name
         self.headers = headers
         super().__init__(message)
+
+
+class Disconnected(Exception):
+    """The client has disconnected before the end of its request or of the response."""
 
 
 RETRY_SECONDS = 2

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.asgi.errors import RETRY_SECONDS
+from server.asgi.errors import RETRY_SECONDS, Disconnected
 from server.asgi.responses import Headers, lines_of, send_head
 from snapshots.errors import InvalidArgument
 
@@ -136,12 +136,8 @@ class SecurityHeaders:
 Result = TypeVar("Result")
 
 
-GONE = 499
-"""The status of a request whose client has disconnected, as in nginx."""
-
-
-async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
-    """Return the result of the work; cancel it and return None if the client disconnects first.
+async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result of the work; cancel it and raise Disconnected if the client leaves first.
 
     ``receive`` belongs to a request whose body has been read completely. For work that never waits,
     no task is created to watch the client.
@@ -166,13 +162,16 @@ async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, Result
         return await work
     except asyncio.CancelledError:
         if is_gone and not task.uncancel():
-            return None
+            raise Disconnected from None
         raise
     finally:
         start.cancel()
         if watch is not None:
             watch.cancel()
 
+
+_GONE = 499
+"""The status of a request whose client has disconnected before the response, as in nginx."""
 
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Keys in the scope of a request: the name of its operation, and the code of its error."""
@@ -215,8 +214,8 @@ Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[Callable[[Exchange
 class Exchanges(msgspec.Struct, frozen=True, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
-    If the application raises an error before it responds, ``failure`` creates the response. With
-    ``tracing``, each request has a span.
+    If the application raises an error before it responds, ``failure`` creates the response. If
+    the client has disconnected, nothing is sent. With ``tracing``, each request has a span.
     """
 
     app: ASGIApp
@@ -257,6 +256,8 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
 
         try:
             await self.app(scope, receive, noting)
+        except Disconnected:
+            status = status or _GONE
         except asyncio.CancelledError:
             # The server is stopping, and the grace period for this request has expired.
             if not status:

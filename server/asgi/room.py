@@ -8,7 +8,7 @@ from typing import Self
 from starlette.types import Receive, Scope
 
 from server.asgi.allowances import client_address
-from server.asgi.errors import BadRequest, overloaded
+from server.asgi.errors import BadRequest, Disconnected, overloaded
 from server.asgi.responses import Response
 from server.http.limits import DROP
 
@@ -160,13 +160,12 @@ class Incoming(MemoryLimit):
         super().__init__(max_bytes, "requests are under way", patience=INCOMING_PATIENCE)
         self.max_body = max_body
 
-    async def read(
-        self, claim: Claim, receive: Receive, max_body: int | None = None
-    ) -> bytes | None:
-        """Return a complete body; None if the client disconnects or is displaced before its end.
+    async def read(self, claim: Claim, receive: Receive, max_body: int | None = None) -> bytes:
+        """Return a complete body.
 
         ``max_body`` overrides the maximum size in bytes. Raises BadRequest with status 413 if the
-        body is too long, and with 503 if too many large bodies are being received.
+        body is too long, and with 503 if too many large bodies are being received. Raises
+        Disconnected if the client disconnects or is displaced before the end.
         """
         max_body = self.max_body if max_body is None else max_body
         parts: list[bytes] = []
@@ -174,7 +173,7 @@ class Incoming(MemoryLimit):
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return None
+                raise Disconnected
             part: bytes = message.get("body", b"")
             parts.append(part)
             size += len(part)

@@ -94,9 +94,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 charge = partial(self.allowances.charge, scope)
             if method == "POST":
                 content = await self.incoming.read(claim, receive)
-                if content is None:
-                    await responses.send_head(send, exchanges.GONE, [])
-                    return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
@@ -127,9 +124,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 answer = await exchanges.unless_disconnected(
                     receive, self.answers.answer(request, charge)
                 )
-            if answer is None:
-                await responses.send_head(send, exchanges.GONE, [])  # for the log only
-                return
             exchanges.note_answer(scope, answer)
             with self.outgoing.begin(answer.response, scope):
                 if await responses.send_response(

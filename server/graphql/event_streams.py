@@ -19,7 +19,7 @@ from schema.errors import BAD_USER_INPUT, INTERNAL, bounded, incident
 from schema.node import node_id, parse_node_id
 from server.asgi import exchanges
 from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.responses import EVENT_STREAM, Headers, send_head, send_in_pieces
+from server.asgi.responses import EVENT_STREAM, Headers, send_in_pieces
 from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
 from server.graphql.answers import Answers, Charge
@@ -184,12 +184,9 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         """Send the answer to a query: the event with its result, and the last event."""
         making = self.answers.answer(request, asgi.charge)
         answer = await exchanges.unless_disconnected(asgi.receive, making)
-        if answer is not None:
-            exchanges.note_answer(asgi.scope, answer)
-            with self.outgoing.begin(answer.response, asgi.scope):
-                await _send_one(asgi.send, answer.response.body)
-        else:
-            await send_head(asgi.send, exchanges.GONE, [])  # for the log only
+        exchanges.note_answer(asgi.scope, answer)
+        with self.outgoing.begin(answer.response, asgi.scope):
+            await _send_one(asgi.send, answer.response.body)
 
     async def _follow(self, parsed: ParsedRequest, asgi: AsgiRequest) -> None:
         """Send the events of a subscription until either side ends it."""

@@ -116,19 +116,17 @@ class CheckEndpoint:
             return
         await self._context.answer(making, scope, receive, send)
 
-    async def _sent(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _sent(self, scope: Scope, receive: Receive) -> Response:
         """Answer a submitted form."""
         incoming = self._incoming
         with incoming.claim(scope) as claim:
             self._context.runner.allowances.count_request(scope)
             content = await incoming.read(claim, receive, BODIES * incoming.max_body)
-            if content is None:
-                return None
             return await unless_disconnected(
                 receive, self._answer(scope, self._checked(scope, content))
             )
 
-    async def _shared(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _shared(self, scope: Scope, receive: Receive) -> Response:
         """Answer a URL that contains names and hashes of specs."""
         self._context.runner.allowances.count_request(scope)
         making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})

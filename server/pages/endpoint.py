@@ -10,15 +10,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, GONE, unless_disconnected
+from server.asgi.errors import BadRequest, Disconnected
+from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import (
     REVALIDATE,
     CacheKey,
     Response,
     ResponseCache,
     prefers,
-    send_head,
     send_response,
 )
 from server.asgi.room import Outgoing
@@ -56,24 +55,21 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
     async def answer(
         self,
-        making: Awaitable[Response | Export | None],
+        making: Awaitable[Response | Export],
         scope: Scope,
         receive: Receive,
         send: Send,
     ) -> None:
-        """Send the result of ``making``, or an error page if it raises an error.
-
-        None means that the client has disconnected.
-        """
+        """Send the result of ``making``, or an error page if it raises an error."""
         try:
             response = await making
+        except Disconnected:
+            raise
         except BadRequest as error:
             response = error_pages.refused(self.renderer, scope, error)
         except Exception as error:  # noqa: BLE001  # the page has the id that is in the log
             response = error_pages.failed(self.renderer, scope, error)
-        if response is None:
-            await send_head(send, GONE, [])  # for the log only
-        elif isinstance(response, Export):
+        if isinstance(response, Export):
             await response.send(scope, receive, send)
         else:
             await self._send(response, scope, send)
@@ -125,7 +121,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         """Answer one request."""
         await self.context.answer(self._respond(scope, receive), scope, receive, send)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response | Export | None:
+    async def _respond(self, scope: Scope, receive: Receive) -> Response | Export:
         context = self.context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(

@@ -10,7 +10,7 @@ import pytest
 from starlette.types import Scope
 
 from server.asgi.allowances import MAX_ADDRESSES, Allowances, client_address
-from server.asgi.errors import BadRequest
+from server.asgi.errors import BadRequest, Disconnected
 from server.asgi.responses import Response
 from server.asgi.room import INCOMING_PATIENCE, LARGE_BODY, Claim, Incoming, MemoryLimit, Outgoing
 from server.graphql.endpoint import proxy_reader
@@ -111,8 +111,7 @@ SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
 async def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
     """Read a body in pieces of these sizes and end its request; return its number of bytes."""
     with incoming.claim(SCOPE) as claim:
-        data = await incoming.read(claim, _receive(sizes, hangs_up=hangs_up))
-    return -1 if data is None else len(data)
+        return len(await incoming.read(claim, _receive(sizes, hangs_up=hangs_up)))
 
 
 def _receive(sizes: Sequence[int], *, hangs_up: bool = False) -> AsyncMock:
@@ -132,7 +131,8 @@ async def test_bodies_are_read_completely() -> None:
     assert await read(incoming, 0) == 0
     assert await read(incoming, 10, 0, 20) == 30
     assert await read(incoming, LARGE_BODY, LARGE_BODY, 2 * LARGE_BODY) == MAX
-    assert await read(incoming, LARGE_BODY + 1, 1, hangs_up=True) == -1
+    with pytest.raises(Disconnected):
+        await read(incoming, LARGE_BODY + 1, 1, hangs_up=True)
     assert incoming.num_bytes == 0
 
 
@@ -179,7 +179,7 @@ async def test_stalled_body_is_dropped(size: int) -> None:
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
 
-    async def stall() -> bytes | None:
+    async def stall() -> bytes:
         with incoming.claim({**SCOPE, "extensions": {DROP: dropped.set}}) as claim:
             return await incoming.read(claim, receive)
 
@@ -191,7 +191,8 @@ async def test_stalled_body_is_dropped(size: int) -> None:
         with pytest.raises(BadRequest):
             await read(incoming, MAX)
         dropped.set()
-    assert await stalled is None
+    with pytest.raises(Disconnected):
+        await stalled
     assert incoming.num_bytes == 0
 
 
