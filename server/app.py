@@ -25,6 +25,7 @@ from server import logs
 from server.asgi import exchanges
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
+from server.asgi.responses import ResponseSender
 from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, documentation_at, files_below
 from server.feeds import FEEDS_PREFIX, FeedsEndpoint
@@ -105,6 +106,7 @@ def create_app(
         cache_bytes=settings.response_cache,
         documents=read_manifest(Path(settings.documents)) if settings.documents else None,
     )
+    sender = ResponseSender(answers.responses, lanes.compressing)
     allowances = Allowances(requests=settings.requests_per_minute, cost=settings.cost_per_minute)
     outgoing = Outgoing(settings.sending_bytes)
     streams = EventStreams(
@@ -118,7 +120,7 @@ def create_app(
     incoming = Incoming(settings.max_body, settings.reading_bytes)
     endpoint = GraphQLEndpoint(
         answers,
-        lanes,
+        sender,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         incoming=incoming,
         outgoing=outgoing,
@@ -126,9 +128,7 @@ def create_app(
         streams=streams,
     )
 
-    feeds = FeedsEndpoint(
-        catalog, library, execution.history_answers, answers.responses, lanes, allowances
-    )
+    feeds = FeedsEndpoint(catalog, library, execution.history_answers, sender, lanes, allowances)
 
     docs = settings.documentation()
     pages = PageContext(
@@ -140,7 +140,7 @@ def create_app(
             has_docs=docs is not None,
             recipes_url=settings.recipes_url,
         ),
-        answers.responses,
+        sender,
         outgoing,
         addresses,
     )
@@ -161,7 +161,7 @@ def create_app(
         lanes.close()
         await asyncio.to_thread(spans.close)
 
-    schema_text = SchemaText(lanes.compressing)
+    schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
         Route(GRAPHQL_PATH, endpoint),
         *([Route("/metrics", partial(show_metrics, tallies))] if settings.metrics else []),
@@ -179,9 +179,9 @@ def create_app(
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", partial(ready, watch)),
-        files_below("/static/pages", PAGES_STATIC, allowances, lanes.compressing),
-        files_below("/static", STATIC, allowances, lanes.compressing),
-        *(documentation_at("/docs", docs, allowances, lanes.compressing) if docs else []),
+        files_below("/static/pages", PAGES_STATIC, allowances, sender),
+        files_below("/static", STATIC, allowances, sender),
+        *(documentation_at("/docs", docs, allowances, sender) if docs else []),
     ]
     ids = exchanges.RequestIds(is_trusted)
     headers = exchanges.SecurityHeaders(

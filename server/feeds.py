@@ -24,9 +24,8 @@ from server.asgi.responses import (
     CacheKey,
     Headers,
     Response,
-    ResponseCache,
+    ResponseSender,
     send_head,
-    send_response,
 )
 from server.asgi.single_flight import SingleFlight
 from server.output_files import write
@@ -155,13 +154,9 @@ class NoSuchFeed(Exception):
 
 
 class FeedResponse(Response):
-    """A feed as XML, and the time when it was ``modified`` as an HTTP date.
+    """A feed as XML, and the time when it was ``modified`` as an HTTP date."""
 
-    ``key`` is that of the cached response; None if part of its content could not be read.
-    """
-
-    def __init__(self, feed: Feed, key: CacheKey | None) -> None:
-        self.key = key
+    def __init__(self, feed: Feed) -> None:
         self.modified = format_datetime(utc(feed.updated), usegmt=True)
         more: Headers = [(b"last-modified", self.modified.encode())]
         super().__init__(200, feed.xml, _MEDIA_TYPE, REVALIDATE, more=more)
@@ -189,9 +184,9 @@ _UNITS = 100_000
 class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Answers GET and HEAD with feeds, which are made once for each state of the catalog.
 
-    They are cached with the other ``responses``. Concurrent requests for a feed that is not cached
-    share one computation, which continues if they disconnect. A request that has waited too long
-    gets a response that asks the client to retry.
+    They are cached with other responses, by the ``sender``. Concurrent requests for a feed that is
+    not cached share one computation, which continues if they disconnect. A request that has waited
+    too long gets a response that asks the client to retry.
 
     The numbers and the stories of the newest revisions come from the stored history, without
     loading contents. Missing stories are computed one at a time, so that other requests can run in
@@ -201,7 +196,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     catalog: Catalog
     library: Library
     answers: HistoryAnswers
-    responses: ResponseCache
+    sender: ResponseSender
     lanes: Lanes
     allowances: Allowances
     makings: SingleFlight[FeedResponse] = msgspec.field(
@@ -222,14 +217,10 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         await self._send(response, scope, send)
 
     async def _send(self, response: FeedResponse, scope: Scope, send: Send) -> None:
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        if response.is_held(headers):
+        if response.is_held(dict(scope["headers"])):
             await send_head(send, 304, response.encoded("identity").not_modified)
-            return
-        compressing = self.lanes.compressing
-        is_larger = await send_response(response, scope, headers, send, compressing=compressing)
-        if is_larger and response.key is not None:
-            self.responses.put(response.key, response)
+        else:
+            await self.sender.send(response, scope, send)
 
     async def _find(self, scope: Scope) -> FeedResponse:
         """Return the cached response for a request's path, or a new one."""
@@ -239,9 +230,10 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         after = _after(scope["query_string"])
         state = self.catalog.state
         key = CacheKey(orjson.dumps(path).decode(), (after or "").encode(), None, MEDIA_TYPE, state)
-        cached = self.responses.get(key)
+        responses = self.sender.cache
+        cached = responses.get(key)
         if isinstance(cached, FeedResponse):
-            self.responses.num_hits += 1
+            responses.num_hits += 1
             return cached
         if key not in self.makings:
             self.allowances.charge(scope, _UNITS)
@@ -293,9 +285,9 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def _response(self, key: CacheKey | None, make: Callable[[], Feed]) -> FeedResponse:
         """Return the response with a feed, which is cached if there is a key."""
-        response = await self.lanes.light.run(lambda: FeedResponse(make(), key))
+        response = await self.lanes.light.run(lambda: FeedResponse(make()))
         if key is not None:
-            self.responses.put(key, response)
+            self.sender.cache.put(key, response)
         return response
 
     async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:

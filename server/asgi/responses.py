@@ -158,6 +158,9 @@ class Response:
     ) -> None:
         self.status = status
         self.body = body
+        self.key: CacheKey | None = None
+        """The key under which it is cached, if any."""
+
         self.codings = CODINGS if len(body) >= MIN_COMPRESSED else ()
         self._tag = tag_of(body) if tag is None else tag
         self._headers: Headers = [
@@ -248,6 +251,7 @@ class ResponseCache:
 
         Put a response again after it was encoded in another coding, because its size has grown.
         """
+        response.key = key
         self._cached.pop(key, None)
         entry = _Entry(response, key.num_bytes + response.num_bytes)
         if entry.num_bytes <= self._cached.maxsize:
@@ -267,40 +271,43 @@ _MAX_TAGS = 4_096
 """Maximum number of bytes of If-None-Match that are parsed."""
 
 
-async def send_response(
-    response: Response,
-    scope: Scope,
-    headers: dict[bytes, bytes],
-    send: Send,
-    extra: Headers | None = None,
-    *,
-    compressing: Lane,
-) -> bool:
-    """Send a response; return whether it was encoded in a new content coding.
+class ResponseSender(msgspec.Struct, frozen=True, eq=False):
+    """Sends responses, also those of a ``cache``, whose sizes grow with each content coding.
 
-    ``headers`` are those of the request; ``extra`` is added to those of the response. Large bodies
-    are compressed in the lane ``compressing``, or sent uncompressed if the lane is full.
+    Large bodies are compressed in the lane ``compressing``, or sent uncompressed if it is full.
     """
-    coding = coding_for(response, headers)
-    cached = response.known(coding)
-    encoded = await _encoded(response, coding, compressing) if cached is None else cached
-    method = scope["method"]
-    if is_not_modified(response, encoded, method, headers):
-        await send_head(send, 304, encoded.not_modified)
-        return cached is None
-    await send(
-        {
-            "type": "http.response.start",
-            "status": response.status,
-            "headers": [*encoded.headers, *extra] if extra else encoded.headers,
-        }
-    )
-    content = b"" if method == "HEAD" else encoded.content
-    if len(content) <= _PIECE:
-        await send({"type": "http.response.body", "body": content})
-    else:
-        await send_in_pieces(send, content)
-    return cached is None
+
+    cache: ResponseCache
+    compressing: Lane
+
+    async def send(self, response: Response, scope: Scope, send: Send) -> None:
+        """Send a response to the request of a scope."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        coding = coding_for(response, headers)
+        encoded = response.known(coding)
+        if encoded is None:
+            encoded = await self._encoded(response, coding)
+            if response.key is not None:
+                self.cache.put(response.key, response)
+        method = scope["method"]
+        if is_not_modified(response, encoded, method, headers):
+            await send_head(send, 304, encoded.not_modified)
+            return
+        start = {"status": response.status, "headers": encoded.headers}
+        await send({"type": "http.response.start", **start})
+        content = b"" if method == "HEAD" else encoded.content
+        if len(content) <= _PIECE:
+            await send({"type": "http.response.body", "body": content})
+        else:
+            await send_in_pieces(send, content)
+
+    async def _encoded(self, response: Response, coding: str) -> EncodedBody:
+        if len(response.body) <= LARGE_BODY_TO_COMPRESS:
+            return response.encoded(coding)
+        try:
+            return await self.compressing.run(lambda: response.encoded(coding))
+        except BadRequest:
+            return response.encoded("identity")
 
 
 def coding_for(response: Response, headers: dict[bytes, bytes]) -> str:
@@ -340,15 +347,6 @@ async def send_in_pieces(send: Send, content: bytes, *, more_body: bool = False)
         await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})
         rest = rest[_PIECE:]
     await send({"type": "http.response.body", "body": bytes(rest), "more_body": more_body})
-
-
-async def _encoded(response: Response, coding: str, compressing: Lane) -> EncodedBody:
-    if len(response.body) <= LARGE_BODY_TO_COMPRESS:
-        return response.encoded(coding)
-    try:
-        return await compressing.run(lambda: response.encoded(coding))
-    except BadRequest:
-        return response.encoded("identity")
 
 
 def _matches(etag: bytes, if_none_match: bytes) -> bool:

@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
-from server.asgi.lanes import Lane
-from server.asgi.responses import REVALIDATE, Response, send_response
+from server.asgi.responses import REVALIDATE, Response, ResponseSender
 
 STATIC = Path(__file__).parents[1] / "static"
 """The files of GraphiQL's page; its folder ``vendor`` contains those that the build downloads."""
@@ -37,13 +36,12 @@ class StaticFolder:
     with another version is answered with ``no-cache``: while replicas are replaced one by one, a
     page of a new replica may load files from an old replica, which has other versions.
 
-    A file is compressed once for each coding, in the lane ``compressing``. No file is open while a
-    response is sent.
+    A file is compressed once for each coding. No file is open while a response is sent.
     """
 
-    def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
+    def __init__(self, folder: Path, allowances: Allowances, sender: ResponseSender) -> None:
         self._allowances = allowances
-        self._compressing = compressing
+        self._sender = sender
         self._files = {
             (file.relative_to(folder).as_posix(), query): response
             for file in folder.rglob("*")
@@ -63,10 +61,7 @@ class StaticFolder:
             raise HTTPException(error.status, error.message, retry) from None
         path = scope["path_params"]["path"]
         response = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        await send_response(
-            response or self._missing(path), scope, headers, send, compressing=self._compressing
-        )
+        await self._sender.send(response or self._missing(path), scope, send)
 
     def _missing(self, _path: str) -> Response:
         """Return the response for a path without a file, or raise HTTPException."""
@@ -86,9 +81,9 @@ def _content_type(file: Path) -> bytes:
     return (f"{kind}; charset=utf-8" if kind.startswith("text/") else kind).encode()
 
 
-def files_below(path: str, folder: Path, allowances: Allowances, compressing: Lane) -> Route:
+def files_below(path: str, folder: Path, allowances: Allowances, sender: ResponseSender) -> Route:
     """Return the route of the files of a folder."""
-    return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, compressing))
+    return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, sender))
 
 
 _MAX_DEPTH = 4
@@ -109,8 +104,8 @@ _SITE_POLICY = (
 class DocumentationSite(StaticFolder):
     """Serves the files of a documentation site, and its own 404 page for other paths."""
 
-    def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
-        super().__init__(folder, allowances, compressing)
+    def __init__(self, folder: Path, allowances: Allowances, sender: ResponseSender) -> None:
+        super().__init__(folder, allowances, sender)
         self._files["", b""] = self._files["index.html", b""]
         # The links of 404.html are absolute, because it can be served for a path of any depth.
         text = (folder / "404.html").read_bytes()
@@ -140,12 +135,12 @@ def _page(status: int, content: bytes) -> Response:
 
 
 def documentation_at(
-    path: str, folder: Path, allowances: Allowances, compressing: Lane
+    path: str, folder: Path, allowances: Allowances, sender: ResponseSender
 ) -> list[Route]:
     """Return the routes of a documentation site."""
 
     async def with_slash(_request: Request) -> RedirectResponse:
         return RedirectResponse(f"{path.rpartition('/')[2]}/", 308)
 
-    site = DocumentationSite(folder, allowances, compressing)
+    site = DocumentationSite(folder, allowances, sender)
     return [Route(path, with_slash), Route(f"{path}/{{path:path}}", site)]

@@ -17,7 +17,7 @@ from schema.errors import bounded
 from server.asgi import exchanges, responses
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
-from server.asgi.lanes import Lane, Lanes, LoopTurns
+from server.asgi.lanes import LoopTurns
 from server.asgi.room import LARGE_BODY, Claim, Incoming, Outgoing
 from server.graphql.answers import Answer, Answers
 from server.graphql.event_streams import AsgiRequest, EventStreams
@@ -30,16 +30,13 @@ _TEXT = b"text/plain; charset=utf-8"
 class SchemaText:
     """Serves the schema in GraphQL's schema definition language, by GET and HEAD."""
 
-    def __init__(self, compressing: Lane) -> None:
-        self._compressing = compressing
+    def __init__(self, sender: responses.ResponseSender) -> None:
+        self._sender = sender
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] in ("GET", "HEAD"):
-            headers: dict[bytes, bytes] = dict(scope["headers"])
-            await responses.send_response(
-                self._response, scope, headers, send, compressing=self._compressing
-            )
+            await self._sender.send(self._response, scope, send)
             return
         refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
         await refusal(scope, receive, send)
@@ -66,12 +63,12 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Serves ``answers`` by GET, HEAD and POST, and ``page``, if any, to browsers.
 
     ``incoming`` limits the bytes of request bodies, ``outgoing`` those of large responses that are
-    being sent, and ``allowances`` the requests and cost of a client. ``lanes`` are those that
-    ``answers`` uses. ``streams`` answers clients that accept server-sent events.
+    being sent, and ``allowances`` the requests and cost of a client. ``streams`` answers clients
+    that accept server-sent events.
     """
 
     answers: Answers
-    lanes: Lanes
+    sender: responses.ResponseSender
     page: Callable[[], bytes] | None
     incoming: Incoming
     outgoing: Outgoing
@@ -100,10 +97,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 if self.page is not None and responses.prefers(accept, "text/html"):
                     # The script of the page reads the query of its URL to fill the editor.
                     page = responses.Response(200, self.page(), _HTML, responses.REVALIDATE)
-                    compressing = self.lanes.compressing
-                    await responses.send_response(
-                        page, scope, headers, send, compressing=compressing
-                    )
+                    await self.sender.send(page, scope, send)
                     return
             elif method == "OPTIONS":
                 await responses.send_head(send, 204, [(b"allow", _ALLOW)])
@@ -126,17 +120,10 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 )
             exchanges.note_answer(scope, answer)
             with self.outgoing.begin(answer.response, scope):
-                if await responses.send_response(
-                    answer.response, scope, headers, send, compressing=self.lanes.compressing
-                ):
-                    self.answers.update_size(answer)
+                await self.sender.send(answer.response, scope, send)
         except BadRequest as error:
             scope[exchanges.CODE] = error.code
-            refusal = _refusal(error, headers)
-            extra, compressing = list(error.headers), self.lanes.compressing
-            await responses.send_response(
-                refusal, scope, headers, send, extra, compressing=compressing
-            )
+            await self.sender.send(_refusal(error, headers), scope, send)
 
     async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
         """Answer a request by events if its client accepts and needs them; return whether so."""
@@ -175,8 +162,9 @@ def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> responses.Respon
     )
     shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
     body = orjson.dumps({"errors": [shown]})
+    content_type = f"{media_type}; charset=utf-8".encode()
     return responses.Response(
-        error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store"
+        error.status, body, content_type, b"no-store", more=list(error.headers)
     )
 
 

@@ -16,9 +16,8 @@ from server.asgi.responses import (
     REVALIDATE,
     CacheKey,
     Response,
-    ResponseCache,
+    ResponseSender,
     prefers,
-    send_response,
 )
 from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
@@ -39,14 +38,14 @@ _ALLOW = b"GET, HEAD"
 class PageContext(msgspec.Struct, frozen=True, eq=False):
     """The state that all page endpoints share.
 
-    Pages are cached with the other ``responses``. Concurrent requests for a page that is not cached
-    share one computation in ``makings``.
+    Pages are cached with other responses, by the ``sender``. Concurrent requests for a page that is
+    not cached share one computation in ``makings``.
     """
 
     catalog: Catalog
     runner: DocumentRunner
     renderer: Renderer
-    responses: ResponseCache
+    sender: ResponseSender
     outgoing: Outgoing
     addresses: Callable[[str, Query], Address] = Address
     makings: SingleFlight[PageResponse] = msgspec.field(
@@ -99,16 +98,10 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         except BadRequest as error:
             response = error_pages.refused(self.renderer, scope, error)
             claim = self.outgoing.begin(response, scope)
-        page = response if isinstance(response, PageResponse) else None
-        if page and page.code:
-            scope[CODE] = page.code
-        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if isinstance(response, PageResponse) and response.code:
+            scope[CODE] = response.code
         with claim:
-            is_larger = await send_response(
-                response, scope, headers, send, compressing=self.runner.lanes.compressing
-            )
-        if is_larger and page and page.key is not None:  # in a further content coding
-            self.responses.put(page.key, page)
+            await self.sender.send(response, scope, send)
 
 
 class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
@@ -160,7 +153,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     def _cached(self, keys: tuple[CacheKey, CacheKey]) -> Response | None:
         """Return the cached page, if any."""
-        responses = self.context.responses
+        responses = self.context.sender.cache
         for key in keys:
             if (cached := responses.get(key)) is not None:
                 responses.num_hits += 1
@@ -227,8 +220,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type
             )
             if answered.is_good:
-                response.key = keys[0 if is_permanent else 1]
-                context.responses.put(response.key, response)
+                context.sender.cache.put(keys[0 if is_permanent else 1], response)
             return response
 
         if keys[1] not in context.makings:

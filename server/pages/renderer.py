@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from server.asgi.errors import RETRY_SECONDS
-from server.asgi.responses import REVALIDATE, CacheKey, Headers, Response
+from server.asgi.responses import REVALIDATE, Headers, Response
 from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.asgi.static_folder import version_of
 from server.pages import filters
@@ -52,8 +52,6 @@ class PageResponse(Response):
             headers.append((b"retry-after", str(RETRY_SECONDS).encode()))
         super().__init__(status, body, content_type, cache_control, more=headers)
         self.code = code
-        self.key: CacheKey | None = None
-        """The key in the cache, if it is cached."""
 
 
 def redirect_to(link: str, *, status: int = 303) -> PageResponse:

@@ -20,10 +20,10 @@ from server.asgi.responses import (
     CacheKey,
     Response,
     ResponseCache,
+    ResponseSender,
     accepted_coding,
     accepted_media_type,
     prefers,
-    send_response,
 )
 from tests.expensive import examples
 
@@ -165,13 +165,11 @@ def test_cache_never_exceeds_its_size(max_bytes: int, steps: list[tuple[str, int
         assert cache.num_bytes <= max_bytes
 
 
-GET = {"type": "http", "method": "GET"}
-
-
-async def sent(response: Response, headers: dict[bytes, bytes], lane: Lane) -> list[Any]:
+async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) -> list[Any]:
     """Return the ASGI messages of a response that is compressed in a lane."""
     send = AsyncMock()
-    await send_response(response, GET, headers, send, compressing=lane)
+    scope = {"type": "http", "method": "GET", "headers": headers}
+    await ResponseSender(ResponseCache(0), lane).send(response, scope, send)
     return [call.args[0] for call in send.call_args_list]
 
 
@@ -181,7 +179,7 @@ async def test_large_body_is_sent_in_pieces(num_bytes: int) -> None:
     """A slow client holds no copy of the entire body."""
     response = Response(200, noise(num_bytes), b"text/plain", b"no-store")
     lane = Lane("test", threads=1, waiting=0, patience=1)
-    start, *bodies = await sent(response, {}, lane)
+    start, *bodies = await sent(response, lane)
     assert b"".join(body["body"] for body in bodies) == response.body
     assert all(len(body["body"]) <= 256 << 10 for body in bodies)
     assert [body.get("more_body", False) for body in bodies] == [True] * (len(bodies) - 1) + [False]
@@ -197,7 +195,7 @@ async def test_large_body_is_compressed_in_the_lane() -> None:
 
     async def messages() -> list[Any]:
         response = Response(200, body, b"text/plain", b"no-store")
-        return await sent(response, {b"accept-encoding": b"zstd"}, lane)
+        return await sent(response, lane, (b"accept-encoding", b"zstd"))
 
     compressed = await messages()
     assert dict(compressed[0]["headers"])[b"content-encoding"] == b"zstd"

@@ -15,11 +15,18 @@ from starlette.routing import Route
 from server.asgi import responses
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
+from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.static_folder import documentation_at, files_below
 
 CONTENT = b"let number = 1;\n" * 10_000
 UNLIMITED = Allowances(requests=0, cost=0)
 VERSION = sha256(CONTENT).hexdigest()[:12]
+
+
+@pytest.fixture
+def sender(lanes: Lanes) -> ResponseSender:
+    """Return a sender of responses that are not cached."""
+    return ResponseSender(ResponseCache(0), lanes.compressing)
 
 
 @pytest.fixture
@@ -50,9 +57,9 @@ def client_of(*routes: Route) -> Send:
 
 
 @pytest.fixture
-def client(folder: Path, lanes: Lanes) -> Send:
+def client(folder: Path, sender: ResponseSender) -> Send:
     """Return a client of the folder."""
-    return client_of(files_below("/static", folder, UNLIMITED, lanes.compressing))
+    return client_of(files_below("/static", folder, UNLIMITED, sender))
 
 
 def test_file_is_compressed_once(client: Send, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +82,10 @@ def test_file_is_served_from_memory(client: Send, folder: Path) -> None:
     assert client("/static/LICENSE").headers["content-type"] == "text/plain; charset=utf-8"
 
 
-def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
+def test_requests_for_files_are_counted(folder: Path, sender: ResponseSender) -> None:
     """Requests beyond the allowance get 429 with Retry-After."""
     allowances = Allowances(requests=2, cost=0)
-    client = client_of(files_below("/static", folder, allowances, lanes.compressing))
+    client = client_of(files_below("/static", folder, allowances, sender))
     answers = [client("/static/vendor/page.js") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert int(answers[-1].headers["retry-after"]) > 0
@@ -109,7 +116,7 @@ HASHED = "assets/bundle.79ae519e.min.js"
 
 
 @pytest.fixture
-def docs(tmp_path: Path, lanes: Lanes) -> Send:
+def docs(tmp_path: Path, sender: ResponseSender) -> Send:
     """Return a client of a documentation site."""
     (tmp_path / "assets").mkdir()
     (tmp_path / HASHED).write_bytes(CONTENT)
@@ -118,7 +125,7 @@ def docs(tmp_path: Path, lanes: Lanes) -> Send:
         b'<script id="__config" type="application/json">{}</script>' % SCRIPT
     )
     (tmp_path / "404.html").write_text('<a href="/index.html"></a> {"base": "/"} <br class="x"/>')
-    return client_of(*documentation_at("/docs", tmp_path, UNLIMITED, lanes.compressing))
+    return client_of(*documentation_at("/docs", tmp_path, UNLIMITED, sender))
 
 
 def test_documentation(docs: Send) -> None:

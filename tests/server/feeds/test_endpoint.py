@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
-from server.asgi.responses import ResponseCache
+from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.single_flight import SingleFlight
 from server.feeds import FeedsEndpoint
 from server.settings import Settings
@@ -55,7 +55,7 @@ class FeedsOf:
             self.catalog,
             self.library,
             history,
-            self.responses,
+            ResponseSender(self.responses, self.lanes.compressing),
             self.lanes,
             Allowances(requests=requests, cost=cost),
             SingleFlight("feed", seconds=10, outlasts=True),

@@ -206,7 +206,7 @@ def test_disconnected_client_is_sent_nothing(
 
     async def answer() -> None:
         app = create_app(Settings(catalog=small))
-        request = scope_of(path=path) | {"method": method}
+        request = {**scope_of(path=path), "method": method}
         async with app.router.lifespan_context(app):
             await app(request, AsyncMock(return_value={"type": "http.disconnect"}), send)
 
