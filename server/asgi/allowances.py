@@ -22,28 +22,40 @@ _MAX_ADDRESS_LENGTH = 64
 """Longer addresses are truncated: a careless proxy may pass on text that its client invented."""
 
 
-class Bucket:
-    """The remaining allowance of one client; an empty bucket is full again after a minute."""
+class _Limit:
+    """A limit of ``size`` per minute for each client; 0 is no limit.
 
-    __slots__ = ("_at", "_left", "_size")
+    A client that has used up its allowance has all of it again after a minute.
+    """
 
-    def __init__(self, size: int, now: float) -> None:
+    def __init__(self, size: int, what: str, clock: Callable[[], float]) -> None:
         self._size = size
-        self._left = float(size)
-        self._at = now
+        self._what = what
+        self._clock = clock
+        self._left: LRUCache[str, tuple[float, float]] = LRUCache(MAX_ADDRESSES)
+        """What each client has left, and the time of its last request."""
 
-    def take(self, amount: int, now: float) -> float:
-        """Take an amount and return 0; if the bucket is empty, return the seconds until it is not.
+    def take(self, scope: Scope, amount: int) -> None:
+        """Take an amount from the allowance of a client; raise BadRequest if it is used up.
 
-        The amount may exceed the remaining allowance; the client then has to wait longer.
+        The amount may exceed what is left; the client then has to wait longer.
         """
-        rate = self._size / _SECONDS
-        self._left = min(self._size, self._left + (now - self._at) * rate)
-        self._at = now
-        if self._left < 1:
-            return (1 - self._left) / rate
-        self._left -= amount
-        return 0.0
+        if not self._size:
+            return
+        address, now, rate = client_address(scope), self._clock(), self._size / _SECONDS
+        left, at = self._left.get(address, (self._size, now))
+        left = min(self._size, left + (now - at) * rate)
+        if left >= 1:
+            self._left[address] = left - amount, now
+            return
+        self._left[address] = left, now
+        seconds = math.ceil((1 - left) / rate)
+        raise BadRequest(
+            f"{self._size:,} {self._what} a minute are allowed. Try again in {seconds} seconds.",
+            status=429,
+            code="RATE_LIMITED",
+            headers=((b"retry-after", str(seconds).encode()),),
+        )
 
 
 class Allowances:
@@ -52,39 +64,17 @@ class Allowances:
     def __init__(
         self, *, requests: int, cost: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._requests = requests
-        self._cost = cost
-        self._clock = clock
-        self._asked: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
-        self._spent: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
+        self._requests = _Limit(requests, "requests", clock)
+        self._cost = _Limit(cost, "units of cost", clock)
         self.is_limited = bool(requests or cost)
 
     def count_request(self, scope: Scope) -> None:
         """Count a request; raise BadRequest with status 429 if there are too many."""
-        if self._requests:
-            self._take(self._asked, scope, self._requests, 1, "requests")
+        self._requests.take(scope, 1)
 
     def charge(self, scope: Scope, units: int) -> None:
         """Count the cost of a request in advance; raise BadRequest as ``count_request``."""
-        if self._cost:
-            self._take(self._spent, scope, self._cost, units, "units of cost")
-
-    def _take(
-        self, buckets: LRUCache[str, Bucket], scope: Scope, size: int, amount: int, what: str
-    ) -> None:
-        address = client_address(scope)
-        now = self._clock()
-        bucket = buckets.get(address)
-        if bucket is None:
-            bucket = buckets[address] = Bucket(size, now)
-        seconds = math.ceil(bucket.take(amount, now))
-        if seconds:
-            raise BadRequest(
-                f"{size:,} {what} a minute are allowed. Try again in {seconds} seconds.",
-                status=429,
-                code="RATE_LIMITED",
-                headers=((b"retry-after", str(seconds).encode()),),
-            )
+        self._cost.take(scope, units)
 
 
 def client_address(scope: Scope) -> str:

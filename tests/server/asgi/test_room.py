@@ -264,7 +264,7 @@ def test_number_of_addresses_is_bounded() -> None:
     allowed = Allowances(requests=1, cost=0)
     for number in range(MAX_ADDRESSES + 10):
         allowed.count_request(request_from(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
-    assert len(allowed._asked) == MAX_ADDRESSES
+    assert len(allowed._requests._left) == MAX_ADDRESSES
 
 
 @pytest.mark.parametrize(
