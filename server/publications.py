@@ -15,33 +15,6 @@ MAX_WAITING = 1_000
 """Maximum number of revisions that wait for one subscriber."""
 
 
-class DiscoveryOrder:
-    """The revisions of a catalog in the ``order`` in which this process discovered them."""
-
-    def __init__(self) -> None:
-        self.order: Sequence[RevisionInfo] = ()
-        self._rows: Mapping[str, RevisionInfo] | None = None
-
-    def take(self, history: History) -> list[RevisionInfo]:
-        """Record a history, and return its new revisions in the order of publication.
-
-        A revision is new if its row is new. No revision of the first history is new, nor are those
-        of a catalog that reappears after an outage.
-        """
-        before, rows = self._rows, history.by_key
-        if before is None:
-            self._rows = rows
-            self.order = sorted(history.revisions, key=_when_published)
-            return []
-        if not rows or rows is before:  # the usual case; comparing takes milliseconds
-            return []
-        arrived = [revision for revision in history.revisions if revision.key not in before]
-        arrived.sort(key=_when_published)
-        self._rows = rows
-        self.order = [*(revision for revision in self.order if revision.key in rows), *arrived]
-        return arrived
-
-
 class Subscriber(AsyncIterator[RevisionInfo]):
     """The published revisions that one client follows, each once.
 
@@ -103,7 +76,10 @@ class Publications:
     """
 
     def __init__(self, *, max_subscribers: int) -> None:
+        self._rows: Mapping[str, RevisionInfo] | None = None
         self._order: Sequence[RevisionInfo] = ()
+        """The revisions of the catalog in the order in which this process discovered them."""
+
         self._max_subscribers = max_subscribers
         self._subscribers: set[Subscriber] = set()
         self._is_closed = False
@@ -137,14 +113,23 @@ class Publications:
         if key in keys:
             subscriber.catch_up(self._order[keys.index(key) + 1 :])
 
-    def offer(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
-        """Offer arrived revisions to all subscribers; ``order`` has all revisions, these last.
+    def update(self, history: History) -> None:
+        """Offer the new revisions of a history to all subscribers, in the order of publication.
 
-        Both are updated in one step, so a client that resumes neither misses a revision nor gets
-        one twice.
+        A revision is new if its row is new. No revision of the first history is new, nor are those
+        of a catalog that reappears after an outage. All happens in one step, so a client that
+        resumes neither misses a revision nor gets one twice.
         """
-        self._order = order
-        if arrived:
+        before, rows = self._rows, history.by_key
+        if before is not None and (not rows or rows is before):
+            return  # the usual case; comparing takes milliseconds
+        arrived = [
+            revision for revision in history.revisions if not before or revision.key not in before
+        ]
+        arrived.sort(key=_when_published)
+        self._rows = rows
+        self._order = [*(revision for revision in self._order if revision.key in rows), *arrived]
+        if before is not None:
             for subscriber in self._subscribers:
                 subscriber.offer(arrived)
 

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from schema.errors import incident
-from server.publications import DiscoveryOrder, Publications
+from server.publications import Publications
 from server.tracing.spans import Spans
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_queries import prepare
 from snapshots.errors import CatalogError, NoCatalog
-from snapshots.models import RevisionInfo
+from snapshots.history import History
 from snapshots.texts import counted
 
 _log = logging.getLogger("cachelog.server")
@@ -46,8 +46,7 @@ class CatalogWatch:
     ) -> None:
         self.catalog = catalog
         self._follower = Follower(catalog)
-        self._arrivals = DiscoveryOrder()
-        self._arrived: list[RevisionInfo] = []
+        self._history: History | None = None
         self.publications = Publications(max_subscribers=max_subscribers)
         self._problem: str | None = "the catalog has not been read yet"
         self._began: float | None = None
@@ -98,14 +97,14 @@ class CatalogWatch:
                 _log.warning("%s", error)
             self._is_out, self._problem = True, error.reason
             if isinstance(error, NoCatalog):
-                self._arrived += self._arrivals.take(self.catalog.history)
+                self._history = self.catalog.history
         except Exception as error:  # noqa: BLE001 - the next check may succeed
             if not self._is_out:
                 self._problem = incident(error)["message"]
             self._is_out = True
         else:
             self._last_read = time.monotonic()
-            self._arrived += self._arrivals.take(self.catalog.history)
+            self._history = self.catalog.history
             revisions = counted(len(self.catalog.history.revisions), "revision")
             if self._is_out:
                 _log.info("the catalog can be read again; it has %s", revisions)
@@ -132,8 +131,8 @@ class CatalogWatch:
             self._notify()
 
     def _notify(self) -> None:
-        arrived, self._arrived = self._arrived, []
-        self.publications.offer(arrived, self._arrivals.order)
+        if self._history is not None:  # until then, nothing is known about the catalog
+            self.publications.update(self._history)
 
 
 async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server import watch as watching
-from server.publications import MAX_WAITING, DiscoveryOrder, Publications, Subscriber
+from server.publications import MAX_WAITING, Publications, Subscriber
 from server.watch import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
@@ -108,6 +108,24 @@ LATER = a_revision("develop", 9, "c", 1)
 RELEASE = a_revision("v0.22.0", 3, "d", 3)
 
 
+@pytest.fixture
+def publications() -> Publications:
+    """Return the publications of a catalog for up to three subscribers."""
+    return Publications(max_subscribers=3)
+
+
+async def received_by(subscriber: Subscriber) -> list[RevisionInfo]:
+    """Return the revisions that wait for a subscriber, or all until its end."""
+    revisions = []
+    try:
+        while True:
+            async with asyncio.timeout(0.01):
+                revisions.append(await anext(subscriber))
+    except (TimeoutError, StopAsyncIteration):
+        return revisions
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("histories", "expected"),
     [
@@ -127,29 +145,17 @@ RELEASE = a_revision("v0.22.0", 3, "d", 3)
         ([(OLD, AGAIN), (OLD, LATER, AGAIN)], [[], [LATER]]),
     ],
 )
-def test_arrivals_are_new_revisions(
-    histories: list[tuple[RevisionInfo, ...]], expected: list[list[RevisionInfo]]
+async def test_new_revisions_are_published(
+    publications: Publications,
+    histories: list[tuple[RevisionInfo, ...]],
+    expected: list[list[RevisionInfo]],
 ) -> None:
     """Revisions whose rows are new; none of the first history."""
-    order = DiscoveryOrder()
-    assert [order.take(History(rows)) for rows in histories] == expected
-
-
-@pytest.fixture
-def publications() -> Publications:
-    """Return the publications of a catalog for up to three subscribers."""
-    return Publications(max_subscribers=3)
-
-
-async def received_by(subscriber: Subscriber) -> list[RevisionInfo]:
-    """Return the revisions that wait for a subscriber, or all until its end."""
-    revisions = []
-    try:
-        while True:
-            async with asyncio.timeout(0.01):
-                revisions.append(await anext(subscriber))
-    except (TimeoutError, StopAsyncIteration):
-        return revisions
+    with publications.subscriber() as subscriber:
+        subscriber.follow(lambda _: True)
+        for rows, arrived in zip(histories, expected, strict=True):
+            publications.update(History(rows))
+            assert await received_by(subscriber) == arrived
 
 
 @pytest.mark.anyio
@@ -157,6 +163,8 @@ async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
     """Only by revisions that it follows; a cancelled wait loses none."""
     with publications.subscriber() as subscriber:
         subscriber.follow(lambda revision: revision is not OLD)
+        publications.update(History(()))
+        rows = [OLD]
         for revision in (LATER, RELEASE):
             waiting = asyncio.ensure_future(anext(subscriber))
             await asyncio.sleep(0)
@@ -164,23 +172,26 @@ async def test_waiting_subscriber_is_woken(publications: Publications) -> None:
             await asyncio.gather(waiting, return_exceptions=True)
             waiting = asyncio.ensure_future(anext(subscriber))
             await asyncio.sleep(0)
-            publications.offer([OLD, revision], [OLD, revision])
+            rows.append(revision)
+            publications.update(History(rows))
             assert await waiting == revision
 
 
 @pytest.mark.anyio
 async def test_slow_subscriber_is_ended(publications: Publications) -> None:
     """If too many revisions wait; those missed before a resumption do not count."""
-    missed = [a_revision("develop", 0, "a", number) for number in range(10)]
-    many = [a_revision("develop", number, "a", number) for number in range(MAX_WAITING)]
-    publications.offer([], [OLD, *missed])
+    missed = [a_revision("missed", number, str(number)) for number in range(1, 11)]
+    many = [a_revision("many", number, str(number)) for number in range(MAX_WAITING)]
+    rows = [OLD, *missed]
+    publications.update(History(rows))
     with publications.subscriber() as slow, publications.subscriber() as resumed:
         slow.follow(lambda _: True)
         publications.resume(resumed.follow(lambda _: True), OLD.key)
         assert await anext(resumed) == missed[0]
-        publications.offer(many, many)
+        rows += many
+        publications.update(History(rows))
         assert not slow.fell_behind
-        publications.offer([LATER], many)
+        publications.update(History([*rows, LATER]))
         assert slow.fell_behind
         assert not resumed.fell_behind
         assert await received_by(slow) == []

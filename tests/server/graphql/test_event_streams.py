@@ -15,11 +15,11 @@ from starlette.types import Message, Scope
 
 from schema.api import API, OperationResult
 from schema.node import node_id
+from server import publications
 from server.app import GRAPHQL_PATH, Application, create_app
 from server.graphql.event_streams import EVENT_BYTES, SharedEvents
 from server.graphql.execution import Executed
 from server.graphql.requests import GraphQLRequest, ParsedRequest
-from server.publications import MAX_WAITING
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
@@ -381,13 +381,16 @@ async def test_slow_event_blocks_nothing(world: World) -> None:
     assert (await world.request().done()).status == 503
 
 
-async def test_slow_subscriber_is_disconnected_with_an_error(world: World) -> None:
+async def test_slow_subscriber_is_disconnected_with_an_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If more events are queued for it than the server allows."""
+    monkeypatch.setattr(publications, "MAX_WAITING", 1)
     stream = await world.follow()
     stream.may_send.clear()
     (revision,) = world.publish(DEMO[1])
     await stream.until(lambda stream: stream.is_sending)
-    world.publications.offer([revision] * (MAX_WAITING + 1), [revision])
+    await world.announced(world.publish(*DEMO[2:4])[-1])
     stream.may_send.set()
     first, error, end = await stream.ended()
     assert (first, end) == (shown(revision), END)
