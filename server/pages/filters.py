@@ -14,13 +14,12 @@ from typing import Any
 import msgspec
 import orjson
 from markupsafe import Markup, escape
-from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
 from snapshots.changes import costs, package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
-from snapshots.models import OWN_COLUMNS, OWN_FACTS, CauseKind
+from snapshots.models import OWN_COLUMNS, CauseKind
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 
@@ -150,18 +149,13 @@ def difference(field: Mapping[str, Any]) -> Difference:
     """Return a difference in an answer; for lists, only items that are in one of the two."""
     path, before, after = field["path"], field["before"], field["after"]
     if isinstance(before, list) and isinstance(after, list):
-        return of_lists(texts.in_words(path), before, after)
+        gone = [value for value in before if value not in after]
+        new = [value for value in after if value not in before]
+        return Difference(texts.in_words(path), _text(gone), _text(new))
     if path == "package_hash":
         hashes = (value and texts.short_hash(value) for value in (before, after))
         return Difference("recipe", *hashes)
     return Difference(texts.in_words(path), _text(before), _text(after))
-
-
-def of_lists(name: str, before: Sequence[Any], after: Sequence[Any]) -> Difference:
-    """Return the difference between two lists: the items that are in only one of them."""
-    gone = [str(value) for value in before if value not in after]
-    new = [str(value) for value in after if value not in before]
-    return Difference(name, " ".join(gone) or None, " ".join(new) or None)
 
 
 def _text(value: Any) -> str | None:
@@ -390,24 +384,11 @@ def choices(rows: Iterable[Data], value: str, count: str) -> list[tuple[str, str
 def differences(change: Data) -> list[Difference]:
     """Return the differences between both sides of a changed spec, or a spec and its counterpart.
 
-    A spec without a counterpart has none. Unknown facts and stacks are not compared.
+    The latter are those of the spec's own facts and of its stacks.
     """
-    if change["kind"] == "CHANGED":
-        return [difference(field) for field in change["fields"]]
-    before = change["before"] or change["counterpart"]
-    after = change["after"] or change["counterpart"]
-    if before is None or after is None:
-        return []
-    differing = []
-    for name in OWN_COLUMNS:
-        sides = before[to_camel_case(name)], after[to_camel_case(name)]
-        is_unknown = OWN_FACTS[name].may_be_unknown and None in sides
-        if sides[0] != sides[1] and not is_unknown:
-            differing.append(difference({"path": name, "before": sides[0], "after": sides[1]}))
-    stacks = before["stacks"], after["stacks"]
-    if stacks[0] != stacks[1] and all(stacks):
-        differing.append(of_lists("stacks", *stacks))
-    return differing
+    fields = {field["path"]: field for field in change["fields"]}
+    names = fields if change["kind"] == "CHANGED" else (*OWN_COLUMNS, "stacks")
+    return [difference(fields[name]) for name in names if name in fields]
 
 
 def own_differences(compared: Data) -> list[Difference]:
