@@ -215,10 +215,8 @@ class History:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The distinct pairs of all neighbours whose contents differ, newest first."""
-        neighbours = list(chain.from_iterable(self._neighbours.values()))
-        neighbours.sort(key=lambda both: age(both.head), reverse=True)
-        return _pairs_of(neighbours)
+        """The distinct pairs of all neighbours whose contents differ, by series, oldest first."""
+        return list(dict.fromkeys(chain.from_iterable(self._pairs_of_series.values())))
 
     def pairs_of(self, name: str | None) -> Sequence[Pair]:
         """Return the distinct pairs of a series, oldest first; all ``pairs`` for None."""

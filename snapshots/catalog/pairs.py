@@ -1,10 +1,8 @@
 """Comparison of neighbours, in this process or by workers that read the contents themselves."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from itertools import chain
 
 import msgspec
 
@@ -19,27 +17,6 @@ from snapshots.notes import stories
 
 ROWS_AT_ONCE = 48_000
 """The minimum number of changes in a batch that is written; eight such runs become one."""
-
-
-def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Return the pairs in lists in which the head of each pair is the base of the next."""
-    waiting = dict.fromkeys(pairs)
-    by_base: defaultdict[str, list[Pair]] = defaultdict(list)
-    for pair in waiting:
-        by_base[pair.base].append(pair)
-    heads = {pair.head for pair in waiting}
-    chains: list[list[Pair]] = []
-    # Pairs whose base is no head come first; a cycle may start anywhere.
-    for first in sorted(waiting, key=lambda pair: pair.base in heads):
-        chain: list[Pair] = []
-        following: Pair | None = first if first in waiting else None
-        while following is not None:
-            del waiting[following]
-            chain.append(following)
-            following = next((pair for pair in by_base[following.head] if pair in waiting), None)
-        if chain:
-            chains.append(chain)
-    return chains
 
 
 NeighboursOfPairs = Mapping[Pair, Neighbours]
@@ -166,16 +143,16 @@ def changes_of_pairs(
 ) -> Iterator[Iterator[StoredChanges]]:
     """Yield the stored form of the pairs' changes as it is computed.
 
-    Failures are added to ``pair_failures``. Pairs in ``neighbours`` have their story with them.
-    ``jobs`` and ``cluster`` are those of ``mapping``.
+    A content that consecutive pairs share, as in ``History.pairs``, is loaded once. Failures are
+    added to ``pair_failures``. Pairs in ``neighbours`` have their story with them. ``jobs`` and
+    ``cluster`` are those of ``mapping``.
     """
-    chains = in_chains(pairs)
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
         maker = PairMaker(reader.side, pair_failures, neighbours, reader.narrow_sides)
-        yield maker.make(chain.from_iterable(chains))
+        yield maker.make(pairs)
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
-    pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
+    pieces = [pairs[start : start + each] for start in range(0, len(pairs), each)]
     of_pairs = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
     make = partial(_make, reader, of_pairs)
     with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as results:

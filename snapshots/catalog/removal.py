@@ -354,9 +354,10 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
 
 def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
     """Store the changes of new neighbours; return the reasons of failures."""
-    new = set(after.pairs).difference(catalog.history.pairs, catalog.changes.counts)
+    old = {*catalog.history.pairs, *catalog.changes.counts}
+    new = [pair for pair in after.pairs if pair not in old]
     try:
-        filled = fill(catalog, sorted(new), progress=partial(progress, _COMPARING))
+        filled = fill(catalog, new, progress=partial(progress, _COMPARING))
     except CatalogError as error:
         return [str(error)]
     return [f"{short_pair(*pair)}: {reason}" for pair, reason in filled.failures.items()]

@@ -15,7 +15,7 @@ from snapshots import tables
 from snapshots.catalog import delta, history_tables
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.costs_table import COSTS_TABLE
-from snapshots.catalog.pairs import PairMaker, in_chains
+from snapshots.catalog.pairs import PairMaker
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.removal import Contents, unnamed
@@ -382,22 +382,15 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
         maker = PairMaker(self.catalog.reader().side)
-        done = 0
-        for chain in in_chains(pairs):
-            for computed in maker.make(chain):
-                done += 1
-                self.progress("comparing neighbours", done, len(pairs))
-                expected = sums_of_rows(computed.rows)
-                if not np.array_equal(stored.sums.get(computed.pair, _NO_SUMS), expected):
-                    yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other changes")
-                elif computed.counts != counts[computed.pair] or not self._agrees(
-                    computed, _CHANGES
-                ):
-                    yield _damage(
-                        f"{short_pair(*computed.pair)}: a comparison counts other changes"
-                    )
-                elif not self._agrees(computed, _CAUSES):
-                    yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other causes")
+        for done, computed in enumerate(maker.make(pairs), 1):
+            self.progress("comparing neighbours", done, len(pairs))
+            expected = sums_of_rows(computed.rows)
+            if not np.array_equal(stored.sums.get(computed.pair, _NO_SUMS), expected):
+                yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other changes")
+            elif computed.counts != counts[computed.pair] or not self._agrees(computed, _CHANGES):
+                yield _damage(f"{short_pair(*computed.pair)}: a comparison counts other changes")
+            elif not self._agrees(computed, _CAUSES):
+                yield _damage(f"{short_pair(*computed.pair)}: a comparison finds other causes")
 
     def _agrees(self, computed: stored_changes.StoredChanges, columns: Sequence[str]) -> bool:
         """Return whether all rows of a pair in ``comparisons`` have the values computed now.

@@ -235,7 +235,7 @@ def test_main_series(tags: list[str], main: str | None) -> None:
     assert latest is None if main is None else latest == history.of_series(main)[0]
 
 
-def test_pairs_are_listed_once_and_newest_first() -> None:
+def test_pairs_are_listed_once_by_series_and_oldest_first() -> None:
     """Series can share pairs; neighbours with one content are no pair."""
     lines = [
         a_revision("develop", 1, "a"),
@@ -247,7 +247,7 @@ def test_pairs_are_listed_once_and_newest_first() -> None:
         replace(a_revision("other", 6), digest=NOTHING),
     ]
     a, b, c = map(digest_of, "abc")
-    assert History(lines).pairs == [Pair(a, b), Pair(NOTHING, a), Pair(NOTHING, c)]
+    assert History(lines).pairs == [Pair(NOTHING, a), Pair(a, b), Pair(NOTHING, c)]
 
 
 @given(MANY)

@@ -200,7 +200,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 def test_library_is_bounded(catalog: Catalog) -> None:
     """The caches of frames and comparisons stay within their bounds."""
-    base, head = catalog.history.pairs[0]
+    base, head = catalog.history.pairs[-1]
     frame = Library(catalog).frames.get(head)
     pool = pool_of(frame)
     assert pool is not None
