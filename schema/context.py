@@ -297,7 +297,7 @@ class Context:
             return np.zeros(len(self._loaded(self.library.frames, head.content)), np.bool_)
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # an earlier revision may still be imported
-        key = self.library.earlier_contents(self.history, base, head)
+        key = self.library.history_queries.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
     def best_covering(self, specs: RequestedSpecs, series: str | None) -> list[RevisionCoverage]:

@@ -143,21 +143,6 @@ class Catalog:
             names.update(pc.unique(self.reader().columns(digest, ["name"])["name"]).to_pylist())
         return frozenset(names)
 
-    def hashes_in(self, digests: Iterable[str], hashes: Iterable[str]) -> frozenset[str]:
-        """Return the subset of the hashes that occurs in any of the contents.
-
-        Contents are read one at a time, in their order, and only their hashes. Reading stops as
-        soon as all hashes are found.
-        """
-        distinct = pa.array({*hashes}, pa.string())
-        matches: set[str] = set()
-        for digest in digests:
-            if len(matches) == len(distinct):
-                break
-            column = self.hashes(digest)
-            matches.update(column.filter(pc.is_in(column, distinct)).to_pylist())
-        return frozenset(matches)
-
     def hashes(self, digest: str) -> pa.ChunkedArray:
         """Read the hashes of a content, without its other columns."""
         inside, _ = split_by_cache(self.reader().columns(digest, ["hash", "in_cache"]))

@@ -19,8 +19,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
-from snapshots.frames.columns import Mask, Rows
-from snapshots.frames.hashes import WIDTH, is_beginning
+from snapshots.frames.columns import Mask
+from snapshots.frames.hashes import WIDTH, HashSet, is_beginning
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.stories import from_text, neighbours_in_feed, neighbours_in_feeds
@@ -31,7 +31,7 @@ from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_package, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
-from snapshots.timelines.growth import Counts, Growth, GrowthPoint, were_removed
+from snapshots.timelines.growth import Counts, Growth, GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 from snapshots.timelines.steps import Steps
@@ -79,6 +79,68 @@ def left_out(
             if revision.digest in unread
         ]
     )
+
+
+# -- hashes that returned
+
+# A comparison depends on its two contents only. Which of the added hashes returned depends on all
+# contents before them. Therefore that result is stored separately from the comparison, under the
+# contents that were searched. It changes only if a content is inserted before them.
+
+MAX_CONTENTS = 200
+"""The maximum number of earlier contents that are read if changes are missing, newest first.
+
+Each takes some milliseconds of a thread that loads revisions, and a series can have thousands.
+"""
+
+_BYTES_OF_DIGEST = 130
+
+
+class EarlierContents(msgspec.Struct, frozen=True):
+    """The contents of base and head, and of all revisions before them, oldest first.
+
+    ``is_next`` is whether base follows the last of those. ``is_kept`` is whether the changes of all
+    of them are stored, if they are more than can be read; the result then takes all of them into
+    account.
+    """
+
+    base: str
+    head: str
+    states: tuple[str, ...]
+    is_next: bool
+    is_kept: bool = False
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The contents to read if changes are missing: the newest MAX_CONTENTS, newest first."""
+        digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
+        return tuple(islice(digests, MAX_CONTENTS))
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        """The neighbours whose removed hashes, with those of ``last``, are all earlier hashes."""
+        pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
+        return frozenset(pair for pair in pairs if pair.base != pair.head)
+
+    @property
+    def last(self) -> tuple[str, ...]:
+        """The contents to read in addition to ``pairs``: the last one, unless that is base."""
+        return () if self.is_next else self.states[-1:]
+
+
+class ReturnedRows(msgspec.Struct, frozen=True):
+    """A mask of the rows of head that were added, replaced no other spec, and were there before."""
+
+    mask: Mask
+    earlier: EarlierContents
+
+    @property
+    def num_bytes(self) -> int:
+        """Approximate memory used by the result and its key, in bytes."""
+        return self.mask.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
+
+
+# -- queries
 
 
 class HistoryQueries:
@@ -244,6 +306,58 @@ class HistoryQueries:
             return []
         return spans.holding(histories.values(), history, series)
 
+    def earlier_contents(
+        self, history: History, base: RevisionInfo, head: RevisionInfo
+    ) -> EarlierContents:
+        """Return the contents to search for the hashes that returned from base to head.
+
+        These are the contents of head's series before base, so that a hash that was added in
+        between and remained has not returned. If base is of another series, or after head, they are
+        the contents before head. The result differs once the changes of all of them are stored.
+        """
+        revisions, before_base = history.earlier(head), history.earlier(base)
+        is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
+        if is_next:
+            revisions = before_base
+        states = tuple(revision.digest for revision in reversed(revisions))
+        earlier = EarlierContents(base.digest, head.digest, states, is_next)
+        if len(states) > MAX_CONTENTS:
+            with suppress(errors.CatalogError):
+                return msgspec.structs.replace(earlier, is_kept=self._has_all(earlier.pairs))
+        return earlier
+
+    def find_returned(
+        self,
+        explanation: Explanation,
+        earlier: EarlierContents,
+        hash_set: Callable[[str], HashSet],
+    ) -> ReturnedRows:
+        """Search earlier contents for the added specs that replaced no other spec.
+
+        The stored changes of the series are used if they are complete. Otherwise ``hash_set``
+        reads the newest contents until all hashes are found, about 13 ms per content of 60,000
+        specs; raises CatalogError if one cannot be read.
+        """
+        frame, rows = explanation.head.frame, explanation.without_counterpart()
+        hashes = frame.hashes.at_rows(rows)
+        were_there, digests = np.zeros(len(hashes), np.bool_), earlier.digests
+        # The contents are sufficient without the tables of changes.
+        with suppress(errors.CatalogError):
+            if len(rows) and self._has_all(earlier.pairs):
+                removed = self._catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
+                texts = pa.chunked_array([hashes.texts], pa.string())
+                were_there, digests = growth.were_removed(removed, texts), earlier.last
+        for digest in digests:
+            if were_there.all():
+                break
+            were_there |= hash_set(digest).having(hashes)
+        mask = np.zeros(len(frame), np.bool_)
+        mask[rows[were_there]] = True
+        return ReturnedRows(mask, earlier)
+
+    def _has_all(self, pairs: frozenset[Pair]) -> bool:
+        return pairs <= self._catalog.changes.counts.keys()
+
 
 def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Yield the changes of each package; the rows are sorted by package."""
@@ -271,123 +385,6 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
     if step.pair.base != step.pair.head and step.pair not in catalog.changes.counts:
         require_complete(catalog, history, refs.series(revision.tag))
     return growth.growth_point(catalog.changes.counts, step)
-
-
-# -- hashes that returned
-
-# A comparison depends on its two contents only. Which of the added hashes returned depends on all
-# contents before them. Therefore that result is stored separately from the comparison, under the
-# contents that were searched. It changes only if a content is inserted before them.
-
-MAX_CONTENTS = 200
-"""The maximum number of earlier contents that are read if changes are missing, newest first.
-
-Each takes some milliseconds of a thread that loads revisions, and a series can have thousands.
-"""
-
-_BYTES_OF_DIGEST = 130
-
-
-class EarlierContents(msgspec.Struct, frozen=True):
-    """The contents of base and head, and of all revisions before them, oldest first.
-
-    ``is_next`` is whether base follows the last of those. ``is_kept`` is whether the changes of all
-    of them are stored, if they are more than can be read; the result then takes all of them into
-    account.
-    """
-
-    base: str
-    head: str
-    states: tuple[str, ...]
-    is_next: bool
-    is_kept: bool = False
-
-    @property
-    def digests(self) -> tuple[str, ...]:
-        """The contents to read if changes are missing: the newest MAX_CONTENTS, newest first."""
-        digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
-        return tuple(islice(digests, MAX_CONTENTS))
-
-    @property
-    def pairs(self) -> frozenset[Pair]:
-        """The neighbours whose removed hashes, with those of ``last``, are all earlier hashes."""
-        pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
-        return frozenset(pair for pair in pairs if pair.base != pair.head)
-
-    @property
-    def last(self) -> tuple[str, ...]:
-        """The contents to read in addition to ``pairs``: the last one, unless that is base."""
-        return () if self.is_next else self.states[-1:]
-
-
-class ReturnedRows(msgspec.Struct, frozen=True):
-    """The rows of head that were added, replaced no other spec, and were in an earlier content."""
-
-    rows: Rows
-    num_rows: int
-    earlier: EarlierContents
-
-    @property
-    def mask(self) -> Mask:
-        """The same as a mask over all rows of head."""
-        mask = np.zeros(self.num_rows, np.bool_)
-        mask[self.rows] = True
-        return mask
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the result and its key, in bytes."""
-        return self.rows.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
-
-
-def earlier_contents(
-    catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
-) -> EarlierContents:
-    """Return the contents to search for the hashes that returned from base to head.
-
-    These are the contents of head's series before base, so that a hash that was added in between
-    and remained has not returned. If base is of another series, or after head, they are the
-    contents before head.
-    """
-    revisions, before_base = history.earlier(head), history.earlier(base)
-    is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
-    if is_next:
-        revisions = before_base
-    states = tuple(revision.digest for revision in reversed(revisions))
-    earlier = EarlierContents(base.digest, head.digest, states, is_next)
-    if len(states) > MAX_CONTENTS:
-        with suppress(errors.CatalogError):
-            return msgspec.structs.replace(
-                earlier, is_kept=earlier.pairs <= catalog.changes.counts.keys()
-            )
-    return earlier
-
-
-def find_returned(
-    catalog: Catalog, explanation: Explanation, earlier: EarlierContents
-) -> ReturnedRows:
-    """Search earlier contents for the added specs that replaced no other spec.
-
-    The stored changes of the series are used if they are complete. Otherwise the newest contents
-    are read until all hashes are found, about 8 ms per content of 60,000 specs; raises CatalogError
-    if one cannot be read.
-    """
-    frame, rows = explanation.head.frame, explanation.without_counterpart()
-    hashes = [frame.hashes.at(row) for row in rows.tolist()]
-    were_there = _in_earlier_contents(catalog, hashes, earlier) if hashes else np.zeros(0, np.bool_)
-    return ReturnedRows(rows[were_there], len(frame), earlier)
-
-
-def _in_earlier_contents(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
-    """Return a mask of the hashes that were there before; base contains none of them."""
-    removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
-    with suppress(errors.CatalogError):  # the contents are sufficient without the tables of changes
-        if earlier.pairs <= catalog.changes.counts.keys():
-            tables = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
-            removed = were_removed(tables, pa.chunked_array([hashes], pa.string()))
-            digests = earlier.last
-    matches = catalog.hashes_in(digests, hashes)
-    return removed | np.fromiter((text in matches for text in hashes), np.bool_, len(hashes))
 
 
 # -- filling the history

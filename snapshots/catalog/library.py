@@ -270,18 +270,13 @@ class Library:
         Only rows count that base does not have and that replaced no other spec, so the mask is a
         valid argument of ``reasons``. If base or head is not an entire revision, no row is
         selected, because only revisions have earlier ones. If changes of the series are not stored,
-        earlier contents must be read, which takes one or two seconds for hundreds of them. The
+        earlier contents must be read, which takes two or three seconds for hundreds of them. The
         result is cached in ``returned``.
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.frames.get(head.content)), np.bool_)
-        return self.returned.get(self.earlier_contents(self._catalog.history, base, head)).mask
-
-    def earlier_contents(
-        self, history: History, base: RevisionInfo, head: RevisionInfo
-    ) -> history_queries.EarlierContents:
-        """Return the key of a result in ``returned``; it differs once more changes are stored."""
-        return history_queries.earlier_contents(self._catalog, history, base, head)
+        earlier = self.history_queries.earlier_contents(self._catalog.history, base, head)
+        return self.returned.get(earlier).mask
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once per generation."""
@@ -319,7 +314,7 @@ class Library:
         self, earlier: history_queries.EarlierContents
     ) -> history_queries.ReturnedRows:
         explanation = self.explanations.get((earlier.base, earlier.head))
-        return history_queries.find_returned(self._catalog, explanation, earlier)
+        return self.history_queries.find_returned(explanation, earlier, self.hash_sets.get)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog import history_queries as catalog_returned
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.contents import Content
@@ -21,7 +21,7 @@ from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.templates import reopened
 
 
@@ -50,19 +50,21 @@ def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> li
 
 
 def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newer contents first, only hashes in the cache, until all are found."""
-    revisions = publish(catalog, ["ab", "bc", "cd"])
-    content = Content.of(specs("ax"), outside=specs("y"))
-    catalog.publish([replace(a_snapshot([], taken_at=day(9)), content=content)])
-    digests = [content.digest, *(revision.digest for revision in reversed(revisions))]
-    assert catalog.hashes_in(digests, hashes("abyz")) == hashes("ab")
-    assert catalog.hashes_in(digests, []) == catalog.hashes_in([], hashes("a")) == frozenset()
-    with pytest.raises(CatalogError, match="is missing"):
-        catalog.hashes_in([digest_of("nope")], hashes("a"))
-    read = mock.Mock(side_effect=catalog.hashes)
-    monkeypatch.setattr(catalog, "hashes", read)
-    assert catalog.hashes_in(digests, hashes("xd")) == hashes("xd")
-    assert read.mock_calls == [mock.call(digest) for digest in digests[:2]]
+    """Newer contents first, each once, only hashes in the cache, until all are found."""
+    publish(catalog, ["a", "b"])
+    content = Content.of(specs("x"), outside=specs("y"))
+    catalog.publish([replace(a_snapshot([], taken_at=day(2)), content=content)])
+    for number, state in enumerate(["c", "d", "bc", "bcy"], 3):
+        catalog.publish([a_snapshot(specs(state), "develop", day(number))])
+    a, b, outside, c, base, head, later = catalog.history.of_series("develop")[::-1]
+    older = forget_changes(catalog)
+    read = mock.Mock(side_effect=older.hashes)
+    monkeypatch.setattr(older, "hashes", read)
+    library = Library(older)
+    assert returned(library, base, head) == hashes("bc")
+    assert read.mock_calls == [mock.call(revision.digest) for revision in (c, outside, b)]
+    assert returned(library, base, later) == hashes("bc")
+    assert read.mock_calls[3:] == [mock.call(a.digest)]
 
 
 def paired(label: str, **facts: str) -> Spec:
@@ -96,7 +98,7 @@ def test_newest_contents_are_read_without_stored_changes(
     """The answer is computed again once all changes are stored."""
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    earlier = catalog_returned.earlier_contents(catalog, catalog.history, base, head)
+    earlier = HistoryQueries(catalog).earlier_contents(catalog.history, base, head)
     assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 1)
     older = forget_changes(catalog)
