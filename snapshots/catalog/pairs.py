@@ -33,51 +33,39 @@ class PairFailures(msgspec.Struct):
     unreadable: dict[str, str] = {}
 
 
-class PairMaker:
-    """Compares pairs one by one, and retains the two contents of the last pair.
+def compared(
+    pairs: Iterable[Pair],
+    load: Callable[[str], Side],
+    pair_failures: PairFailures,
+    neighbours: NeighboursOfPairs,
+    narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
+) -> Iterator[StoredChanges]:
+    """Yield the stored form of each pair's changes, except pairs with an unreadable content.
 
-    ``load`` reads a content. ``narrow`` returns the parts of two contents that determine the stored
-    changes, if they are in memory. ``pair_failures`` collects failures. For pairs in
-    ``neighbours``, the story is composed as well.
+    ``load`` reads a content; those of the last pair are retained. ``narrow`` returns the parts of
+    two contents that determine the stored changes, if they are in memory. Failures are added to
+    ``pair_failures``. Pairs in ``neighbours`` have their story with them.
     """
-
-    def __init__(
-        self,
-        load: Callable[[str], Side],
-        pair_failures: PairFailures | None = None,
-        neighbours: NeighboursOfPairs | None = None,
-        narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
-    ) -> None:
-        self._load = load
-        self._narrow = narrow
-        self._neighbours = neighbours or {}
-        self._sides: dict[str, Side] = {}
-        self.pair_failures = PairFailures() if pair_failures is None else pair_failures
-
-    def make(self, chain: Iterable[Pair]) -> Iterator[StoredChanges]:
-        """Yield the stored form of each pair's changes, except pairs with an unreadable content."""
-        for pair in chain:
-            if pair not in self._neighbours and (narrow_sides := self._narrow(pair)) is not None:
-                yield changes_to_store(*narrow_sides)
-                continue
-            sides = [side for side in map(self._side, pair) if side is not None]
-            self._sides = {side.frame.digest: side for side in sides}
-            if len(sides) == 2:
-                neighbours = self._neighbours.get(pair)
-                yield _with_story(neighbours, *sides) if neighbours else changes_to_store(*sides)
-            else:
-                unreadable = self.pair_failures.unreadable
-                self.pair_failures.failures[pair] = next(
-                    unreadable[digest] for digest in pair if digest in unreadable
-                )
-
-    def _side(self, digest: str) -> Side | None:
-        if digest not in self._sides and digest not in self.pair_failures.unreadable:
-            try:
-                self._sides[digest] = self._load(digest)
-            except CachelogError as error:
-                self.pair_failures.unreadable[digest] = str(error)
-        return self._sides.get(digest)
+    unreadable = pair_failures.unreadable
+    last: dict[str, Side] = {}
+    for pair in pairs:
+        if pair not in neighbours and (narrow_sides := narrow(pair)) is not None:
+            yield changes_to_store(*narrow_sides)
+            continue
+        sides: dict[str, Side] = {}
+        for digest in pair:
+            if digest not in unreadable:
+                try:
+                    sides[digest] = last[digest] if digest in last else load(digest)
+                except CachelogError as error:
+                    unreadable[digest] = str(error)
+        last = sides
+        if failed := [digest for digest in pair if digest in unreadable]:
+            pair_failures.failures[pair] = unreadable[failed[0]]
+        elif pair in neighbours:
+            yield _with_story(neighbours[pair], *sides.values())
+        else:
+            yield changes_to_store(*sides.values())
 
 
 def _with_story(neighbours: Neighbours, base: Side, head: Side) -> StoredChanges:
@@ -148,8 +136,7 @@ def changes_of_pairs(
     ``cluster`` are those of ``mapping``.
     """
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        maker = PairMaker(reader.side, pair_failures, neighbours, reader.narrow_sides)
-        yield maker.make(pairs)
+        yield compared(pairs, reader.side, pair_failures, neighbours, reader.narrow_sides)
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [pairs[start : start + each] for start in range(0, len(pairs), each)]
@@ -170,5 +157,5 @@ def _gathered(pieces: Iterator[_Made], pair_failures: PairFailures) -> Iterator[
 
 
 def _make(reader: ContentReader, neighbours: NeighboursOfPairs, pairs: Sequence[Pair]) -> _Made:
-    maker = PairMaker(reader.side, neighbours=neighbours)
-    return list(maker.make(pairs)), maker.pair_failures
+    pair_failures = PairFailures()
+    return list(compared(pairs, reader.side, pair_failures, neighbours)), pair_failures

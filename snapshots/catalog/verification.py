@@ -15,7 +15,7 @@ from snapshots import tables
 from snapshots.catalog import delta, history_tables
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.costs_table import COSTS_TABLE
-from snapshots.catalog.pairs import PairMaker
+from snapshots.catalog.pairs import PairFailures, compared
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.removal import Contents, unnamed
@@ -381,8 +381,8 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         self, stored: StoredPairs, counts: Mapping[Pair, stored_changes.PairCounts]
     ) -> Iterator[Finding]:
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
-        maker = PairMaker(self.catalog.reader().side)
-        for done, computed in enumerate(maker.make(pairs), 1):
+        made = compared(pairs, self.catalog.reader().side, PairFailures(), {})
+        for done, computed in enumerate(made, 1):
             self.progress("comparing neighbours", done, len(pairs))
             expected = sums_of_rows(computed.rows)
             if not np.array_equal(stored.sums.get(computed.pair, _NO_SUMS), expected):
