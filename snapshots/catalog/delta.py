@@ -121,10 +121,31 @@ def with_plain_texts(rows: pa.Table) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
+# -- conflicts with other processes
+
+_ATTEMPTS = 8
+
+Answer = TypeVar("Answer")
+
+
+def _repeated(action: Callable[[], Answer], error: type[Exception]) -> Answer:
+    """Return the result of an action, which is repeated some times if it fails with an error.
+
+    TableNotFoundError is raised immediately.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return action()
+        except TableNotFoundError:
+            raise
+        except error:
+            continue
+    return action()
+
+
 # -- the log
 
 _FOLDER = "_delta_log"
-_READ_ATTEMPTS = 5
 # Commits are named 00000000000000000007.json; names of checkpoint files also start with a version.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
 
@@ -174,10 +195,7 @@ class TableLog:
 
     def files(self) -> dict[str, pa.Buffer]:
         """Return all commits and checkpoints by name, consistent with each other."""
-        for _ in range(_READ_ATTEMPTS - 1):
-            with suppress(FileNotFoundError):  # other processes trim the log meanwhile
-                return self._files()
-        return self._files()
+        return _repeated(self._files, FileNotFoundError)  # other processes may trim the log
 
     def _files(self) -> dict[str, pa.Buffer]:
         sizes = self._storage.sizes(self.folder)
@@ -309,10 +327,6 @@ def _is_commit(data: bytes) -> bool:
 
 # -- tables
 
-_OPEN_ATTEMPTS = 5
-
-Answer = TypeVar("Answer")
-
 
 def query_table(
     uri: str, query: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
@@ -322,21 +336,10 @@ def query_table(
     A commit can be removed after the log was listed and before it is read. A newer checkpoint
     exists then, so the query is retried; damage persists. Raises DeltaError.
     """
-
-    def opened() -> DeltaTable:
-        return DeltaTable(uri, storage_options=None if options is None else {**options})
-
-    for _ in range(_OPEN_ATTEMPTS - 1):
-        try:
-            return query(opened())
-        except TableNotFoundError:
-            raise
-        except DeltaError:
-            continue
-    return query(opened())
+    own = None if options is None else {**options}
+    return _repeated(lambda: query(DeltaTable(uri, storage_options=own)), DeltaError)
 
 
-_ATTEMPTS = 8
 _CHECKPOINT_EVERY = 25
 _HOURS_OF_MERGED = 24
 # Opening, updating and committing all list the log. cachelog never reads old versions of a table,
@@ -477,19 +480,13 @@ class CatalogTable:
     def prepare(self) -> None:
         """Create the table if it does not exist, and add missing columns and properties."""
         with self._lock:
-            for attempt in range(1, _ATTEMPTS + 1):
-                try:
-                    self._alter(self.current())
-                except TableNotFoundError:
-                    self._create()
-                    return
-                except CommitFailedError:  # another import did the same
-                    if attempt == _ATTEMPTS:
-                        raise
-                else:
-                    return
+            try:
+                _repeated(self._alter, CommitFailedError)  # another import may do the same
+            except TableNotFoundError:
+                self._create()
 
-    def _alter(self, table: DeltaTable) -> None:
+    def _alter(self) -> None:
+        table = self.current()
         columns = {field.name for field in table.schema().fields}
         if missing := [field for field in self._schema if field.name not in columns]:
             fields = Schema.from_arrow(pa.schema(missing)).fields
@@ -520,28 +517,28 @@ class CatalogTable:
         If another import commits in between, the commit is repeated a limited number of times.
         """
         filters = [(self._partition, "in", list(replacing or ()))] if self._partition else []
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                with self._lock:
-                    # A commit that only adds files is compatible with concurrent commits.
-                    table = self.current()
-                    with self._synced():
-                        table.create_write_transaction(
-                            list(actions),
-                            "append" if replacing is None else "overwrite",
-                            self._schema,
-                            self._partition,
-                            None if replacing is None else filters,
-                            post_commithook_properties=_NO_HOUSEKEEPING,
-                        )
-                    self._after_commit()
-            except CommitFailedError:
-                if attempt == _ATTEMPTS:
-                    raise
-            except (DeltaError, OSError) as error:
-                raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
-            else:
-                return
+
+        def commit() -> None:
+            with self._lock:
+                # A commit that only adds files is compatible with concurrent commits.
+                table = self.current()
+                with self._synced():
+                    table.create_write_transaction(
+                        list(actions),
+                        "append" if replacing is None else "overwrite",
+                        self._schema,
+                        self._partition,
+                        None if replacing is None else filters,
+                        post_commithook_properties=_NO_HOUSEKEEPING,
+                    )
+                self._after_commit()
+
+        try:
+            _repeated(commit, CommitFailedError)
+        except CommitFailedError:
+            raise
+        except (DeltaError, OSError) as error:
+            raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
 
     def merge(
         self, files: Sequence[TableFile], merged: Sequence[AddAction], seen: Mark | None = None
