@@ -5,7 +5,7 @@ The imports of this module are slow, so commands import it only when they run.
 
 import os
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Self
 
 import msgspec
@@ -16,7 +16,7 @@ from server.terminal.parameters import require_series
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.side_reader import SideReader
+from snapshots.catalog.side_reader import read_side
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History
@@ -158,16 +158,16 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
 
     Each text names a side. None stands for the newest revision of the main series and the one
     before it. If all sides are files, the catalog need not exist. Raises what ``open_catalog``
-    and ``SideReader.read`` raise.
+    and ``read_side`` raise.
     """
     settings = settings_from(os.environ)
     catalog = Catalog(location)
     library = Library(catalog, recipes_url=settings.recipes_url)
-    reader = SideReader(library, catalog.require_history, settings.reading)
+    load_history = cache(catalog.require_history)
     if texts is None:
-        latest = catalog.require_history().latest
+        latest = load_history().latest
         texts = () if latest is None else (f"{latest.tag}~1", latest.tag)
-    sides = list(map(reader.read, texts))
+    sides = [read_side(text, library, load_history, settings.reading) for text in texts]
     return OpenedCatalog(catalog, catalog.history, library), sides
 
 

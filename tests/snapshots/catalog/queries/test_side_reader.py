@@ -9,7 +9,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from snapshots.catalog.side_reader import SideReader
+from snapshots.catalog.side_reader import read_side
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.errors import CachelogError, NoCatalog, StackNotFound
 from snapshots.models import (
@@ -49,16 +49,15 @@ APP = a_spec("app", name="app", stacks=("e4s",), dependencies=(needs(TOOL), need
 
 
 class Sides:
-    """A catalog with one revision, and a reader of sides."""
+    """The sides of a catalog with one revision, and of files."""
 
     def __init__(self, location: Path) -> None:
         self.catalog = Catalog(str(location))
         self.library = Library(self.catalog)
-        self.reader = SideReader(self.library, self.catalog.require_history, lambda: SETTINGS)
 
     def read(self, text: object) -> SideInfo:
         """Read a side."""
-        return self.reader.read(str(text))
+        return read_side(str(text), self.library, self.catalog.require_history, lambda: SETTINGS)
 
     def hashes(self, side: SideInfo) -> set[str]:
         """Return the hashes of a side."""
