@@ -13,6 +13,7 @@ from time import monotonic
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots import errors, refs
 from snapshots.catalog.catalog import Catalog
@@ -259,12 +260,12 @@ class HistoryQueries:
             names_in.setdefault(pair, []).append(name)
         found: dict[tuple[str, Pair], tuple[tuple[stored_changes.StoredCause, int], ...]] = {}
         columns = ["causes", "package_causes", "causes_format"]
-        for rows in self._catalog.changes.comparisons(names_in, columns):
+        for table in self._catalog.changes.comparisons(names_in, columns):
+            rows = table.filter(pc.equal(table["causes_format"], stored_changes.CAUSES_FORMAT))
             pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-            for place, pair in enumerate(pairs):
+            for number, pair in enumerate(pairs):
                 for name in names_in[pair]:
-                    causes = stored_changes.causes_of_package(rows.slice(place, 1), name)
-                    found |= {(name, pair): causes[pair] for pair in causes}
+                    found[name, pair] = stored_changes.causes_of_package(rows, number, name)
         return found
 
     def cells(self, history: History, name: str) -> PackageCells:

@@ -237,28 +237,23 @@ def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
 
 
 def causes_of_package(
-    table: pa.Table, name: str
-) -> dict[Pair, tuple[tuple[StoredCause, int], ...]]:
-    """Read the main causes of a package, with the numbers of its specs, most frequent first.
+    rows: pa.Table, number: int, name: str
+) -> tuple[tuple[StoredCause, int], ...]:
+    """Return the main causes of a package, with the numbers of its specs, most frequent first.
 
-    ``table`` contains rows of ``comparisons``; pairs whose causes are not stored, or are stored in
-    another format, are omitted.
+    ``number`` is that of a row in ``rows``, which are rows of ``comparisons`` with CAUSES_FORMAT.
     """
-    rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
-    found = {}
-    for number, pair in enumerate(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())):
-        explained = rows["package_causes"][number].values
-        own = explained.filter(pc.equal(explained.field("package"), name))
-        counts = sorted(
-            zip(own.field("cause").to_pylist(), own.field("num_specs").to_pylist(), strict=True),
-            key=lambda one: (-one[1], one[0]),
-        )
-        causes = rows["causes"][number].values
-        found[pair] = tuple(
-            (msgspec.convert(causes[place].as_py(), StoredCause), num_specs)
-            for place, num_specs in counts
-        )
-    return found
+    explained = rows["package_causes"][number].values
+    own = explained.filter(pc.equal(explained.field("package"), name))
+    counts = sorted(
+        zip(own.field("cause").to_pylist(), own.field("num_specs").to_pylist(), strict=True),
+        key=lambda one: (-one[1], one[0]),
+    )
+    causes = rows["causes"][number].values
+    return tuple(
+        (msgspec.convert(causes[place].as_py(), StoredCause), num_specs)
+        for place, num_specs in counts
+    )
 
 
 # -- the change in coverage: the growth of each cell

@@ -101,9 +101,9 @@ def check_packages(series: Series) -> None:
             for digest in model.specs(cause):
                 of_package = counts[pair, head.specs[digest].name]
                 of_package[cause.kind.name, cause.package, cause.before, cause.after] += 1
-    for kept in series.kept:
+    for number, kept in enumerate(series.kept):
         for name in {change.name for change in kept.packages}:
-            causes = causes_of_package(series.table, name)[kept.pair]
+            causes = causes_of_package(series.table, number, name)
             assert {
                 (cause.kind.name, cause.package, cause.before, cause.after): num_specs
                 for cause, num_specs in causes
