@@ -29,7 +29,7 @@ from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
-from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
+from snapshots.timelines.spans import HashHistory, Span, last_span
 
 if TYPE_CHECKING:
     from schema.histories import MainCause
@@ -151,12 +151,12 @@ class _Missing:
         spec: ConcreteSpec = self.looked_up.requested.specs[self.places[number]]
         return spec
 
-    def last_seen(self, number: int) -> LastSeen | None:
-        """Return where a spec was last seen; None if no revision ever had it."""
+    def last_span(self, number: int) -> Span | None:
+        """Return the last span of a spec; None if no revision ever had it."""
         if isinstance(self._histories, CachelogError):
             raise self._histories
         history = self._histories.get(self.spec(number).hash)
-        return None if history is None else last_seen(history, series(self.loaded.info.tag))
+        return None if history is None else last_span(history, series(self.loaded.info.tag))
 
     def causes(self, number: int) -> Sequence[tuple[StoredCause, int]] | None:
         """Return the main causes of the package in the revision that removed a spec, each with its
@@ -164,10 +164,10 @@ class _Missing:
 
         None if the spec was not removed, or if its causes are not stored.
         """
-        spec, last = self.spec(number), self.last_seen(number)
+        spec, last = self.spec(number), self.last_span(number)
         if last is None or last.gone_in is None:
             return None
-        return self._causes.get((spec.name, Pair(last.revision.digest, last.gone_in.digest)))
+        return self._causes.get((spec.name, Pair(last.last.digest, last.gone_in.digest)))
 
     @cached_property
     def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[StoredCause, int]]]:
@@ -175,9 +175,9 @@ class _Missing:
         has none.
         """
         ends = {
-            (self.spec(number).name, Pair(last.revision.digest, last.gone_in.digest))
+            (self.spec(number).name, Pair(last.last.digest, last.gone_in.digest))
             for number in range(len(self.places))
-            if (last := self.last_seen(number)) is not None and last.gone_in is not None
+            if (last := self.last_span(number)) is not None and last.gone_in is not None
         }
         topic = HistoryTopic(About.PACKAGE_CAUSES, items=frozenset(ends))
         try:
@@ -213,15 +213,15 @@ class MissingRows(many.RowList["MissingSpec"]):
         return list(map(self.loaded.spec, self.numbers))
 
     def seen(self, fact: str) -> list[Any]:
-        """Return a fact about where each spec was last seen; None if no revision ever had it."""
-        return [getattr(last, fact, None) for last in map(self.loaded.last_seen, self.numbers)]
+        """Return a fact of the last span of each spec; None if no revision ever had it."""
+        return [getattr(last, fact, None) for last in map(self.loaded.last_span, self.numbers)]
 
 
 def _last_seen(rows: MissingRows) -> many.NullableObjects:
     """The last revision that has it: of the same series, or of any series if the same series never
     had it; null if no revision ever had it.
     """
-    return many.NullableObjects.of(rows.seen("revision"), revision_object)
+    return many.NullableObjects.of(rows.seen("last"), revision_object)
 
 
 def _gone_in(rows: MissingRows) -> many.NullableObjects:
@@ -264,7 +264,7 @@ class MissingSpec(many.ListedRecord):
     is_root: bool = many.of_record("is_root", cost=texts(5))
     last_seen: LazyRevision | None = many.for_many(_last_seen, cost=LAST_SEEN)
     reason: SpecChangeReason | None = many.for_many(
-        lambda rows: rows.seen("reason"), cost=LAST_SEEN
+        lambda rows: rows.seen("reason_gone"), cost=LAST_SEEN
     )
     gone_in: LazyRevision | None = many.for_many(_gone_in, cost=LAST_SEEN)
     nearest: SpecType | None = many.for_many(_nearest, cost=NEAREST)
@@ -436,7 +436,7 @@ class HoleType:
         """
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
-        gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
+        gone_in = history and last_span(history, series(self.loaded.info.tag)).gone_in
         return revision_object(gone_in) if gone_in else None
 
 

@@ -164,22 +164,10 @@ def holding(
     return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
 
 
-class LastSeen(msgspec.Struct, frozen=True):
-    """The last revision that has a hash, and the one after it, with the reason of the removal.
+def last_span(history: HashHistory, series: str) -> Span:
+    """Return the last span of a hash in a series; in any series if this one never had it.
 
-    The reason and ``gone_in`` are None if the newest revision of the series has the hash.
-    """
-
-    revision: RevisionInfo
-    reason: SpecChangeReason | None
-    gone_in: RevisionInfo | None
-
-
-def last_seen(history: HashHistory, series: str) -> LastSeen:
-    """Return the last revision of a series that has a hash; of any series if this one never had it.
-
-    Revisions of the series are in its order; those of other series are ordered by ``taken_at``.
+    Spans of the series are in its order; those of other series are ordered by ``taken_at``.
     """
     own = [span for span in history.spans if span.series == series]
-    last = own[-1] if own else max(history.spans, key=lambda span: age(span.last))
-    return LastSeen(last.last, last.reason_gone, last.gone_in)
+    return own[-1] if own else max(history.spans, key=lambda span: age(span.last))

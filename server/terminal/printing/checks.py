@@ -20,7 +20,7 @@ from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.sources.lock_files import LockFile
 from snapshots.texts import counted, in_words, percent, short_hash, shortened, versioned
-from snapshots.timelines.spans import LastSeen, last_seen
+from snapshots.timelines.spans import Span, last_span
 
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
@@ -33,7 +33,7 @@ class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A missing spec: where it was last, if anywhere, and the nearest spec that is present."""
 
     spec: ConcreteSpec
-    seen: LastSeen | None
+    seen: Span | None
     nearest: Spec | None
     differences: Sequence[FieldChange]
 
@@ -130,7 +130,7 @@ def _groups(locked: LockFile, lookup: Lookup) -> list[tuple[str, int, int]]:
 
 def find_last_seen(
     opened: OpenedCatalog, names: Mapping[str, str], revision: SideInfo
-) -> dict[str, LastSeen] | None:
+) -> dict[str, Span] | None:
     """Return where hashes, each with the name of its package, were last, if anywhere.
 
     The series of the revision takes precedence. Returns None if that is unknown: if the side is a
@@ -147,7 +147,7 @@ def find_last_seen(
         note(f"It is unknown when they were last there: {error}")
         return None
     own = series_of(revision.tag)
-    return {text: last_seen(history, own) for text, history in histories.items()}
+    return {text: last_span(history, own) for text, history in histories.items()}
 
 
 def _best_lines(covered: Sequence[RevisionCoverage], requested: RequestedSpecs) -> Iterator[str]:
@@ -201,22 +201,23 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
         yield from wrapped(f"    {text}", " " * 8)
 
 
-def _last_seen_text(seen: LastSeen | None) -> str:
+def _last_seen_text(seen: Span | None) -> str:
     """Return where a hash was last, and why it was removed."""
     if seen is None:
         return "never seen in this catalog"
-    text = f"last in {title(seen.revision)}"
-    if seen.gone_in is None or seen.reason is None:
+    text = f"last in {title(seen.last)}"
+    if seen.gone_in is None or seen.reason_gone is None:
         return f"{text}, the newest of its series"
-    return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
+    return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason_gone.value)}"
 
 
 def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
         **attributes_of(spec, "hash", "name", "version", "is_root"),
-        "last_seen": seen and seen.revision,
-        **attributes_of(seen, "reason", "gone_in"),
+        "last_seen": seen and seen.last,
+        "reason": seen and seen.reason_gone,
+        "gone_in": seen and seen.gone_in,
         "nearest": nearest and attributes_of(nearest, "hash", "short"),
         "differences": missing.differences,
     }

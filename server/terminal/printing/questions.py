@@ -43,7 +43,7 @@ from snapshots.texts import (
     size,
     versioned,
 )
-from snapshots.timelines.spans import LastSeen
+from snapshots.timelines.spans import Span
 
 FORMAT = 1
 """The version of the documents of ``holes``, ``twins`` and ``impact``."""
@@ -155,14 +155,14 @@ def print_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> No
     print_result(document, lines())
 
 
-def _history_text(hole: Hole, last_seen: Mapping[str, LastSeen] | None) -> str:
+def _history_text(hole: Hole, last_seen: Mapping[str, Span] | None) -> str:
     """Return where a hole was removed, or which revision of another series has it."""
     if last_seen is None:
         return "unknown"
     if (seen := last_seen.get(hole.hash)) is None:
         return "never seen"
     if seen.gone_in is None:
-        return f"in {title(seen.revision)}"
+        return f"in {title(seen.last)}"
     return f"removed in {title(seen.gone_in)}"
 
 

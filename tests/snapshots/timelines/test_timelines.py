@@ -22,7 +22,7 @@ from snapshots.timelines.availability import PackageCells, is_current
 from snapshots.timelines.catalog_packages import catalog_package, catalog_packages
 from snapshots.timelines.growth import GrowthPoint, count_returned, growth, with_returned
 from snapshots.timelines.packages import package_timeline
-from snapshots.timelines.spans import hash_histories, holding, last_seen
+from snapshots.timelines.spans import hash_histories, holding, last_span
 from snapshots.timelines.steps import Steps
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.histories import HistoryQueries
@@ -159,8 +159,8 @@ def tags_of_last(past: HistoryQueries, series: str) -> tuple[str, R | None, str 
     """Return the last tag with a hash, the reason of its removal, and the tag that lacks it."""
     history = past.hash_history(hash_of("a"))
     assert history is not None
-    last = last_seen(history, series)
-    return last.revision.tag, last.reason, last.gone_in.tag if last.gone_in else None
+    last = last_span(history, series)
+    return last.last.tag, last.reason_gone, last.gone_in.tag if last.gone_in else None
 
 
 def test_last_revision_with_a_hash() -> None:
