@@ -85,7 +85,7 @@ def _copied(
         except TableNotFoundError:
             raise NoCatalog(source) from None
         logs = {name: TableLog(read, name).files() for name in _TABLES}
-        data_files = {name: _data_files(read, name) for name in _TABLES}
+        data_files = {name: read.data_files(name) for name in _TABLES}
     with translated(target):
         written.location.require_writable()
         if is_restored:
@@ -104,7 +104,7 @@ class _Copy:
     def run(self, logs: Logs, data_files: Mapping[str, Mapping[str, FileStat]]) -> Copied:
         before = {name: TableLog(self._target, name).files() for name in _TABLES}
         self._require_earlier(before["revisions"], logs["revisions"])
-        copied = {name: _data_files(self._target, name) for name in _TABLES}
+        copied = {name: self._target.data_files(name) for name in _TABLES}
         missing = {
             f"{name}/{path}": file.size
             for name in _TABLES
@@ -172,8 +172,7 @@ class _Copy:
         rows = RevisionsTable(self._target)
         rows.refresh()
         existing = self._target.find("specs")
-        named = {file.path for files in rows.files.values() for file in files}
-        if missing := len(named - existing.keys()):
+        if missing := len(rows.named_files - existing.keys()):
             raise self._target.error(
                 f"{missing:,} files that its revisions name were not there to copy; copy again, "
                 f"and see 'cachelog verify --catalog {self._source.location.text}'"
@@ -183,11 +182,3 @@ class _Copy:
 
 def _id_of(storage: Storage) -> str:
     return str(CatalogTable(storage, "revisions", REVISIONS).current().metadata().id)
-
-
-def _data_files(storage: Storage, table: str) -> dict[str, FileStat]:
-    return {
-        path: file
-        for path, file in storage.find(table).items()
-        if path.endswith(".parquet") and not path.startswith("_delta_log/")
-    }

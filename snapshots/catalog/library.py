@@ -333,12 +333,11 @@ def names_of_history(history: History) -> Suggestions:
 
 def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
     """Return a stack of a revision as a side of a comparison; ``frame`` contains its specs."""
-    known_sizes = frame.size.numbers[frame.size.numbers >= 0]
     facts = msgspec.structs.asdict(revision) | {
         "num_packages": len(frame.packages),
         "num_specs": len(frame),
         "num_stacks": 0,
-        "total_size": int(known_sizes.sum()) if len(known_sizes) else None,
+        "total_size": frame.size.total(),
     }
     return StackInfo(**facts, stack=stack)
 

@@ -151,7 +151,7 @@ class Contents:
     def named_files(self) -> set[str]:
         """Return the paths of all files that rows name now."""
         self._rows.refresh()
-        return {file.path for files in self._rows.files.values() for file in files}
+        return self._rows.named_files
 
     def listed(self) -> list[delta.TableFile]:
         """Return all files that the table lists now; the partition of each is its content."""
@@ -276,8 +276,8 @@ class OldChanges:
         """Yield the text of each pair that ``comparisons`` has, or had within the grace period."""
         name = self._comparisons.name
         gone = self._comparisons.out_of_use(self._hours)
-        for path, file in self._storage.find(name).items():
-            if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
+        for path, file in self._storage.data_files(name).items():
+            if path not in gone:
                 try:
                     rows = rows_of(self._storage, f"{name}/{path}", file.size)
                 except CatalogError:

@@ -81,6 +81,11 @@ class RevisionsTable(WholeTable[_Rows]):
         return files
 
     @property
+    def named_files(self) -> set[str]:
+        """The paths of all files that rows name."""
+        return {file.path for files in self.files.values() for file in files}
+
+    @property
     def needed(self) -> dict[str, Sequence[StoredFile]]:
         """The contents that rows name, and their bases.
 

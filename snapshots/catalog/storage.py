@@ -274,6 +274,16 @@ class Storage:
             if info.is_file
         }
 
+    def data_files(
+        self, table: str, suffixes: tuple[str, ...] = (".parquet",)
+    ) -> dict[str, FileStat]:
+        """Return the files of a table without those of its log, by path relative to the table."""
+        return {
+            path: file
+            for path, file in self.find(table).items()
+            if path.endswith(suffixes) and not path.startswith("_delta_log/")
+        }
+
     def remove(self, path: str) -> None:
         """Remove a file if it exists."""
         with suppress(FileNotFoundError):

@@ -582,14 +582,8 @@ class _Verification:
             reason = f"{counted(len(unused), 'file')} of contents that no row names, {taken}"
             yield Finding("specs", reason, VACUUM, is_damage=False)
         known_paths = {item.path for item in listed} | self._contents.named_files()
-        existing = self._storage.find("specs")
-        stray = [
-            file.size
-            for path, file in existing.items()
-            if path not in known_paths
-            and path.endswith((".parquet", ".tmp"))
-            and not path.startswith("_delta_log/")
-        ]
+        existing = self._storage.data_files("specs", (".parquet", ".tmp"))
+        stray = [file.size for path, file in existing.items() if path not in known_paths]
         if stray:
             reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
             yield Finding("specs", reason, VACUUM, is_damage=False)
