@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from itertools import accumulate
+from functools import cache
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -135,23 +136,11 @@ def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
 
     Rows of pairs that do not occur are omitted.
     """
-    bases, base_values = _encoded(rows["base"])
-    heads, head_values = _encoded(rows["head"])
-    keys, pair_of_row = np.unique(bases * len(head_values) + heads, return_inverse=True)
-    indices_of = [
-        steps.of_pair(
-            Pair(base_values[key // len(head_values)], head_values[key % len(head_values)])
-        )
-        for key in keys.tolist()
-    ]
-    counts = np.array([len(places) for places in indices_of], np.int64)
-    starts = np.cumsum(counts) - counts
-    all_places = np.array([place for places in indices_of for place in places], np.int64)
-    times = counts[pair_of_row]
-    numbers: Codes = np.repeat(np.arange(len(rows)), times)
-    nth = np.arange(len(numbers)) - np.repeat(np.cumsum(times) - times, times)
-    repeated: Places = all_places[starts[pair_of_row[numbers]] + nth]
-    return numbers, repeated
+    digests = (rows[name].cast(pa.string()).to_pylist() for name in ("base", "head"))
+    places_of = cache(lambda base, head: steps.of_pair(Pair(base, head)))
+    places = list(map(places_of, *digests))
+    numbers: Codes = np.repeat(np.arange(len(rows)), list(map(len, places)))
+    return numbers, np.array([*chain.from_iterable(places)], np.int64)
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[Any]]:
