@@ -69,7 +69,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Rules of cachelog gate",
-        "description": "What a comparison of two revisions of a build cache is judged by.",
+        "description": "What a comparison of two revisions of a build cache is checked with.",
         "type": "object",
         "properties": {"rule": rules},
         "required": ["rule"],

@@ -291,7 +291,7 @@ class Query:
 
     @resolver(
         ONE_COMMIT,
-        description="A commit of the package recipes, by its hash or a prefix of at least "
+        description="A commit of the recipe repository, by its hash or a prefix of at least "
         f"{OID_PREFIX_MIN} characters; null if there is no such commit, or more than one.",
     )
     def commit(self, info: Info, oid: str) -> CommitType | None:

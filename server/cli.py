@@ -62,7 +62,7 @@ class _Commands(CommandGroup):
 def cachelog(ctx: click.Context) -> None:
     """Version control for the contents of a Spack build cache: what changed, and why.
 
-    Begin with synthetic data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
+    Begin with sample data: 'cachelog serve --demo'; or with your own: 'cachelog import'.
     'cachelog COMMAND --help' describes a command.
     """
     # https://no-color.org; TERM is "dumb" for terminals without colours.

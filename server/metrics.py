@@ -68,13 +68,13 @@ REFUSED = Instrument(
 SECONDS = Instrument(
     "cachelog_request_seconds",
     Kind.HISTOGRAM,
-    "Time from a request's headers to the end of its answer, by operation; 'other' are those "
-    "without a name, with errors, or that are no GraphQL. Subscriptions are left out.",
+    "Time from a request's headers to the end of its answer, by operation; 'other' is for those "
+    "without a name, with errors, or not GraphQL. Subscriptions are omitted.",
     ("operation",),
 )
 ANSWER_BYTES = Instrument("cachelog_answer_bytes", Kind.COUNTER, "Bytes of answers' bodies.")
 CACHE_HITS = Instrument(
-    "cachelog_response_cache_hits", Kind.COUNTER, "Answers that were kept in memory."
+    "cachelog_response_cache_hits", Kind.COUNTER, "Responses sent from the cache."
 )
 CACHE_BYTES = Instrument(
     "cachelog_cache_bytes", Kind.SUM, "Bytes that are kept in memory, by cache.", ("cache",)

@@ -173,7 +173,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The public address, such as https://example.org/cachelog/, for absolute links."""
 
     docs: Text = ""
-    """The folder of the documentation site at /docs; empty for the installed one, none for none."""
+    """The folder of the documentation site at /docs; empty: the installed one, none: no site."""
 
     suggestions: Switch = True
     """Whether validation errors suggest names of the schema."""
@@ -191,7 +191,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The format of the log: text for people, or json, one object a line, for programs."""
 
     trusted_proxies: Names = ()
-    """Peers whose X-Request-ID and X-Forwarded-For count: addresses and networks."""
+    """Peers trusted for X-Request-ID and X-Forwarded-For: addresses, networks."""
 
     metrics: Switch = True
     """Whether /metrics provides metrics for Prometheus."""
@@ -345,9 +345,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         user, password = variable_of("oci_user"), variable_of("oci_password")
         if bool(self.oci_user) != bool(self.oci_password):
             absent, present = (password, user) if self.oci_user else (user, password)
-            raise InvalidArgument(absent, f"is needed beside {present}")
+            raise InvalidArgument(absent, f"is needed with {present}")
         if ":" in self.oci_user:  # RFC 7617, 2
-            raise InvalidArgument(user, "a user's name cannot hold a colon")
+            raise InvalidArgument(user, "a user's name cannot contain a colon")
         return Login(self.oci_user, self.oci_password) if self.oci_user else None
 
 

@@ -196,7 +196,7 @@ class DependenciesUnknown(CachelogError):
         which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
         super().__init__(
             f"the revision {texts.short_digest(digest)} does not list the dependencies of {which}, "
-            "so it cannot be asked about them (^)"
+            "so ^ cannot be evaluated"
         )
 
 
@@ -258,7 +258,7 @@ class IncompleteHistory(CachelogError):
         because = f" ({hindrance})" if hindrance else ""
         super().__init__(
             f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
-            f"lack their changes{because}; 'cachelog history fill' makes them"
+            f"are not compared{because}; run 'cachelog history fill'"
         )
 
 

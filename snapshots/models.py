@@ -37,10 +37,10 @@ class Encoding(Enum):
 
 
 class CauseKind(Enum):
-    """What set a rebuild off.
+    """What caused a rebuild.
 
-    Where several facts of a spec's own differ, the first of version, recipe, variants,
-    dependencies, compiler, target.
+    If several own facts differ, the first of version, recipe, variants, dependencies,
+    compiler and target decides.
 
     - VERSION: Another version.
     - RECIPE: The same version, another recipe: the package hash differs.
@@ -191,15 +191,15 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
       the variant has seven digits of each.
     - provided_virtuals: The virtual packages that it provides, with versions where these are
       limited: zlib-api, libgfortran@5. Known from format 6 of specs on.
-    - external_path: Where an external spec is installed: it was there before Spack and is in no
-      build cache. Null for others.
+    - external_path: Where an external spec is installed, which Spack did not install. Null for
+      others.
     - external_modules: The environment modules that an external spec is loaded by. Null for others.
     - build_spec: The NAME/HASH of the spec that a spliced spec was built as: its binary was made
       for other dependencies. Null for others.
     - spec_format: The version of Spack's format of specs that it was first written in, which
       decides what its hash covers.
-    - explicit: Whether it was requested itself: what is installed as a dependency alone is not
-      explicit. Null where it is in a build cache.
+    - explicit: Whether it was requested by name, not only installed as a dependency. Null in a
+      build cache.
     - installed_at: When it was installed: RFC 3339, in UTC, to the second. Null where it is in a
       build cache.
     """

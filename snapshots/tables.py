@@ -71,10 +71,9 @@ SPECS = pa.schema(
         *_columns("digest text: The content that the row belongs to."),
         *SPEC_ROWS,
         *_columns("""
-base text: The content that this one is laid over: its other rows are there. Null where all of the
-    content is here.
-place int: The position of the row in its content, from 0. Null where that is laid over another,
-    and in catalogs older than this column.
+base text: The base of which this content is stored as a difference. Null if it is stored whole.
+place int: The position of the row in its content, from 0. Null if that is stored as a
+    difference, and in catalogs older than this column.
 base_place int: The place of a row of the base that is not in this content: this row replaces it
     or, if this row has no hash, removes it.
 """),
@@ -96,13 +95,13 @@ source_kind text: {SOURCE_KIND_TEXT}
 source_location text: Where it was read: a path or URL, or the name given with `--source-name`.
 source_version text: The commit or ETag that was read, if it had one.
 source_importer text: The program that read it, with its version.
-source_synthetic bool: Whether a generator made the data up.
+source_synthetic bool: Whether the data is generated.
 files [path text, size int, checksum text]: The Parquet files of the content, that of its base
     first: path below the table specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes.
     Null in catalogs older than this column.
-num_proven int: How many hashes the import computed anew and found right; null where it did not try.
-unproven [reason text, num_specs int]: How many hashes it could not compute, by reason: converted,
-    spliced, external, format_unknown.
+num_proven int: How many hashes the import recomputed and confirmed; null if it did not try.
+unproven [reason text, num_specs int]: The number of hashes that it could not compute, by reason:
+    converted, spliced, external, format_unknown.
 """)
 )
 """One row for each time that a tag was seen in a state.
@@ -118,8 +117,8 @@ digest text: The content of the revision.
 repository text: The git repository of the recipes: a path or URL, without credentials.
 commit text: The commit that the specs were concretized with.
 found_by text: How it was found: given, by the ref of the tag, or by date.
-line int: How often the repository's history had been rewritten before, as far as imports saw:
-    commits of two lines cannot be compared.
+line int: The number of earlier rewrites of the repository's history that imports detected;
+    commits of two lines are not compared.
 recorded_at time: When the catalog learned of it; the newest row counts.
 """)
 )
@@ -216,12 +215,12 @@ causes [kind text, package text, before text, after text, num_specs int, num_inv
     int]: Why specs replaced others, what explains most first: of how many specs it is the
     main cause, in how many it is involved, and the sum of the known sizes of the former. Null in
     catalogs older than this column.
-package_causes [package text, cause int, num_specs int]: Of how many specs of each package each of
-    the causes, by its place in them, is the main one. Null in catalogs older than this column.
-cells [package text, version text, target text, stack text, reason text, num_specs int]: By how many
-    specs each combination of package, version, target and stack grew, or shrank, for which reason;
-    a target that is not stated is null, and with no stack all specs count. Null in catalogs older
-    than this column.
+package_causes [package text, cause int, num_specs int]: The number of specs of each package whose
+    main cause is the cause at this index. Null in catalogs older than this column.
+cells [package text, version text, target text, stack text, reason text, num_specs int]: The change
+    in the number of specs of each combination of package, version, target and stack, by reason;
+    target is null if not stated, stack is null for all stacks. Null in catalogs older than this
+    column.
 causes_format int: The version of causes and cells; null where there are none. Other versions are
     made anew.
 made_by text: The program that compared the two, with its version.

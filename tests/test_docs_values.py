@@ -107,7 +107,7 @@ SENTENCES = {
         f"{PATIENCE.silence:g} s of silence",
         f"up to {WORDS[PATIENCE.attempts]} attempts in total",
         f"{', '.join(map(str, PAUSES[:-1]))} and {PAUSES[-1]} s",
-        f"If it demands more than {WORDS[int(PATIENCE.longest_wait)]}, the delivery fails",
+        f"If that is more than {WORDS[int(PATIENCE.longest_wait)]}, the delivery fails",
         f"than {PATIENCE.attempt_seconds:g} s",
     ),
     "plan.md": (LABELS, "some 1,500.", f"{MAX_CHARACTERS:,} characters"),

@@ -117,10 +117,10 @@ LOGIN = {"oci_user": USER, "oci_password": f"not {PASSWORD}"}
 
 ERRORS: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
     "does not name a tag": lambda folder, _: (put_layout_3(folder).parents[3],),
-    "fits no tag of": lambda folder, _: (a_tag_list(folder, small_database()), *TAG),
+    "matches no tag of": lambda folder, _: (a_tag_list(folder, small_database()), *TAG),
     "does not exist": lambda folder, _: (folder / "nothing", *TAG),
-    "holds no cache pages": lambda folder, _: (folder, *TAG),
-    "holds no build cache": lambda _, server: (server.url, *TAG),
+    "has no cache pages": lambda folder, _: (folder, *TAG),
+    "has no build cache": lambda _, server: (server.url, *TAG),
     "without an index, and HTTP lists no specs": lambda _, server: (a_listed_cache(server), *TAG),
     "HTTP 403 Forbidden": lambda _, server: (forbidden(server), *TAG),
     "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD": lambda _, server: (registry(server), *TAG),
@@ -138,7 +138,7 @@ ERRORS: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
         index_file(database(node("zlib", "b" * 32, annotations=NEWER), version="9"), folder),
         *TAG,
     ),
-    "names a stack and no place": lambda *_: ("e4s=", *TAG),
+    "names no location": lambda *_: ("e4s=", *TAG),
     "has no view": lambda folder, _: (put_layout_3(folder).parents[3], "--view", "tools", *TAG),
 }
 

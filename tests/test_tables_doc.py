@@ -47,11 +47,11 @@ def snapshots() -> list[Snapshot]:
 FIRST, _, SECOND, _ = (state.content.digest for state in snapshots())
 
 
-@pytest.fixture(scope="module", params=["whole", "laid over another"])
+@pytest.fixture(scope="module", params=["whole", "based on another"])
 def catalog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog in which develop has two states, the first of them twice."""
     folder = tmp_path_factory.mktemp("catalog")
-    with laid_always() if request.param == "laid over another" else nullcontext():
+    with laid_always() if request.param == "based on another" else nullcontext():
         Catalog(str(folder)).publish(snapshots())
     return folder
 

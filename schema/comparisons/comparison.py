@@ -365,8 +365,8 @@ class ComparisonType(Node):
         page: relay.PageArguments,
     ) -> relay.Connection[explanations.CommitEffectType] | None:
         """The commits between the recipes of the two revisions that explain causes, ordered by
-        level and by the number of specs that they explain; null if the recipes' commit of either
-        revision is not known.
+        level and by the number of specs that they explain; null if either revision's recipe commit
+        is not known.
 
         - levels: Only effects at these levels; by default, all levels.
         - package: Only effects on causes in the package of this name.

@@ -71,7 +71,7 @@ class PullRequest:
 
 @gql.object_type
 class CommitType(Node):
-    """A commit of the repository of package recipes.
+    """A commit of the recipe repository.
 
     - oid: The full hash.
     - committed_at: When it was committed.
@@ -148,7 +148,7 @@ class CommitEffectType:
     """The effect of a commit in one comparison.
 
     - level: The level at which it explains causes; the closest, if there are several.
-    - taken_back: Whether it was reverted: it is in the history of base's recipes, but not of
+    - taken_back: Whether it was dropped: it is in the history of base's recipes, but not of
       head's.
     - num_specs: Sum of `numSpecs` of these causes. If several commits explain a cause, it counts
       for each of them, so these numbers do not add up.
@@ -413,7 +413,7 @@ class Cause(Node):
     @resolver(CAUSE_COMMITS)
     def commits(self, first: relay.FirstArgument = 10) -> list[CommitEffectType] | None:
         """The commits that explain it, the closest level first, newest first within a level; null
-        if the recipes' commit of either revision is not known.
+        if either revision's recipe commit is not known.
         """
         relay.check_size("first", first)
         explained = attribution(self.comparison)

@@ -135,7 +135,7 @@ def _read(rule: RuleInput) -> Rule:
     for key, successor in _OF_ENUMS.items():
         if (member := fields.get(successor)) is not None:
             if key in values:
-                raise BadRule([Fault(key, f"is given beside {successor}, which is the same")])
+                raise BadRule([Fault(key, f"is replaced by {successor}; give only that")])
             values[key] = member.value
     values["level"] = fields["level"].value
     for name in ("package", "except"):

@@ -141,8 +141,8 @@ def refused_document(document: DocumentNode, limits: Limits) -> Refusal:
     for measures in measured(document):
         refusal = (
             refusal
-            or refuse("Selections within each other", measures.depth, limits.max_depth)
-            or refuse("Fields of the root", measures.root_fields, limits.max_root_fields)
+            or refuse("Depth of selections", measures.depth, limits.max_depth)
+            or refuse("Root fields", measures.root_fields, limits.max_root_fields)
             or refuse("Aliases", measures.aliases, limits.max_aliases)
             or refuse("Fields", measures.selections, limits.max_selections)
         )
@@ -200,7 +200,7 @@ def _refused_values(variables: Mapping[str, Any], limits: Limits) -> Refusal:
             if len(value) <= limits.max_list_length and level <= limits.max_variable_depth:
                 items = value if isinstance(value, list) else value.values()
                 waiting += [(item, level + 1) for item in items]
-    what = "Lists and objects within each other in a variable"
+    what = "Depth of lists and objects in a variable"
     return (
         refuse(what, deepest, limits.max_variable_depth)
         or refuse("Values in a list", longest_list, limits.max_list_length)

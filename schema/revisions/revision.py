@@ -103,7 +103,7 @@ gql.describe_enum(RecipesOrigin, name="RecipesFoundBy")
 
 @gql.object_type
 class RecipesType:
-    """The commit of the package recipes that the specs of a revision were concretized with."""
+    """The commit of the recipe repository that the specs of a revision were concretized with."""
 
     repository: str = field("The git repository: a URL, or the last part of a local path.")
     commit: str = field("The full hash of the commit.")
@@ -174,8 +174,8 @@ class Revision(Node):
 
     @resolver(Cost(weight=20))
     def recipes(self, info: Info) -> RecipesType | None:
-        """The commit of the package recipes that its specs were concretized with; null if it is not
-        known.
+        """The commit of the recipe repository that its specs were concretized with; null if it is
+        not known.
         """
         info.context.is_permanent = False  # it may become known, or be corrected
         recipes = info.context.catalog.recipes.of(self.info)

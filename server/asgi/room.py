@@ -198,7 +198,7 @@ class Outgoing(MemoryLimit):
     """
 
     def __init__(self, max_bytes: int) -> None:
-        super().__init__(max_bytes, "answers are on their way", patience=OUTGOING_PATIENCE)
+        super().__init__(max_bytes, "responses are being sent", patience=OUTGOING_PATIENCE)
 
     def begin(self, response: Response, scope: Scope) -> Claim:
         """Return the claim of a response; the response is sent within the context of its claim.

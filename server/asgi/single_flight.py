@@ -41,7 +41,7 @@ class SingleFlight(Generic[Result]):
 
         def refusal() -> BadRequest:
             flight.outlasts = True
-            return overloaded(f"this {self._what} is still being made")
+            return overloaded(f"this {self._what} is not ready yet")
 
         return await self._result(key, flight, (flight.task,), self._seconds, refusal)
 

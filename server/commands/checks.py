@@ -49,9 +49,9 @@ def check_command(
     from snapshots.sources import lock_files
 
     if series is not None and not best:
-        raise click.UsageError("--series says where --best looks; add --best.")
+        raise click.UsageError("--series requires --best.")
     if ref is not None and best:
-        raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
+        raise click.UsageError("--in and --best exclude each other.")
     if file == _STDIN:
         locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
@@ -69,7 +69,7 @@ BROKEN = 1
 """The exit code if a rule of level error is broken."""
 
 NOT_JUDGED = 2
-"""The exit code if nothing was judged: for wrong usage, as click's, and for a bad file."""
+"""The exit code if nothing was checked: for wrong usage, as click's, and for a bad file."""
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -99,13 +99,13 @@ def gate_command(
     form: Annotated[str, format_option("text", "json", "junit", "github")],
     catalog: str,
 ) -> None:
-    """Judge a revision or a lock file by rules.
+    """Check a revision or a lock file with rules.
 
     The exit code is 1 if a rule of level error is broken, and 2 if the rules could not be checked.
 
-    - base: The base: {SIDE}. BASE..HEAD names both at once. Without HEAD, BASE is judged alone, by
-      rules that do not need a comparison.
-    - head: The side to be judged, in the same forms.
+    - base: The base: {SIDE}. BASE..HEAD names both at once. Without HEAD, BASE is checked alone,
+      with rules that do not need a comparison.
+    - head: The side to check, in the same forms.
     - rules: The rules, in TOML; docs/gates.md describes them.
     - form: Text, JSON, JUnit XML, or annotations for GitHub.
     """
@@ -161,7 +161,7 @@ def plan_command(
 
     - base: The existing builds: {SIDE}.
     - locks: A stack and its lock file or the folder of its environment (repeatable).
-    - rules: Judge the plan by the rules of this file, with the exit codes of 'cachelog gate'.
+    - rules: Check the plan with the rules of this file, with the exit codes of 'cachelog gate'.
     - commits: The commits of --recipes in B that are not in A. By default from that of BASE, if
       available, to HEAD.
     - form: Text for the terminal, Markdown for the comment of a pull request, annotations for
@@ -170,7 +170,7 @@ def plan_command(
     from server.terminal.printing import plans
 
     if console.prints_json() and parameters.is_written("form"):
-        raise click.UsageError("--json prints one document; leave --format out.")
+        raise click.UsageError("--json and --format exclude each other.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):

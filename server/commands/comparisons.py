@@ -87,13 +87,13 @@ def diff_command(
       on an error.
     """
     if stat and coverage is not None:
-        raise click.UsageError("--coverage has no counts by package; leave --stat out.")
+        raise click.UsageError("--coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
     are_specs = hashes is not None or spec is not None
     if are_specs and (
         stat or coverage is not None or any(scope.values()) or (hashes and spec is not None)
     ):
-        raise click.UsageError("Two specs are compared as a whole; leave other options out.")
+        raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
         refs = hashes or parameters.refs_or_none(base, head)
         if are_specs:
@@ -173,7 +173,7 @@ def why_command(
     if subject is not None:
         parameters.require_package_or_hash(subject)
     if subject is not None and scope["package"] is not None:
-        raise click.UsageError("A package or hash is named twice; leave --package out.")
+        raise click.UsageError("A package or hash is named twice; omit --package.")
     is_hash = subject is not None and subject.startswith("/")
     try:
         if subject is not None and not is_hash:
@@ -241,7 +241,7 @@ def notes_command(
     from server.terminal.printing.comparisons import compare
 
     if template is not None and parameters.is_written("form"):
-        raise click.UsageError("--template says how notes are written; leave --format out.")
+        raise click.UsageError("--template and --format exclude each other.")
     compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
     text = _rendered(compared.notes(), form, template)
     if output is None:

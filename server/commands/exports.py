@@ -93,7 +93,7 @@ def _require_fitting(
 ) -> None:
     """Raise UsageError for options that are incomplete or contradict each other."""
     if is_all and package is not None:
-        raise click.UsageError("--all writes the feeds of all packages: leave PACKAGE out.")
+        raise click.UsageError("--all and PACKAGE exclude each other.")
     if is_all and output is None:
         raise click.UsageError("--all writes many files: name a folder with --output.")
     if not is_all and series is None:

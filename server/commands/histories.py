@@ -48,8 +48,8 @@ def log_command(
 
     - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough. By
       default the entire series.
-    - series: The series of revisions: develop, vX.Y.Z ... By default develop; without it, the
-      series with the most revisions; for a hash, all series.
+    - series: The series of revisions: develop, vX.Y.Z ... By default develop, else the series
+      with the most revisions; for a hash, all series.
     - tag: List only the revisions of this tag.
     - limit: Print only the N newest entries.
     - target: For a package: when it was available for this target.
@@ -63,7 +63,7 @@ def log_command(
     from snapshots import refs
 
     if oneline and commits and not console.prints_json():
-        raise click.UsageError("--oneline prints one line per entry; leave --commits out.")
+        raise click.UsageError("--oneline and --commits exclude each other.")
     if subject is not None:
         parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
@@ -75,7 +75,7 @@ def log_command(
     values = {"target": target, "stack": stack, "version": version}
     cell = {name: value for name, value in values.items() if value is not None}
     if cell and (subject is None or subject.startswith("/") or commits):
-        raise click.UsageError("--target, --stack and --version are of a package alone.")
+        raise click.UsageError("--target, --stack, --version need a PACKAGE alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
     is_short = oneline and not console.prints_json()
     log = log_of(opened, subject, series, selection, oneline=is_short, commits=commits, cell=cell)
@@ -117,8 +117,8 @@ def causes_command(
     The causes of all its revisions are added up. Each spec that replaced another has one main
     cause, so the numbers add up. Bars show the rebuilds over time, the oldest revision first.
 
-    - series: The series of revisions: develop, vX.Y.Z ... By default the series of the newest
-      revision.
+    - series: The series: develop, vX.Y.Z ... By default develop, else the series with the most
+      revisions.
     - until: Only revisions taken at this time or earlier.
     - by: Group causes by these, separated by commas: package, kind, commit. For a commit, only
       causes in packages whose recipes it changed count.
@@ -148,14 +148,11 @@ def fill_command(
 ) -> None:
     """Compare neighbouring revisions whose changes are not stored yet.
 
-    Imports store the changes of what they publish. This is for catalogs of older versions, for
-    what an import could not compare, and for what feeds say of the newest revisions. After an
-    interruption, run it again: it continues where it stopped. The exit code is 1 where a pair could
-    not
-    be compared.
+    Imports store these changes themselves. This command computes those that are missing, such as
+    in catalogs of older versions, and missing feed entries. After an interruption, run it again: it
+    continues where it stopped. The exit code is 1 if a pair could not be compared.
 
-    With --recipes, find for all revisions which commit of the recipes they were made of, where it
-    is not known yet.
+    With --recipes, also determine the recipe commit of each revision that has none.
 
     - series: Only this series: develop, vX.Y.Z ...
     - jobs: Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs.
@@ -217,16 +214,16 @@ def recipes_command(
     commit: Annotated[str | None, option(metavar="COMMIT-OR-REF")],
     catalog: str,
 ) -> None:
-    """Print or set the recipes' commit of a revision.
+    """Print or set the recipe commit of a revision.
 
-    This is the commit of the recipes with which its specs were concretized.
+    Its specs were concretized with this commit of the recipe repository.
 
     With --commit, the stored commit of the revision is replaced. With --recipes alone, it is
     determined if none is stored.
 
     - ref: The revision: {REF}.
-    - commit: The commit of the recipes that its specs were concretized with. By default that of a
-      ref with the name of the tag, or the last one before the time of the revision.
+    - commit: The commit that its specs were concretized with. By default that of a ref with the
+      name of the tag, or the last one before the time of the revision.
     """
     from server.settings import settings_from
     from server.terminal.printing.commits import recipes_facts, recipes_lines
@@ -261,11 +258,11 @@ def blame_command(
 ) -> None:
     """Print the commits that rebuilt a package or a spec.
 
-    These are commits of the recipes' repository, newest first. For a spec, the specs that it
+    These are commits of the recipe repository, newest first. For a spec, the specs that it
     replaced are followed back in time.
 
     - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough.
-    - series: The series: develop, vX.Y.Z ... By default develop; without it, the series with the
+    - series: The series: develop, vX.Y.Z ... By default develop, else the series with the
       most revisions.
     - limit: Print only the N newest rebuilds. By default all are printed.
     """

@@ -104,7 +104,7 @@ class ImportRun:
         )
 
     def _import_recipes(self, publications: Sequence[Publication]) -> None:
-        """Store the recipes' commits of revisions; errors become warnings."""
+        """Store the recipe commits of revisions; errors become warnings."""
         options = self._options
         if not options["recipes"]:
             return
@@ -230,6 +230,6 @@ def _undated(
         is_dated = snapshot.taken_at is not None
         if snapshot.tag in has_date and (is_dated or has_date[snapshot.tag]):
             reason = f"is one moment, and the folders of {snapshot.tag} are of several"
-            raise InvalidArgument("--taken-at", f"{reason}: leave it out, or import them apart")
+            raise InvalidArgument("--taken-at", f"{reason}: omit it, or split the import")
         has_date[snapshot.tag] = is_dated
         yield msgspec.structs.replace(snapshot, taken_at=None)

@@ -100,13 +100,13 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
     if "" in locations:
         raise click.UsageError("A LOCATION is empty.")
     if locations and git:
-        raise click.UsageError("LOCATION and --git are two imports: run them one after the other.")
+        raise click.UsageError("LOCATION and --git exclude each other: run two imports.")
     if options["recipes_commit"] and not options["recipes"]:
         raise click.UsageError("--recipes-commit names a commit of --recipes, which is missing.")
     for name in _OF_LOCATIONS if git else _OF_GIT:
         if options[name] not in (None, False):
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
+            raise click.UsageError(f"{option} {'excludes' if git else 'requires'} --git.")
 
 
 @parameters.catalog_command("demo", has_json=False)

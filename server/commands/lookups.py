@@ -189,7 +189,7 @@ def show_command(
     - words: A revision: {REF}; by default {LATEST}, or the newest that has the hash. Then, or
       alone, a package, or the hash of a spec after a slash; a prefix of the hash is enough.
     - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
-      default develop; without it, the series with the most revisions.
+      default develop, else the series with the most revisions.
     """
     from server.terminal.printing.details import print_subject
 
@@ -199,5 +199,5 @@ def show_command(
     if series is not None:
         parameters.require_series(series, opened.history)
         if len(words) > 1 or any(word.startswith("/") for word in words):
-            raise click.UsageError("--series says where to look for a package; leave REF out.")
+            raise click.UsageError("--series applies only to a PACKAGE without REF.")
     print_subject(opened, words, series)

@@ -33,11 +33,11 @@ def costs_group() -> None:
 def import_costs_command(file: Annotated[str, argument("FILE")], *, catalog: str) -> None:
     """Replace the stored costs of builds by those of a file.
 
-    From then on, time and cost stand wherever specs are counted that are built. What has no cost
-    by its hash is estimated by the median of its package. A file without rows removes all costs.
+    Time and cost are then shown wherever specs that are built are counted. A spec whose hash has
+    no cost is estimated by the median of its package. A file without rows removes all costs.
 
-    - file: A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a
-      cost with its unit, as cost_usd.
+    - file: A CSV or Parquet file. The header names hash, name or both; seconds; and optionally a
+      cost with its unit, such as cost_usd.
     """
     from server.terminal.printing.maintenance import costs_facts, costs_lines
     from snapshots.sources.cost_files import read
@@ -143,7 +143,7 @@ def keep_list_command(
     from server.terminal.printing.maintenance import keep_list_report
 
     if checked and not impact:
-        raise click.UsageError("--check is part of what the rest is; add --impact.")
+        raise click.UsageError("--check requires --impact.")
     report = keep_list_report(
         parameters.open_catalog(catalog),
         keep,

@@ -48,7 +48,7 @@ def twins_command(
     """Print specs that are built more than once, and why.
 
     Twins are specs with the same name, version, variants and architecture but different hashes.
-    Each additional build has one main cause, so the numbers add up.
+    Each duplicate build has one main cause, so the numbers add up.
 
     - ref: The revision: {REF}. By default {LATEST}.
     - stacks: Only specs in this stack (repeatable: in any of these stacks).
@@ -87,7 +87,7 @@ def impact_command(
     from server.terminal.printing import questions
 
     if bool(words) == (top is not None):
-        raise click.UsageError("Write packages, or --top N for those whose change costs most.")
+        raise click.UsageError("Name packages, or use --top N for the largest impacts.")
     is_range = len(words) == 1 and ".." in words[0]
     if is_range and not recipes:
         raise click.UsageError("A..B names commits of --recipes, which is missing.")

@@ -148,12 +148,12 @@ def given(scope: Scope) -> dict[str, list[str]]:
     query: bytes = scope["query_string"]
     for what, length in (("path", len(raw_path(scope))), ("query", len(query))):
         if length > _MAX_LENGTH:
-            message = f"the {what} of the address has more than {_MAX_LENGTH} bytes"
+            message = f"the {what} of the URL has more than {_MAX_LENGTH} bytes"
             raise BadRequest(message, status=414, code="URI_TOO_LONG")
     try:
         parameters = parse_qs(query.decode("latin-1"), max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise BadRequest(f"the address has more than {_MAX_FIELDS} parameters") from None
+        raise BadRequest(f"the URL has more than {_MAX_FIELDS} parameters") from None
     return parameters | {name: [value] for name, value in scope["path_params"].items()}
 
 

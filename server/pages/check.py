@@ -284,7 +284,7 @@ def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
             name, _, digest = token.rpartition("-")
             if not (is_name(name) and is_hash(digest)):
                 token = quoted(shortened(token, _MAX_NAME_LENGTH))
-                raise Unreadable(f"{token} in the address is not NAME-HASH.", form)
+                raise Unreadable(f"{token} in the URL is not NAME-HASH.", form)
             specs.append({"hash": digest, "name": name, "isRoot": is_root})
     return form, specs
 

@@ -57,10 +57,10 @@ class Nearest(msgspec.Struct, frozen=True):
 
 
 _SENTENCES = {
-    "": "There is nothing under this address.",
+    "": "There is nothing at this URL.",
     _HASH: "No revision of this catalog had a hash with this prefix.",
     _CAUSE: "There is no such cause in this comparison.",
-    _COMMIT: "No known commit has a hash that begins like this, or more than one has.",
+    _COMMIT: "No known commit, or more than one, has a hash with this prefix.",
 }
 
 
@@ -169,15 +169,15 @@ _STATUS = {
 TITLES = {
     404: "Not found",
     405: "Not allowed",
-    414: "Too long an address",
+    414: "URL too long",
     429: "Too many requests",
     500: "Something went wrong",
-    503: "Not just now",
+    503: "Temporarily unavailable",
 }
 """The headings of error pages by status."""
 
-_DEFAULT_TITLE = "That cannot be shown"
-_AMBIGUOUS_TITLE = "More than one"
+_DEFAULT_TITLE = "Invalid request"
+_AMBIGUOUS_TITLE = "Ambiguous"
 _AMBIGUOUS = ("AMBIGUOUS_REF", "AMBIGUOUS_HASH")
 _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """The beginning of GraphQL's messages about the value of a variable."""
@@ -235,5 +235,5 @@ def _in_terms_of_url(message: str, address: Address) -> str:
     name = match[1]
     values = " and ".join(address.query.get(name, ()))
     if not values:
-        return f"The address does not say {name}"
+        return f"The URL has no {name}"
     return f"{name} cannot be {quoted(values)}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from snapshots.history import History
 
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
-LATEST = "the newest of develop; without develop, of the series with the most revisions"
+LATEST = "the newest of develop, else of the series with the most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
     "an installation's .spack-db (./FILE)"
@@ -387,7 +387,7 @@ class CommandGroup(click.Group):
                 for command in self.commands.values()
                 for option in command.params
             ):
-                hint = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
+                hint = f"Write it after the command: {ctx.command_path} COMMAND {name} ..."
                 raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
             raise
 

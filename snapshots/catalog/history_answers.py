@@ -33,7 +33,7 @@ FILL_SECONDS = 2.0
 PAUSE_SECONDS = 60.0
 """The time before failed computations are tried again."""
 
-_NOT_STORED = "this process cannot keep them: it may not write to the catalog"
+_NOT_STORED = "this process cannot store them: the catalog is read-only to it"
 _NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
 
 

@@ -58,7 +58,7 @@ class Location(msgspec.Struct, frozen=True):
         for name in (*_KEYS, "AWS_SESSION_TOKEN"):
             text = os.environ.get(name, "")
             if not (text.isascii() and text.isprintable()):
-                reason = "holds a character that no credentials have; is there a line break?"
+                reason = "contains a character that no credentials have; is there a line break?"
                 raise CatalogError(self.text, f"{name} {reason}")
         if all(map(os.environ.get, _KEYS)) or any(map(os.environ.get, _OTHER_CREDENTIALS)):
             return

@@ -135,7 +135,7 @@ class RecipesTables:
                 f"the recipes are of two repositories, {before.repository} and {after.repository}"
             )
         if before.source != after.source:
-            return "the history of the recipes' repository was rewritten between the two"
+            return "the history of the recipe repository was rewritten between the two"
         return None
 
     def graph(self, source: Source) -> CommitGraph:

@@ -58,7 +58,7 @@ class DamagedContent(CatalogError):
     """
 
     def __init__(self, location: str, digest: str, owner: str, error: Exception | None) -> None:
-        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
+        below = "" if owner == digest else f"is based on {short_digest(owner)}, which "
         damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
         self.damage = f"{below}{damage}"
         super().__init__(location, f"the content {short_digest(digest)} {self.damage}")

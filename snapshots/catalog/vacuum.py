@@ -57,11 +57,11 @@ def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
     if nothing_runs and not older_than:
         return older_than
     if not MIN_AGE <= older_than <= MAX_AGE:
-        reason = "a vacuum takes from 1h to 7d"
+        reason = "must be from 1h to 7d"
         if older_than < MIN_AGE:
             reason += (
-                ": an import that runs, or a server that has not looked since, still needs what "
-                "was just removed. Where none does, stop them all and say so with --nothing-runs"
+                ": running imports and servers may still need what was just removed. If none is "
+                "running, confirm this with --nothing-runs"
             )
         raise InvalidArgument("older-than", reason)
     return timedelta(hours=older_than // MIN_AGE)

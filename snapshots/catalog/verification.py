@@ -35,7 +35,7 @@ from snapshots.texts import counted, short_digest, short_pair, size
 
 # -- findings
 
-VACUUM = "'cachelog vacuum' deletes it in time"
+VACUUM = "'cachelog vacuum' deletes it later"
 LIST_AGAIN = "'cachelog vacuum' lists it again"
 IMPORT_AGAIN = "what was published is there; import again what was not"
 FILL = "'cachelog history fill' compares them"

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from snapshots.errors import CatalogError, InvalidArgument
 
 KILLED = (
-    "one of the processes that work on it was killed, as happens where memory is short; "
+    "one of the processes that work on it was killed, perhaps for lack of memory; "
     "try again with fewer jobs"
 )
 

@@ -240,7 +240,7 @@ class _Search:
         if virtual in VERSIONED and not is_recorded[providers].all():
             reason = (
                 f"{virtual} is a virtual package; which versions are provided is not known: specs "
-                "tell it from format 6 on (Spack 1.3), and some that provide it are older"
+                "record them from format 6 (Spack 1.3), and some providers are older"
             )
             raise errors.InvalidArgument(f"versions of {virtual}", reason)
         return fits | ~is_recorded

@@ -92,7 +92,7 @@ def _exit_reason(code: int, stderr: bytes) -> str:
     if code == -SIGXCPU:
         return _too_slow()
     if code < 0:
-        return f"its process was ended by {Signals(-code).name}, as happens where memory is short"
+        return f"its process was ended by {Signals(-code).name}, perhaps for lack of memory"
     last = stderr.decode(errors="replace").strip().rpartition("\n")[2]
     return f"its process failed: {last or f'status {code}'}"
 

@@ -56,7 +56,7 @@ def _first_commit(cause: sections.CauseEntry) -> list[str]:
         return []
     first, *others = cause.commits
     how = "perhaps by " if first.is_doubtful else ""
-    what = "taking back " if first.taken_back else ""
+    what = "dropping " if first.taken_back else ""
     more = f" and {len(others):,} more" if others else ""
     return [f" ({how}{what}", _reference(first), f"{more})"]
 
@@ -69,7 +69,7 @@ def _reference(commit: sections.CommitEntry) -> Reference:
 
 def commit_sentence(commit: sections.EffectEntry) -> Sentence:
     """Return a sentence about the effect of a commit; its numbers are those of its causes."""
-    pieces = ["Taking back "] if commit.taken_back else []
+    pieces = ["Dropping "] if commit.taken_back else []
     pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
     if commit.sweeping:
         pieces.append(f", which touches {counted(commit.num_packages, 'package')},")

@@ -69,7 +69,7 @@ class CommitEffect(msgspec.Struct, frozen=True):
     def order(self) -> tuple[object, ...]:
         """The sort key: by level, then by number of specs, then newest first.
 
-        Commits that were taken back follow all others, and sweeping commits follow these.
+        Dropped commits follow all others, and sweeping commits follow these.
         """
         commit = self.commit
         counts = -self.num_specs, -self.num_involved
@@ -142,7 +142,7 @@ class Attribution:
         most = max(effects, key=lambda effect: effect.num_specs, default=None)
         if most is None:
             return None
-        what = "taking back " if most.taken_back else ""
+        what = "dropping " if most.taken_back else ""
         commit = f"{what}{short_digest(most.commit.oid)} {most.commit.subject}"
         return CommitRebuild(commit, most.causes)
 

@@ -164,7 +164,7 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
     if code == 404:
         return Missing(location, f"{status}: it is not there")
     if 300 <= code < 400 or name in _OTHER_REGION:
-        reason = f"the bucket lies in another region; set AWS_REGION={region or '...'}"
+        reason = f"the bucket is in another region; set AWS_REGION={region or '...'}"
         return SourceError(location, f"{status}: {reason}")
     if name in _REFUSALS:
         reason = f"the credentials are refused; check {_KEY}, and AWS_SESSION_TOKEN"
@@ -176,7 +176,7 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
                 "read without credentials where CACHELOG_S3_PREFIXES names it"
             )
         else:
-            reason = f"it is not there, or not for everyone to read; for credentials set {_KEY}"
+            reason = f"it is not there, or it is not public; for credentials set {_KEY}"
         return AccessDenied(location, f"{status}: {reason}")
     hint = f": {message}" if message else f"; check {_KEY} if it wants credentials"
     return SourceError(location, f"{status}{hint}")
@@ -231,10 +231,10 @@ def _check(access: S3Access, location: str) -> None:
     }
     for name, text in credentials.items():
         if not (text.isascii() and text.isprintable()):  # an HTTP library would quote the secret
-            reason = f"{name} holds a character that no credentials have; is there a line break?"
+            reason = f"{name} contains a character that no credentials have; is there a line break?"
             raise SourceError(location, reason)
     if "@" in urlsplit(access.endpoint).netloc:
-        raise SourceError(location, f"AWS_ENDPOINT_URL holds a login; set {_KEY} instead")
+        raise SourceError(location, f"AWS_ENDPOINT_URL contains a login; set {_KEY} instead")
     if bool(access.key_id) != bool(access.secret):
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
         present, absent = names if access.key_id else names[::-1]

@@ -74,7 +74,7 @@ def read_regular(location: str, limit: int) -> bytes:
         except OSError as error:
             raise unreadable(location, error) from None
     if size > limit or len(data) > limit:
-        raise SourceError(location, f"holds more than {limit:,} bytes")
+        raise SourceError(location, f"contains more than {limit:,} bytes")
     return data
 
 

@@ -50,9 +50,9 @@ def resolve(location: str, settings: ReadSettings) -> str:
         return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
     if scheme != "file":
         forms = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
-        raise SourceError(location, f"is not one of what can be read: {forms}")
+        raise SourceError(location, f"is not one of these: {forms}")
     if authority not in ("", "localhost"):
-        raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")
+        raise SourceError(location, f"is on another machine, {authority}; write file:///PATH")
     return url2pathname(urlsplit(f"file://{rest}").path)
 
 
@@ -118,7 +118,7 @@ def _web_url(scheme: str, authority: str, rest: str) -> str:
     url = f"{scheme}://{authority}{rest}"
     if "@" in authority:  # the catalog would publish it
         shown = f"{scheme}://{authority.rpartition('@')[2]}{rest}"
-        raise SourceError(shown, "the URL holds a login; only what is public can be read")
+        raise SourceError(shown, "the URL contains a login; only what is public can be read")
     try:
         parts = urlsplit(url.encode().decode())  # an argument that is not UTF-8 fails here
         host, _ = parts.hostname, parts.port  # both are parsed on access

@@ -172,7 +172,7 @@ class _LockedSpecs(msgspec.Struct):
     def _add(self, locked: LockedSpec) -> None:
         first = self.specs.setdefault(locked.hash, locked)
         if len(self.specs) > MAX_SPECS:
-            raise SourceError(self._location, f"holds more than {MAX_SPECS:,} concrete specs")
+            raise SourceError(self._location, f"contains more than {MAX_SPECS:,} concrete specs")
         if locked.is_root and not first.is_root:
             self.specs[locked.hash] = msgspec.structs.replace(first, is_root=True)
 
@@ -308,7 +308,7 @@ def _concatenated(data: bytes, location: str) -> Iterator[msgspec.Raw]:
             raise SourceError(location, "is nested too deeply, or has too long a number") from None
         count += 1
         if count > MAX_DOCUMENTS:
-            raise SourceError(location, f"holds more than {MAX_DOCUMENTS:,} documents")
+            raise SourceError(location, f"contains more than {MAX_DOCUMENTS:,} documents")
         yield msgspec.Raw(text[place:end].encode())
         place = _after_white_space(text, end)
     if not count:
@@ -455,9 +455,9 @@ def parse_content(data: bytes, location: str) -> LockedContent:
 
 def _read_whole(data: bytes, location: str) -> _LockedSpecs:
     if len(data) > MAX_BYTES:
-        raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
+        raise SourceError(location, f"contains more than {MAX_BYTES:,} bytes")
     if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
-        raise SourceError(location, f"holds more values than a lock file of {len(data):,} bytes")
+        raise SourceError(location, f"contains more values than a lock file of {len(data):,} bytes")
     whole = _LockedSpecs(location)
     for number, document in enumerate(documents(data, location)):
         whole.add_document(document, f"document {number + 1}" if number else "")

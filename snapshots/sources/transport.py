@@ -254,10 +254,10 @@ class Transport:
         versions: dict[str, str | None] = {}
         for path, version in self._objects(location, place) if place else _files(location):
             if path in versions:
-                raise SourceError(location, f"its list has {path} twice, perhaps in a circle")
+                raise SourceError(location, f"its list has {path} twice, perhaps in a loop")
             versions[path] = version
             if len(versions) > _LISTED_MAX:
-                raise SourceError(location, f"holds more than {_LISTED_MAX:,} files")
+                raise SourceError(location, f"contains more than {_LISTED_MAX:,} files")
             if not len(versions) % 1000:
                 self.progress(f"listing {location}", len(versions), None)
         return [RemoteFile(path, versions[path]) for path in sorted(versions)]
@@ -371,7 +371,7 @@ class Transport:
                     reason = f"the whole answer took longer than {self.settings.deadline:g} s"
                     raise SourceError(url, f"{reason}; try again later") from None
                 except httpx.TooManyRedirects:
-                    reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
+                    reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a loop"
                     raise SourceError(url, f"{reason}; give the final URL") from None
                 except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
                     raise SourceError(url, f"is not a valid URL: {error}") from None
@@ -404,7 +404,7 @@ class Transport:
             raise buckets.refusal(response, url, status)
         if code in (403, 404, 410):
             kind = AccessDenied if code == 403 else Missing
-            raise kind(url, f"{status}: it is not there, or not for everyone to read")
+            raise kind(url, f"{status}: it is not there, or it is not public")
         reason = f"{status}: check the URL, and that it asks for no login"
         if code == 401 and _is_first(response):
             raise Unauthorized(url, reason, response.headers.get_list("WWW-Authenticate"))

@@ -163,7 +163,7 @@ def checked_variant(text: str) -> str:
         reason = f"is longer than {VARIANT_LENGTH_MAX:,} characters"
         raise ValueError(f"the variant {quoted(text)} {reason}")
     if not is_plain(text):
-        raise ValueError(f"the variant {quoted(text)} holds characters that are not seen")
+        raise ValueError(f"the variant {quoted(text)} has invisible characters")
     return text
 
 
@@ -174,14 +174,14 @@ def checked_line(text: str) -> str:
         limit = f"has {len(text):,} characters, not 1 to {LINE_LENGTH_MAX:,}"
         raise ValueError(f"{quoted(text)} {limit}")
     if not is_plain(text):
-        raise ValueError(f"{quoted(text)} holds characters that are not seen")
+        raise ValueError(f"{quoted(text)} has invisible characters")
     return text
 
 
 def checked_moment(text: str) -> str:
     """Check a time in UTC: ``2025-03-30T12:00:00Z``."""
     if _MOMENT.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is not a moment in UTC such as 2025-03-30T12:00:00Z")
+        raise ValueError(f"{quoted(text)} is not a time in UTC such as 2025-03-30T12:00:00Z")
     return text
 
 
@@ -190,7 +190,7 @@ def checked_url(text: str) -> str:
     if len(text) > URL_LENGTH_MAX:
         raise ValueError(f"{quoted(text)} is longer than {URL_LENGTH_MAX:,} characters")
     if not is_plain(text) or _NOT_IN_URLS.search(text):
-        raise ValueError(f"{quoted(text)} holds characters that no URL has")
+        raise ValueError(f"{quoted(text)} contains characters that no URL has")
     if _URL.fullmatch(text) is None:
         schemes = ", ".join(URL_SCHEMES)
         raise ValueError(f"{quoted(text)} is not a URL that begins with one of {schemes}")

@@ -55,8 +55,8 @@ class SeriesCausePoint(msgspec.Struct, frozen=True):
 class SeriesCause(msgspec.Struct, frozen=True):
     """The numbers of specs that causes with the same key explain in some revisions of a series.
 
-    ``package``, ``kind`` and ``commit`` are None if they are not part of the key; the package is
-    also None for the kind FORMAT. A commit explains the causes in packages whose recipes it
+    ``package``, ``kind`` and ``commit`` are None if not part of the key; the package is also
+    None for ARCHITECTURE and FORMAT. A commit explains the causes in packages whose recipes it
     touched; if several commits explain a cause, it counts for each of them. ``num_specs`` and
     ``num_involved`` are sums over causes and revisions, so a spec in which two causes of one
     package are involved counts twice in the latter. ``size`` is None if no size is known.

@@ -40,8 +40,8 @@ _NO_WRK = (
 
 
 _SHOWN = {
-    "cachelog, answer computed": "cachelog: cold",
-    "cachelog, answer kept": "cachelog: hot",
+    "cachelog, computed": "cachelog: cold",
+    "cachelog, cached": "cachelog: hot",
     "Strawberry as it comes": "Strawberry as it comes",
     "mercurius with graphql-jit (Node)": "mercurius with graphql-jit",
     "bare uvicorn, as many bytes": _BARE,

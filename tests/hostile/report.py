@@ -67,7 +67,7 @@ def figures(results: Sequence[Result]) -> list[Figures]:
 
 def by_group(attacks: Sequence[Figures]) -> str:
     """Return a table of groups of attacks, with the maximum of each figure."""
-    head = ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
+    head = ("Attacks", "Number", "Succeeded", "Slowest", "Victim's p99", "Memory")
     groups = {it.group: [other for other in attacks if other.group == it.group] for it in attacks}
     return aligned([head, *(_row(*group) for group in groups.items()), _row("all", attacks)])
 

@@ -151,7 +151,7 @@ def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
 def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
     """The shared dependencies of two packages, or that they are unknown; a spec equals itself."""
     result = cachelog("diff", APP, f"/{hash_of('cmake:2')}", catalog=catalog)
-    assert result.lines[3:5] == ["Of their own:", "  name app → cmake"]
+    assert result.lines[3:5] == ["Own facts:", "  name app → cmake"]
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")

@@ -10,9 +10,9 @@ from tests.server.commands import fail
 NO_HASH = "HASH: no revision has ever had one that begins with 'zzzz222'"
 NO_SERIES = "--series: there is no series 'nope'; nearest: develop"
 PACKAGE_OR_HASH = "Write a package, or /HASH with the first characters of a hash."
-ONE_PACKAGE = "--target, --stack and --version are of a package alone."
-PACKAGES_OR_TOP = "Write packages, or --top N for those whose change costs most."
-TWO_SPECS = "Two specs are compared as a whole"
+ONE_PACKAGE = "--target, --stack, --version need a PACKAGE alone."
+PACKAGES_OR_TOP = "Name packages, or use --top N for the largest impacts."
+TWO_SPECS = "Other options do not apply to two specs."
 COMMITS = "--recipes takes A..B, commits of that repository, alone."
 
 ERRORS = (
@@ -55,7 +55,7 @@ ERRORS = (
     ("feed develop --base-url example.org", "--base-url: 'example.org' is not one of http://"),
     ("feed develop --server-url https://x/?a=b", "--server-url: "),
     ("verify --cluster far", "--cluster: 'far' is not of the form ray://HOST:PORT"),
-    ("import x --source-name '\t'", "--source-name: '\\t' holds characters that are not seen"),
+    ("import x --source-name '\t'", "--source-name: '\\t' has invisible characters"),
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
     # Missing files, and files that cannot be written.
     ("notes develop develop --template nothing.md", "nothing.md: No such file or directory"),
@@ -72,16 +72,16 @@ USAGE_ERRORS = (
     ("log /", PACKAGE_OR_HASH),
     ("log --since soon", "2025-03-30T12:00:00Z, or '1 week ago'"),
     ("log --since '99999 years ago'", "before the year 1"),
-    ("log --oneline --commits", "--oneline prints one line per entry; leave --commits out."),
+    ("log --oneline --commits", "--oneline and --commits exclude each other."),
     ("log --target a", ONE_PACKAGE),
     ("log hdf5 --version 1 --commits", ONE_PACKAGE),
     ("show develop hdf5 zlib", "There is one argument too many: zlib"),
     ("show /", PACKAGE_OR_HASH),
-    ("show /abc --series develop", "leave REF out"),
-    ("notes a b --template chat --format html", "--template says how notes are written"),
+    ("show /abc --series develop", "only to a PACKAGE without REF"),
+    ("notes a b --template chat --format html", "--template and --format exclude each"),
     ("feed", "Name a SERIES, or write all feeds with --all."),
     ("feed --all", "name a folder with --output"),
-    ("feed develop hdf5 --all -o x", "leave PACKAGE out"),
+    ("feed develop hdf5 --all -o x", "--all and PACKAGE exclude each other"),
     ("impact", PACKAGES_OR_TOP),
     ("impact hdf5 --top 3", PACKAGES_OR_TOP),
     ("impact A..B", "A..B names commits of --recipes, which is missing"),
@@ -89,19 +89,19 @@ USAGE_ERRORS = (
     ("impact ..HEAD --recipes .", "Write two revisions with dots between them: BASE..HEAD."),
     ("keep-list", "Missing option '--keep'"),
     ("keep-list --keep '0 daily'", "'0 daily' keeps nothing"),
-    ("keep-list --keep '1 last' --check x", "--check is part of what the rest is; add --impact."),
+    ("keep-list --keep '1 last' --check x", "--check requires --impact."),
     ("prune --keep '2 dayly'", "'--keep': '2 dayly' is not a rule: write a number"),
-    ("vacuum --older-than 0", "'--older-than': a vacuum takes from 1h to 7d: an import that runs"),
+    ("vacuum --older-than 0", "'--older-than': must be from 1h to 7d: running imports"),
     ("blame hdf5 --limit 0", "0 is not in the range x>=1"),
     ("causes --by nothing", "'--by': 'nothing' is not one of package, kind, commit"),
-    ("check x --series develop", "--series says where --best looks; add --best."),
-    ("check x --best --in develop", "--in names one revision, --best looks in many"),
+    ("check x --series develop", "--series requires --best."),
+    ("check x --best --in develop", "--in and --best exclude each other."),
     ("plan develop --lock e4s=x --commits A..B", "--commits names commits of --recipes"),
     ("plan develop --lock spack.lock", "'spack.lock' is not written as STACK=FILE"),
-    ("plan develop --lock e4s=x --json --format text", "prints one document; leave --format out."),
+    ("plan develop --lock e4s=x --json --format text", "--json and --format exclude each other."),
     ("gate develop", "Missing option '--rules'"),
     ("import x --recipes-commit abc", "--recipes-commit names a commit of --recipes"),
-    ("import --git x --view tools", "--view does not go with --git"),
+    ("import --git x --view tools", "--view excludes --git"),
 )
 
 

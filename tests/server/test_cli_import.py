@@ -36,7 +36,7 @@ def test_tag_time_and_name_are_overridden(tmp_path: Path) -> None:
     times, catalog = ("--taken-at", "2024-02-03T04:05:06+01:00"), tmp_path / "catalog"
     assert fail("import", *folders, *times, catalog=catalog) == (
         "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
-        "leave it out, or import them apart\n"
+        "omit it, or split the import\n"
     )
     options = ("--tag", "mine", *times, "--source-name", "our nightly cache")
     result = cachelog("import", file, *options, catalog=catalog)

@@ -36,7 +36,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     result = succeed("holes", "develop", catalog=catalog)
     title, counts, _, *holes = result.lines
     assert title.startswith("develop of 2025-01-06")
-    assert counts == "0 of 2 specs are complete, 2 holes"
+    assert counts == "0 of 2 specs are whole, 2 holes"
     assert [line.split()[:4] for line in holes] == [
         ["2", "zlib", hash_of("zlib"), "removed"],
         ["1", "mesa", hash_of("mesa"), "never"],
@@ -50,7 +50,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     assert (report["num_affected"], report["num_holes"]) == (2, 2)
     result = cachelog("holes", "some", catalog=catalog)
     assert result.lines[1:3] == [
-        "0 of 2 specs are complete, 1 hole",
+        "0 of 2 specs are whole, 1 hole",
         "unknown for 1 spec: its source does not list dependencies",
     ]
     assert "in other of 2025-01-05" in result.lines[-1]
@@ -87,7 +87,7 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     """Each cause once, then the groups and what joining saves; also of some stacks and packages."""
     result = succeed("twins", "-n", 2, catalog=ml)
     assert result.lines[1:5] == [
-        "65 of 281 specs are additional builds",
+        "65 of 281 specs are duplicate builds",
         "specs  reached  stacks  cause",
         "   65       65       1  python 3.13.13 / 3.14.5",
         "not listed, as no spec's main cause: 4 causes",
@@ -106,7 +106,7 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     result = cachelog("twins", "--stack", "ml", catalog=ml)
     assert result.lines[0].startswith("ml of develop of ")
     none = cachelog("twins", "--package", "python", catalog=ml)
-    assert none.lines[1:] == ["0 of 2 specs are additional builds"]
+    assert none.lines[1:] == ["0 of 2 specs are duplicate builds"]
 
 
 def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
@@ -235,8 +235,8 @@ def test_causes_are_grouped_by_keys(rebuilds: Path) -> None:
     """One line per package or other keys, with a bar, or in JSON a point, for each revision."""
     by_kind = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=rebuilds)
     assert by_kind.lines[1:] == [
-        "rebuilt  reached  revisions  through time  kind, package",
-        "      3        3          1  █             version, zlib",
+        "specs  reached  revisions  through time  kind, package",
+        "    3        3          1  █             version, zlib",
     ]
     none = cachelog("causes", "--series", "other", catalog=rebuilds)
     assert none.lines[-1] == "Nothing is known to have rebuilt anything."
@@ -272,7 +272,7 @@ def test_costs_are_beside_the_numbers(rebuilds: Path, tmp_path: Path) -> None:
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds,cost_eur\nzlib,3600,2\npng,1800,1\n")
     assert cachelog("costs", "import", file, catalog=rebuilds).code == 0
-    line = "      6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██ "
+    line = "    6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██ "
     assert cachelog("causes", catalog=rebuilds).lines[2].startswith(line)
     (cause,) = cachelog("causes", "--json", catalog=rebuilds).json["causes"]
     money = {"seconds": 10_800.0, "cost": 6.0, "unit": "eur"}

@@ -56,7 +56,7 @@ def test_why_lists_commits(week: Week) -> None:
     commits = {line.split(maxsplit=2)[2]: text.strip() for line, text in pairs.items()}
     assert commits["recipe of gettext changed"].endswith(GETTEXT)
     indirect = commits["intel-tbb 2023.0.0 → 2022.3.0"]
-    assert indirect.startswith("perhaps by what depends on it: ")
+    assert indirect.startswith("perhaps by a dependent: ")
     assert indirect.endswith(TBB)
     lines = week.run("why", RANGE, "gettext").lines
     assert lines[lines.index("  main cause: recipe of gettext changed") + 1].endswith(GETTEXT)
@@ -90,7 +90,7 @@ def test_log_lists_commits(week: Week) -> None:
     hashes = {spec["reason"]: spec["hash"] for spec in report["specs"]}
     assert commit in week.run("log", f"/{hashes['replaces']}", "--commits").lines
     (message,) = week.run("blame", f"/{hashes['replaced']}").lines
-    assert message == "nothing of it replaced another in develop-DATE"
+    assert message == "no spec of it replaced another in develop-DATE"
 
 
 def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:

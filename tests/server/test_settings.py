@@ -137,8 +137,8 @@ UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
         for origin in ORIGINS
     ),
     *((Settings.reading, {"s3_prefixes": (text,)}, "S3_PREFIXES") for text in PREFIXES),
-    (Settings.reading, {"oci_user": "reader"}, "OCI_PASSWORD: is needed beside CACHELOG_OCI_USER"),
-    (Settings.reading, {"oci_password": PASSWORD}, "OCI_USER: is needed beside CACHELOG_OCI_PASS"),
+    (Settings.reading, {"oci_user": "reader"}, "OCI_PASSWORD: is needed with CACHELOG_OCI_USER"),
+    (Settings.reading, {"oci_password": PASSWORD}, "OCI_USER: is needed with CACHELOG_OCI_PASS"),
     (Settings.reading, {"oci_user": "a:c", "oci_password": PASSWORD}, "OCI_USER: .* a colon"),
     (Settings.reading, {"cache_dir": "~nobody-of-this-name/cache"}, "CACHE_DIR: .* user has none"),
 )

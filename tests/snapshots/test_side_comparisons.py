@@ -128,5 +128,5 @@ def test_what_rules_judge(compare: Compare, query: str) -> None:
     commits = read_rule(
         {"name": "c", "limit": "specs-rebuilt-by-commit", "at-most": 2}, lambda _: ()
     )
-    with pytest.raises(RuleUnusable, match="nothing can be judged"):
+    with pytest.raises(RuleUnusable, match="nothing can be checked"):
         judge([commits], whole.rule_context(names))

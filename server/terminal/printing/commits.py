@@ -35,7 +35,7 @@ _NO_COMMIT = "no commit of the recipes explains it"
 _MACHINE = "outside the cache: the machine changed"
 _LEVELS = {
     CommitLevel.OWN_RECIPE: "",
-    CommitLevel.DEPENDENT: "perhaps by what depends on it: ",
+    CommitLevel.DEPENDENT: "perhaps by a dependent: ",
     CommitLevel.STACK: "perhaps by a stack: ",
     CommitLevel.SPACK: "perhaps by another Spack: ",
 }
@@ -89,7 +89,7 @@ def _commit_text(explaining: CauseCommit) -> str:
     change = ""
     if spack is not None and spack.before and spack.after:
         change = f" (Spack {short_digest(spack.before)} -> {short_digest(spack.after)})"
-    taken_back = "taken back: " if explaining.taken_back else ""
+    taken_back = "dropped: " if explaining.taken_back else ""
     sweeping = f" (touches {len(commit.packages):,} packages)" if commit.is_sweeping else ""
     return (
         f"{_LEVELS[explaining.level]}{taken_back}{short_digest(commit.oid)} {commit.subject}"
@@ -257,7 +257,7 @@ def blame_lines(entries: Iterable[BlameEntry], series: str) -> Iterator[str]:
             yield f"  {styles.quiet(recipes.why_unknown)}"
         yield from commit_lines(recipes, number, "  ", all_=True)
     if is_empty:
-        yield f"nothing of it replaced another in {series}"
+        yield f"no spec of it replaced another in {series}"
 
 
 def blame_facts(subject: str, entries: Iterable[BlameEntry]) -> dict[str, Any]:

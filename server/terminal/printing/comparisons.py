@@ -329,7 +329,7 @@ def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) 
     if not rows:
         return
     columns = [
-        number("rebuilt", 0, attrgetter("num_specs")),
+        number("specs", 0, attrgetter("num_specs")),
         number("reached", 1, attrgetter("num_involved")),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]

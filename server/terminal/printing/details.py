@@ -248,7 +248,7 @@ def _print_package(
                 ("Last seen", title(timeline.last_seen)),
                 *([("Removed in", title(gone_in))] if gone_in else []),
                 ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
-                ("Changes", f"{texts.counted(len(timeline.entries), 'revision')} touched it"),
+                ("Changes", f"{texts.counted(len(timeline.entries), 'revision')} changed it"),
             ]
         )
 
@@ -335,7 +335,7 @@ def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
         yield from _dependency_lines(dependencies)
         yield from _dependent_lines(dependents)
         yield ""
-        yield "Where it was:"
+        yield "Available in:"
         yield from histories.span_lines(past.spans, "  ")
         if took_place_of is not None:
             yield from took_place_of.lines("Replaced")
@@ -364,7 +364,7 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
     row = frame.row_of_prefix(prefix)
     if row is None:
         reason = f"{title(revision)} has none that begins with {prefix!r}"
-        raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
+        raise InvalidArgument("HASH", f"{reason}; omit the revision to look in all")
     return frame.hashes.at(row)
 
 

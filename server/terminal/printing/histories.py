@@ -242,10 +242,10 @@ def _weight(package: PackageCounts) -> tuple[int, bool]:
 
 def _package_log(timeline: PackageTimeline, history: History, selection: Selection) -> Log:
     revisions = counted(len(history.of_series(timeline.series)), "revision")
-    touched = f"{len(timeline.entries):,} of {revisions} touched it"
+    changed = f"{len(timeline.entries):,} of {revisions} changed it"
     return Log(
         [
-            f"{styles.name(timeline.name)} in {timeline.series}: {touched}",
+            f"{styles.name(timeline.name)} in {timeline.series}: {changed}",
             *wrapped(f"first seen in {title(timeline.first_seen)}"),
             *wrapped(f"last seen in {title(timeline.last_seen)}"),
         ],
@@ -553,7 +553,7 @@ def print_causes(
             return
         head = ", ".join(key.value for key in by) or "causes"
         columns = [
-            number("rebuilt", 0, attrgetter("num_specs")),
+            number("specs", 0, attrgetter("num_specs")),
             *build_times(shown, 4),
             number("reached", 2, attrgetter("num_involved")),
             number("revisions", 1, attrgetter("num_revisions")),

@@ -131,7 +131,7 @@ def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[s
     ]
     if done.struck_off:
         lines.append(
-            f"{counted(len(done.struck_off), 'content')} that no revision has {would}struck off; "
+            f"{counted(len(done.struck_off), 'unused content')} {would}unlisted; "
             f"a vacuum after {_duration(grace)} deletes the files"
         )
     if done.relisted:

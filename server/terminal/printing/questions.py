@@ -122,7 +122,7 @@ def print_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> No
         if holes is not None:
             specs = counted(scope.graph.num_rows, "spec")
             num_holes = counted(len(holes), "hole")
-            yield f"{holes.num_whole:,} of {specs} are complete, {num_holes}"
+            yield f"{holes.num_whole:,} of {specs} are whole, {num_holes}"
         yield from scope.unknown_lines()
         if shown:
             columns = [
@@ -218,7 +218,7 @@ def print_twins(
         of_stacks = f"{' and '.join(stacks)} of " if stacks else ""
         yield from wrapped(f"{of_stacks}{title(scope.revision)}")
         total = frame.size.total(twins.others)
-        again = f"{len(twins.others):,} of {counted(scope.num_specs, 'spec')} are additional builds"
+        again = f"{len(twins.others):,} of {counted(scope.num_specs, 'spec')} are duplicate builds"
         yield f"{again}{'' if total is None else f': {size(total)}'}"
         yield from scope.unknown_lines()
         if not causes:

@@ -1,6 +1,6 @@
 """Comparisons of two specs, printed: their differences, the causes, and what they share.
 
-docs/questions.md describes the document.
+docs/two-specs.md describes the document.
 """
 
 from collections.abc import Iterator, Sequence
@@ -148,9 +148,9 @@ def _own_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     yield ""
     own = [*pair.facts, *spec_pairs.variant_changes(pair.variants)]
     if not own:
-        yield "Nothing of their own differs."
+        yield "Own facts differ: none."
         return
-    yield "Of their own:"
+    yield "Own facts:"
     for change in own:
         phrase = difference_phrase(change.path.split(spec_pairs.PATH_SEPARATOR), change)
         yield from wrapped(f"  {phrase}", _INDENT)
@@ -201,7 +201,7 @@ def _because(path: Sequence[CauseStep]) -> str:
     """Return the origin of a change and the path to it: because of expat through python."""
     _, *between = path
     if not between:
-        return "of its own"
+        return "by itself"
     *between, end = between
     through = f" through {_path_text(between)}" if between else ""
     return f"because of {end.name}{through}"
@@ -226,7 +226,7 @@ def _cause_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     rows = list(enumerate(pair.paths))
     columns = [
         TableColumn("  cause", 0, lambda row: f"  {cause_title(causes.name_of(row[0]))}"),
-        TableColumn("way to it", 1, lambda row: _path_text(row[1])),
+        TableColumn("path", 1, lambda row: _path_text(row[1])),
     ]
     yield from table(rows, columns)
     for number in range(len(causes)):

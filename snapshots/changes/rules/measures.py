@@ -67,7 +67,7 @@ def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
 
 def commits_unknown(reason: str | None) -> InvalidArgument:
     """Return the error for commits that are not known."""
-    return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
+    return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be checked")
 
 
 NO_MASK: Mask = np.zeros(0, np.bool_)
@@ -119,7 +119,7 @@ _GLOB = re.compile(r"[*?\[]")
 class RuleScope(msgspec.Struct, frozen=True, kw_only=True):
     """The scope of a rule: the specs that meet all conditions; None and empty are no condition.
 
-    ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
+    ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's spec syntax.
     """
 
     stack: str | None = None
@@ -167,7 +167,7 @@ class ScopedComparison:
         return before & in_base, after & in_head
 
     def find(self, query: str) -> tuple[Mask, Mask]:
-        """Return the rows in scope that match a query in Spack's language."""
+        """Return the rows in scope that match a query in Spack's spec syntax."""
         in_base, in_head = self._context.find(query)
         return self.masks[0] & in_base, self.masks[1] & in_head
 
@@ -179,7 +179,7 @@ class ScopedComparison:
         graph, rows = self._context.head.load(), self.masks[1]
         known = graph.known[rows] if rows.any() else graph.known
         if len(known) and not known.any():
-            reason = "head does not list dependencies of these specs, so nothing can be judged"
+            reason = "head does not list dependencies of these specs, so nothing can be checked"
             raise InvalidArgument("forbid", reason)
         return graph, Holes(graph, rows)
 
@@ -263,7 +263,7 @@ class ScopedComparison:
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
         """Return the stacks that changed by kind; raise InvalidArgument if one side states none."""
         if who := self._side_without_stacks():
-            raise InvalidArgument("stack", f"{who} does not list stacks, so nothing can be judged")
+            raise InvalidArgument("stack", f"{who} does not list stacks, so nothing can be checked")
         changes = (change for change in self.comparison.stacks if change.kind is kind)
         return [change for change in changes if self.scope.stack in (None, change.name)]
 
@@ -280,7 +280,7 @@ class ScopedComparison:
         for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
             for dimension in unstated(frame, dimensions):
                 name = dimension.value.replace("_", "-")
-                raise InvalidArgument(name, f"{who} does not list it, so nothing can be judged")
+                raise InvalidArgument(name, f"{who} does not list it, so nothing can be checked")
 
     def lost_for_query(
         self, query: str, dimensions: tuple[CoverageDimension, ...]

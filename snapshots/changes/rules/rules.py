@@ -103,14 +103,14 @@ DIMENSIONS = {
 
 
 class SpecQuery(str):
-    """A query in Spack's language; raises ValueError for an invalid one."""
+    """A query in Spack's spec syntax; raises ValueError for an invalid one."""
 
     __slots__ = ()
 
     def __new__(cls, text: object) -> "SpecQuery":
-        """Return a text that is valid in Spack's language."""
+        """Return a text that is valid in Spack's spec syntax."""
         if not isinstance(text, str) or not text:
-            raise ValueError(f"{shown(text)} is not a query in Spack's language, as hdf5+mpi is")
+            raise ValueError(f"{shown(text)} is not in Spack's spec syntax, as hdf5+mpi is")
         try:
             queries.read(text)
         except CachelogError as error:
@@ -119,7 +119,7 @@ class SpecQuery(str):
 
 
 class PackageQuery(SpecQuery):
-    """A query in Spack's language that names a package."""
+    """A query in Spack's spec syntax that names a package."""
 
     __slots__ = ()
 
@@ -162,7 +162,7 @@ def shown(value: object) -> str:
 class RuleLevel(Enum):
     """The severity of a broken rule.
 
-    - ERROR: What is judged is refused.
+    - ERROR: What is checked is refused.
     - WARNING: The breach is only reported.
     """
 
@@ -230,13 +230,13 @@ _Number = Annotated[int, Meta(ge=0, le=10**15 - 1)]
 _ForEach = Annotated[
     Dimensions,
     _about(
-        "With require, for each of these that base had one for; with coverage-lost, what packages "
-        "are looked at in combination with."
+        "With require: each combination of these with a match in base needs one in head; "
+        "with coverage-lost: the dimensions."
     ),
 ]
 _Package = Annotated[_Globs, _about("Only these packages: names or globs.")]
 _Except = Annotated[_Globs, _about("Not these packages: names or globs.")]
-_Matching = Annotated[SpecQuery, _about("Only specs that this query in Spack's language matches.")]
+_Matching = Annotated[SpecQuery, _about("Only specs that match this query in Spack's syntax.")]
 
 
 # -- breaches
@@ -477,7 +477,7 @@ def _rows_of(scoped: measures.ScopedComparison, package: str) -> Rows:
 class Prohibition(msgspec.Struct, frozen=True):
     """What a rule can forbid: ``noun`` names the counted objects, ``happened`` the change to them.
 
-    ``find`` returns the breaches in a scope, by the dimensions of the rule if it names any. An
+    ``find`` returns the breaches in a scope, by the dimensions of the rule if it names any. A
     prohibition that is ``of_head`` needs no base: it depends on head alone.
     """
 
@@ -593,7 +593,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     forbid: Annotated[
         Forbidden,
         _about(
-            "What may not have happened from base to head, or be in head: "
+            "What must not happen from base to head, or be in head: "
             f"{', '.join(what.value for what in Forbidden)}."
         ),
     ]
@@ -611,7 +611,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
         """Yield a fault if dimensions are given for anything but lost coverage."""
         if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
             name = texts.quoted(Forbidden.COVERAGE_LOST.value)
-            yield Fault("for-each", f"goes with forbid = {name} or with require alone")
+            yield Fault("for-each", f"is only for forbid = {name} and require")
 
     def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the number of forbidden changes or holes as a message, and each as a breach."""
@@ -634,7 +634,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
     require: Annotated[
         PackageQuery,
-        _about("A query in Spack's language that names a package: head must have a match."),
+        _about("A query in Spack's spec syntax that names a package: head must have a match."),
     ]
     for_each: _ForEach | UnsetType = UNSET
     matching: _Matching | UnsetType = UNSET
@@ -734,7 +734,8 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     key: ClassVar[str] = "cover"
 
     cover: Annotated[
-        _Path, _about("A lock file of Spack's, as seen from this file: head must hold its specs.")
+        _Path,
+        _about("The path of a lock file, relative to this file: head must contain its specs."),
     ]
     at_least: Annotated[
         _Number | Annotated[str, Meta(pattern=_UP_TO_ALL)],
@@ -868,7 +869,7 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
                 faults.append(Fault(name, _reason(value, keys[name].type, error)))
         elif name in KEYS:
             own = ", ".join(key for key in keys if key not in ("name", "level", kinds[0]))
-            faults.append(Fault(name, f"does not go with {kinds[0]}, which goes with {own}"))
+            faults.append(Fault(name, f"is not a key of {kinds[0]} rules; these are: {own}"))
     if faults:
         raise BadRule(faults)
     rule = KINDS[kinds[0]](**fields, line=line)
@@ -964,7 +965,7 @@ def _require_stack(rule: Rule, context: measures.RuleContext) -> None:
     stacks = {*context.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
         if base is not None and (silent := measures.side_without_stacks(base, context.head.frame)):
-            reason = f"{silent} does not list stacks, so nothing can be judged"
+            reason = f"{silent} does not list stacks, so nothing can be checked"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
     nearest = texts.nearest_or_first(stack, sorted(stacks))

@@ -708,7 +708,7 @@ class SpecDocuments(msgspec.Struct):
             raise SourceError(location, reason, key="spec.nodes[0].hash")
         if digest in self._installs and self._installs[digest].in_buildcache:
             first = self._places[digest].location
-            raise SourceError(location, f"holds the spec {digest}, which {first} holds, too")
+            raise SourceError(location, f"contains the spec {digest}, as does {first}")
         unproven = {
             node.hash or "": unproven_reason(
                 bytes(spec.nodes[index]),

@@ -272,7 +272,7 @@ def locate(location: str, transport: Transport) -> IndexLocation:
         if transport.can_list(folder):
             return IndexLocation(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
         reason = "is a build cache of layout 3 without an index, and HTTP lists no specs"
-        advice = "read it at its s3:// URL or in its folder, or have an index made of it by"
+        advice = "read its s3:// URL or its folder, or create an index with"
         raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
     if not is_url(location) and not Path(location).exists():
         raise SourceError(location, "does not exist")
@@ -283,7 +283,7 @@ def locate(location: str, transport: Transport) -> IndexLocation:
             raise SourceError(location, error.reason) from None
         except Missing:
             pass
-    raise SourceError(location, f"holds no build cache: none of {', '.join(_INDEX_FILES)} is there")
+    raise SourceError(location, f"has no build cache: none of {', '.join(_INDEX_FILES)} is there")
 
 
 def view_index(view: str) -> str:
@@ -308,7 +308,7 @@ def _view(location: str, view: str, transport: Transport) -> IndexLocation:
         paths = []
     views = [match["view"] for path in paths if (match := _VIEW_INDEX.fullmatch(path))]
     if not views:
-        reason = f"has no view {quoted(view)}, and no other; leave --view out to read the whole"
+        reason = f"has no view {quoted(view)}, and no other; omit --view to read the entire index"
         raise SourceError(location, reason)
     names = ", ".join(views[:_MAX_VIEWS])
     raise SourceError(location, f"has no view {quoted(view)}; those there are: {names}")
@@ -652,5 +652,5 @@ def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
         else:
             manifests[match["hash"]] = listed
     if not manifests:
-        raise SourceError(folder, "holds no specs, and the build cache has no index")
+        raise SourceError(folder, "contains no specs, and the build cache has no index")
     return manifests

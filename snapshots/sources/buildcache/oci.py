@@ -81,7 +81,7 @@ def repository_at(location: str, settings: ReadSettings) -> OciRepository:
     name = name.strip("/")
     if "@" in host:
         shown = f"{scheme}://{host.rpartition('@')[2]}/{name}"
-        raise SourceError(shown, f"the URL holds a login; set {VARIABLES} instead")
+        raise SourceError(shown, f"the URL contains a login; set {VARIABLES} instead")
     if _HOST.fullmatch(host) is None:
         raise SourceError(location, f"names no registry: write {scheme}://HOST/NAME")
     if _NAME.fullmatch(name) is None:
@@ -146,7 +146,7 @@ class Registry:
         except Missing:
             return None
         if not image.layers:
-            raise SourceError(location, "names no layer that holds the index", key="layers")
+            raise SourceError(location, "names no layer with the index", key="layers")
         blob = image.layers[0]
         url = self._blob_url(blob)
         with named_by(location, f"the blob {url}"):
@@ -168,7 +168,7 @@ class Registry:
         location = self._repository.location
         tags = sorted(tag for tag in self._all_tags() if _SPEC_TAG.fullmatch(tag))
         if not tags:
-            reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
+            reason = f"has no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(location, reason)
         places = []
         for tag in tags:
@@ -197,7 +197,7 @@ class Registry:
     def _spec_image(self, url: str) -> layouts.PublishedSpec:
         image = self._image(url)
         if image.config is None:
-            raise SourceError(url, "names no config that holds the spec", key="config")
+            raise SourceError(url, "names no config with the spec", key="config")
         return layouts.PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
     def _all_tags(self) -> set[str]:
@@ -278,7 +278,7 @@ class Registry:
 def _package(image: Image, location: str) -> layouts.BinaryPackage:
     """Return the binary of a spec, which is the last layer of its image. Raises SourceError."""
     if not image.layers:
-        raise SourceError(location, "names no layer that holds the binary", key="layers")
+        raise SourceError(location, "names no layer with the binary", key="layers")
     binary = image.layers[-1]
     return layouts.BinaryPackage(binary.size, f"blobs/{binary.digest}")
 
@@ -440,7 +440,7 @@ class Authorization:
         if credentials.login is not None:
             reason = f"{host} does not accept the login of {credentials.source}"
             return SourceError(self._location, f"{reason}, or does not let it read this repository")
-        reason = f"{host} has no such repository, or not for everyone to read"
+        reason = f"{host} has no such repository, or it is not public"
         remedy = f"set {VARIABLES}, or log in with 'docker login {host}'"
         hint = f" ({credentials.hint})" if credentials.hint else ""
         return SourceError(self._location, f"{reason}: {remedy}{hint}")

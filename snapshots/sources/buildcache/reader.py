@@ -68,7 +68,7 @@ def chosen_tags(
     for name in tags:
         if not any(fits(tag, [name]) for tag in listed):
             names = _tags_for_error(sorted(listed), name)
-            raise InvalidArgument("--tag", f"{name} fits no tag of {location} ({names})")
+            raise InvalidArgument("--tag", f"{name} matches no tag of {location} ({names})")
     for tag, raw in listed.items():
         if not tags or fits(tag, tags):
             try:
@@ -306,8 +306,8 @@ def read_parts(
     if named:
         if len(named) < len(stacks):
             alone = locations[stacks.index(None)]
-            reason = f"{alone} is given for no stack, and {named[0].label}={named[0].url} is for"
-            advice = "one; give each as STACK=LOCATION, or import them one by one"
+            reason = f"{alone} names no stack, unlike {named[0].label}={named[0].url};"
+            advice = "write each as STACK=LOCATION, or import them one by one"
             raise InvalidArgument("LOCATION", f"{reason} {advice}")
         yield from _read_named_stacks(named, request, reader)
         return
@@ -366,7 +366,7 @@ def named_stack(location: str, settings: ReadSettings) -> StackIndex | None:
     if not rest:
         if os.path.lexists(location):
             return None
-        reason = f"{location} names a stack and no place; write {location}LOCATION, without a space"
+        reason = f"{location} names no location; write {location}LOCATION, without a space"
         raise InvalidArgument("LOCATION", reason)
     if os.path.lexists(location) and not is_recognized(rest, settings):
         return None

@@ -90,7 +90,7 @@ def _in_place(folder: Path, location: str, own: Path) -> git.Repository:
         )
     except SourceError:
         git.discover(folder, location, "--git-common-dir")  # raises where there is no repository
-        raise SourceError(location, "holds no commit yet") from None
+        raise SourceError(location, "has no commit yet") from None
     common = folder.absolute() / os.fsdecode(shared.removesuffix(b"\n"))
     if common != inner:
         git.refuse_pipes(common, location)
@@ -246,7 +246,7 @@ def _follow_redirects(url: str, public: str, boundary: Boundary, settings: ReadS
             end = urlsplit(str(response.url))
             is_redirected = bool(response.history)
     except httpx.TooManyRedirects:
-        reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
+        reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a loop"
         raise SourceError(public, f"{reason}; give the final URL") from None
     except DeadlineExceeded:
         raise SourceError(public, f"no answer within {settings.deadline:g} s") from None
@@ -263,7 +263,7 @@ def _repository_at(end: SplitResult, begin: SplitResult, public: str) -> str:
     if not end.path.endswith(_INFO):
         raise SourceError(public, f"redirects to {shown}, which is not a repository of git's")
     if begin.scheme.lower() == "https" and end.scheme != "https":
-        raise SourceError(public, f"redirects to {shown}, which everybody on the way can change")
+        raise SourceError(public, f"redirects to {shown}, which is not encrypted")
     login, at, own_host = begin.netloc.rpartition("@")
     if own_host != host:
         return shown  # a login is only for its own host

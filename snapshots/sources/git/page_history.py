@@ -531,7 +531,7 @@ def _check_times(commits: Sequence[git.PagesCommit], location: str, report: Repo
 def _check_found(tags: Collection[str], selection: TagSelection, location: str) -> None:
     """Raise an error if there is no page, or none with a selected tag."""
     if not tags:
-        raise SourceError(location, "holds no cache pages (files named *.md)")
+        raise SourceError(location, "has no cache pages (files named *.md)")
     if not any(tag in selection for tag in tags):
         names = ", ".join(sorted(tags))
-        raise InvalidArgument("--tag", f"{selection} fits no tag of the pages ({names})")
+        raise InvalidArgument("--tag", f"{selection} matches no tag of the pages ({names})")

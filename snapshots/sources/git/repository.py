@@ -429,7 +429,7 @@ class Blobs:
             # Git sends the size first. It is killed before it decompresses and writes the content.
             self.close()
             self._stream = self._opened()
-            raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
+            raise BadBlob(location, f"contains more than {MAX_PAGE_BYTES:,} bytes")
         data = self._stream.output.read(size + 1)
         if len(data) <= size:
             raise self._stream.failure()

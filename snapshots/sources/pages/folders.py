@@ -111,9 +111,9 @@ def selected(
         (only,) = stated
         return [(check_tag(tags[0]), only)]
     names = ", ".join(named) or "none"
-    reason = f"{' '.join(tags)} fits no tag of the pages ({names})"
+    reason = f"{' '.join(tags)} matches no tag of the pages ({names})"
     if None in stated and named:
-        reason = f"some pages name no tag, others {names}: import them apart"
+        reason = f"some pages name no tag, others {names}: import them separately"
     raise InvalidArgument("--tag", reason)
 
 
@@ -232,9 +232,7 @@ def page_files(paths: Sequence[Path], report: reports.Report) -> Iterator[Path]:
             num_skipped = len(report.skipped)
             pages = sorted(_pages_below(str(path), report), key=lambda page: page.split(os.sep))  # noqa: PTH206
             if not pages and len(report.skipped) == num_skipped:
-                reason = (
-                    "holds no cache pages, and is not a build cache or an installation's folder"
-                )
+                reason = "has no cache pages, and is not a build cache or an installation's folder"
                 raise SourceError(str(path), reason)
         for page in pages:
             is_link = os.path.islink(page)  # noqa: PTH114 - pathlib is several times slower

@@ -126,7 +126,7 @@ def test_cover(world: World) -> None:
         ({}, "rules[1]: the rule asks for nothing: each rule has exactly one of forbid"),
         ({"forbid": "x"}, "rules[1].forbid: 'x' is not one of package-removed"),
         ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
-        ({"forbid": "hole", "forbidden": "HOLE"}, "rules[1].forbid: is given beside forbidden"),
+        ({"forbid": "hole", "forbidden": "HOLE"}, "rules[1].forbid: is replaced by forbidden"),
         ({"measure": "SPECS_ADDED"}, "rules[1].atMost: is missing"),
         (
             {"cover": [{"hash": "x", "name": "a"}]},

@@ -31,12 +31,12 @@ def aliased(number: int) -> str:
 
 DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
     "max_document_bytes": ("Bytes", lambda size: "{ __typename } #".ljust(size - 20) + "é" * 10),
-    "max_depth": ("within each other", lambda size: deep(size)),
+    "max_depth": ("Depth of selections", lambda size: deep(size)),
     "max_aliases": (
         "Aliases",
         lambda size: f"{{ {'z: __typename ' * (size % 2)}...F ...F }} {aliased(size // 2)}",
     ),
-    "max_root_fields": ("root", lambda size: "{ %s }" % ("__typename " * size)),
+    "max_root_fields": ("Root fields", lambda size: "{ %s }" % ("__typename " * size)),
     "max_selections": ("Fields", lambda size: "{ revision { %s } }" % ("__typename " * (size - 1))),
     "max_list_length": (
         "Values in a list",
@@ -77,7 +77,7 @@ def nested(depth: int) -> Any:
 
 VARIABLES: dict[str, tuple[str, Callable[[int], Any]]] = {
     "max_variable_bytes": ("Bytes of the variables", lambda size: ["x" * (size - 14)]),
-    "max_variable_depth": ("within each other", nested),
+    "max_variable_depth": ("Depth of lists and objects", nested),
     "max_list_length": ("Values in a list", lambda size: ["a"] * size),
     "max_text_length": ("Characters", lambda size: ["a" * size]),
 }

@@ -125,7 +125,7 @@ def test_read_only_catalog(without_changes: World, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Catalog, "keep", Mock(side_effect=refusal))
     (error,) = answered_within(without_changes, GROWTH % "develop", 20)["errors"]
     assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
-    assert "may not write to the catalog" in error["message"]
+    assert "the catalog is read-only to it" in error["message"]
     assert "Try again" not in error["message"]
     assert without_changes.catalog.location not in error["message"]
 

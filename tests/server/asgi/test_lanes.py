@@ -160,7 +160,7 @@ async def test_computation_without_waiters_is_cancelled(outlasts: bool) -> None:
 async def test_long_wait_ends_with_retry_after() -> None:
     """The computation continues, so that a retry can join it."""
     source, pages = Source(), SingleFlight[str]("page", seconds=0.01)
-    with pytest.raises(BadRequest, match="this page is still being made") as caught:
+    with pytest.raises(BadRequest, match="this page is not ready yet") as caught:
         await pages.value("a", source.make)
     assert caught.value.status == 503
     assert (b"retry-after", b"2") in caught.value.headers

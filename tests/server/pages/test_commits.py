@@ -106,9 +106,9 @@ def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str
 
 
 def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
-    """Reverted commits, then sweeping ones, each marked; a change of Spack has both commits."""
+    """Dropped commits, then sweeping ones, each marked; a change of Spack has both commits."""
     commits = [row[0] for row in shown(history_client, f"{WEEK}/commits").rows()]
-    marks = [2 if "sweeping" in text else 1 if "taken back" in text else 0 for text in commits]
+    marks = [2 if "sweeping" in text else 1 if "dropped" in text else 0 for text in commits]
     assert marks == sorted(marks)
     assert {*marks} == {0, 1, 2}
     page = shown(history_client, f"{WEEK}/commits?levels=SPACK")
@@ -196,7 +196,7 @@ def test_build_times_are_beside_counts(
 
     Other costs can be imported; without costs, pages under digests are permanent.
     """
-    permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent address"]
+    permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent link"]
     path = httpx.URL(permanent).raw_path.decode()
     for address in [path, *(addresses[name] for name in PAGES_WITH_COSTS)]:
         page, without = (shown(one, address) for one in (client_with_costs, history_client))

@@ -51,7 +51,7 @@ def figures_of(page: Shown) -> dict[str, str]:
 def test_permanent_address_shows_the_same(client: httpx.Client, view: str) -> None:
     """With filters and orders, under digests; it is the canonical address."""
     page = shown(client, view)
-    permanent = page.links("footer a")["Permanent address"]
+    permanent = page.links("footer a")["Permanent link"]
     before, after = (
         [pair for pair in parse_qsl(urlsplit(address).query) if pair[0] != "in"]
         for address in (view, permanent)
@@ -255,7 +255,7 @@ def test_notes(client: httpx.Client) -> None:
     assert "What caused the rebuilds" in headings_shown
 
 
-FORM = "form[aria-label='What the comparison is narrowed to']"
+FORM = "form[aria-label='Filters of the comparison']"
 
 
 @pytest.fixture(scope="module")

@@ -54,8 +54,8 @@ def test_page_is_cached(client: httpx.Client) -> None:
     ("method", "address", "status", "title"),
     [
         ("POST", "/", 405, "Not allowed"),
-        ("GET", "/?q=" + "x" * 9_000, 414, "Too long an address"),
-        ("GET", "/r/" + "x" * 9_000, 414, "Too long an address"),
+        ("GET", "/?q=" + "x" * 9_000, 414, "URL too long"),
+        ("GET", "/r/" + "x" * 9_000, 414, "URL too long"),
     ],
     ids=["method", "query", "path"],
 )
@@ -361,7 +361,7 @@ def test_unknown_names_lead_on(
     [
         ("/r/develop?order=WEIGHT", "Order cannot be 'WEIGHT'."),
         ("/r/develop?after=x", "After/before: 'x' is not a cursor of this list"),
-        ("/compare/develop~1...develop/causes/zlib", "The address does not say kind."),
+        ("/compare/develop~1...develop/causes/zlib", "The URL has no kind."),
     ],
 )
 def test_invalid_parameters(client: httpx.Client, address: str, message: str) -> None:

@@ -163,7 +163,7 @@ def server(serve: Serve) -> httpx.Client:
 def test_holes(server: httpx.Client) -> None:
     """Each with its dependents and history; or none, as far as dependencies are listed."""
     page = shown(server, "/r/develop/holes")
-    numbers = {"Complete": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
+    numbers = {"Whole": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
     assert page.facts(".figures") == {"Specs": "6"} | numbers
     ((missing, affected, among, history),) = page.rows()
     assert missing.startswith(f"zlib {hash_of('zlib')[:7]}")
@@ -173,7 +173,7 @@ def test_holes(server: httpx.Client) -> None:
     assert shown(server, "/r/develop/holes?as=csv").response.text.count("\r\n") == 2
     assert shown(server, "/r/develop~1/holes").text(".empty") == "No spec is missing."
     partly = shown(server, "/r/partly/holes")
-    assert partly.facts(".figures")["Complete"] == "7"
+    assert partly.facts(".figures")["Whole"] == "7"
     assert partly.text(".empty") == "No spec is missing, as far as is known."
     assert "Of 1 spec the source does not list dependencies" in partly.text(".notice")
     assert "unknown" in shown(server, "/r/pages/holes").text(".notice")
@@ -184,13 +184,13 @@ def test_twins(server: httpx.Client) -> None:
     # The two versions of zlib are not twins, but their dependents are.
     page = shown(server, "/r/develop~1/twins")
     figures = page.facts(".figures")
-    assert figures["Additional builds"] == figures["Groups of twins"] == "2"
+    assert figures["Duplicate builds"] == figures["Groups of twins"] == "2"
     assert page.rows("table.slim") == [["zlib 1 / 2", "2"]]
     groups = [row.text_content() for row in page.dom.cssselect("table.changes tbody tr")]
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)
     narrowed = shown(server, "/r/develop~1/twins?package=png")
-    assert narrowed.facts(".figures")["Additional builds"] == "1"
+    assert narrowed.facts(".figures")["Duplicate builds"] == "1"
     assert shown(server, "/r/develop~1/twins?stack=e4s").text(".empty")
     refused = shown(server, "/r/develop~1/twins?stack=e4z")
     assert refused.status == 400

@@ -55,8 +55,8 @@ def two(serve: Serve) -> httpx.Client:
     [
         ("zlibb@1.3", "#problem p", "No package 'zlibb' in this revision", "#problem a"),
         ("hdf5 ^zlibb", "h2", "0 specs match hdf5 ^zlibb", NAMES),
-        ("hdf5 ^zlibb", "#results p", "Nothing is named zlibb. Is it one of these?", NAMES),
-        ("ZLIB", "#results p", "Nothing is named ZLIB. Is it one of these?", NAMES),
+        ("hdf5 ^zlibb", "#results p", "Unknown name: zlibb. Is it one of these?", NAMES),
+        ("ZLIB", "#results p", "Unknown name: ZLIB. Is it one of these?", NAMES),
     ],
 )
 def test_unknown_name_leads_to_the_nearest(

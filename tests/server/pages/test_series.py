@@ -207,7 +207,7 @@ def test_largest_causes(history_client: httpx.Client) -> None:
     nodes = series["causes"]["nodes"]
     assert nodes
     assert page.texts("#results tbody th") == [node["package"] for node in nodes]
-    assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
+    assert page.texts("#results thead th")[1:3] == ["Specs", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in nodes)
     kinds = shown(history_client, "/series/develop/causes?by=KIND")

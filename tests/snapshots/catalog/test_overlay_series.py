@@ -133,7 +133,7 @@ def test_damaged_base(catalog: Catalog, digests: list[str]) -> None:
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(
         CatalogError,
-        match=f"{digests[2][:12]} is laid over {digests[0][:12]}, which is damaged: .*{file.name}",
+        match=f"{digests[2][:12]} is based on {digests[0][:12]}, which is damaged: .*{file.name}",
     ):
         catalog.reader().frame(digests[2])
     damaged = {
@@ -144,7 +144,7 @@ def test_damaged_base(catalog: Catalog, digests: list[str]) -> None:
     assert damaged[digests[0][:12]].reason.startswith("is damaged: ")
     for digest in digests[1:]:
         finding = damaged[digest[:12]]
-        assert finding.reason.startswith(f"is laid over {digests[0][:12]}, which is damaged: ")
+        assert finding.reason.startswith(f"is based on {digests[0][:12]}, which is damaged: ")
         assert finding.advice == "import the same again to replace it"
     (new,) = publish(catalog, 4)
     assert len(catalog.files_of(new)) == 1

@@ -101,7 +101,7 @@ def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
     ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "2 files out of use" in text
-    assert "'cachelog vacuum' deletes it in time" in text
+    assert "'cachelog vacuum' deletes it later" in text
     clean(catalog)
     assert findings(catalog) == []
 

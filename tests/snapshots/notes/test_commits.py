@@ -97,8 +97,8 @@ def test_own_template(tmp_path: Path) -> None:
     [
         (
             log_of(taken_back=(a_commit(),)),
-            "Taking back #5277 gettext: fix rebuilt 2 specs and reached 3",
-            "the recipe of gettext (taking back #5277)",
+            "Dropping #5277 gettext: fix rebuilt 2 specs and reached 3",
+            "the recipe of gettext (dropping #5277)",
         ),
         (
             log_of(a_commit("all: (#9)", packages=("gettext", *map(str, range(200))))),

@@ -120,7 +120,7 @@ def test_time_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_failed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the template, and whether its process was killed, failed or not started."""
     for script, reason in (
-        ("kill -KILL $$", "was ended by SIGKILL, as happens where memory is short"),
+        ("kill -KILL $$", "was ended by SIGKILL, perhaps for lack of memory"),
         ("echo a >&2; echo b >&2; exit 3", "its process failed: b"),
         ("exit 3", "its process failed: status 3"),
     ):

@@ -362,7 +362,7 @@ def test_moved_ref(series: Series, repository: RecipesRepository) -> None:
 
 @pytest.mark.parametrize("is_url", [False, True], ids=["folder", "url"])
 def test_rewritten_branch(series: Series, repository: RecipesRepository, is_url: bool) -> None:
-    """It is a warning; former commits that exist, also in a clone, count as taken back."""
+    """It is a warning; former commits that exist, also in a clone, count as dropped."""
     location = f"file://{repository.folder}" if is_url else repository
     series.keep(2, location)
     assert series.keep(2, location).warnings == ()
@@ -387,7 +387,7 @@ def test_rewritten_history(series: Series, repository: RecipesRepository) -> Non
     assert "its history was rewritten" in warning
     assert [series.of(number).line for number in (1, 2, 3)] == [0, 0, 1]
     assert series.subjects(2, 3) is None
-    why = "the history of the recipes' repository was rewritten between the two"
+    why = "the history of the recipe repository was rewritten between the two"
     assert series.catalog.recipes.why_unknown(revision(2), revision(3)) == why
     assert series.subjects(1, 2) == (["e4s: add hdf5 (#2)"], [])
     repository.commit("raja: 4", [recipe("raja")], parents=[4], seconds=FIRST + 3600 * 4)

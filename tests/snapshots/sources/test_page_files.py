@@ -289,7 +289,7 @@ def test_selected_tags(write: Write, tmp_path: Path) -> None:
         with pytest.raises(InvalidArgument) as caught:
             snapshots(tmp_path, tags=patterns)
         assert str(caught.value) == (
-            f"--tag: {' '.join(patterns)} fits no tag of the pages "
+            f"--tag: {' '.join(patterns)} matches no tag of the pages "
             "(develop, develop-2025-03-23, develop-2025-03-30, v0.22.0)"
         )
 
@@ -305,7 +305,7 @@ def test_another_tag(write: Write) -> None:
     for tag, reason in (
         ("../x", "is not a tag"),
         ("", "is not a tag"),
-        ("main*", "fits no tag of the"),
+        ("main*", "matches no tag of the"),
     ):
         with pytest.raises(InvalidArgument, match=reason):
             snapshots(page, tags=(tag,))
@@ -354,8 +354,8 @@ def test_regular_file(tmp_path: Path) -> None:
     file = put(tmp_path / "a", b"12345")
     assert read_regular(str(file), 5) == b"12345"
     for path, reason in {
-        str(file): "holds more than 4 bytes",
-        "/proc/self/maps": "holds more than 4 bytes",
+        str(file): "contains more than 4 bytes",
+        "/proc/self/maps": "contains more than 4 bytes",
         "/proc/self/mem": "/proc/self/mem: cannot be read: Input/output error",
     }.items():
         with pytest.raises(SourceError, match=reason):
@@ -394,10 +394,10 @@ def test_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     large = folder / "develop/hdf5.md"
     with large.open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(SourceError, match="holds more than 67,108,864 bytes"):
+    with pytest.raises(SourceError, match="contains more than 67,108,864 bytes"):
         imported(folder)
     monkeypatch.setattr(page_files, "MAX_PAGE_BYTES", 10)
-    with pytest.raises(SourceError, match="holds more than 10 bytes"):
+    with pytest.raises(SourceError, match="contains more than 10 bytes"):
         imported(folder / "develop/zlib")
 
 

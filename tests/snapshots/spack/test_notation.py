@@ -109,7 +109,7 @@ def test_checked_variants(texts: list[str]) -> None:
     ("texts", "reason"),
     [
         (["+mpi", ""], "a variant is empty"),
-        (["+mpi", "a=\x00"], "characters that are not seen"),
+        (["+mpi", "a=\x00"], "invisible characters"),
         ([f"a={'x' * 9_000}"], "is longer than 8,192 characters"),
         ([f"+a{number}" for number in range(1_001)], "there are 1,001 of them, more than 1,000"),
     ],

@@ -127,7 +127,9 @@ def test_damaged_file(damaged: int) -> None:
     with pytest.raises(DamagedContent) as caught:
         stored_content("catalog", head.digest, files)(["hash"])
     assert f"the content {head.digest[:12]} is " in str(caught.value)
-    assert (f"laid over {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(damaged)
+    assert (f"is based on {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(
+        damaged
+    )
 
 
 def revision(number: int, label: str, kind: str) -> RevisionInfo:

@@ -242,7 +242,7 @@ def test_removals_with_permanent_conflicts(
         (1.5, False, 1),
         (168, False, 168),
         (0, True, 0),
-        (0, False, "still needs what was just removed.*--nothing-runs"),
+        (0, False, "still need what was just removed.*--nothing-runs"),
         (0.9, True, "from 1h to 7d"),
         (169, False, "from 1h to 7d$"),
     ],

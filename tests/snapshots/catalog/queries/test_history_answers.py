@@ -228,7 +228,7 @@ def test_failure_to_store_is_remembered(older: Catalog, monkeypatch: pytest.Monk
     monkeypatch.setattr(Catalog, "keep", refused)
     answers = answers_of(older)
     for _ in range(3):
-        with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
+        with pytest.raises(IncompleteHistory, match="the catalog is read-only to it") as caught:
             answers.get(query(older, GROWTH))
         assert caught.value.num_missing == caught.value.num_pairs == 4
     assert len(made) == 1

@@ -145,7 +145,7 @@ def test_credentials_with_invalid_characters(
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(variable, "hidden")
     monkeypatch.setenv(name, f"hidden{end}")
-    with pytest.raises(CatalogError, match=f"{name} holds a character") as caught:
+    with pytest.raises(CatalogError, match=f"{name} contains a character") as caught:
         Catalog("s3://bucket/catalog")
     assert "hidden" not in str(caught.value)
 

@@ -167,7 +167,7 @@ FAULTS = {
     rule("forbid = 'spec-removed'\nfor-each = ['stack']"): (
         4,
         "for-each",
-        "goes with forbid = 'coverage-lost' or with require alone",
+        "is only for forbid = 'coverage-lost' and require",
     ),
     rule("forbid = 'coverage-lost'\nfor-each = ['stacks']"): (
         4,
@@ -178,8 +178,8 @@ FAULTS = {
     rule("require = 'a'\nfor-each = ['stack', 'stack']"): (4, "for-each", "names something twice"),
     rule("require = 'hdf5@'"): (3, "require", "at character 6"),
     rule("require = '+mpi'"): (3, "require", "names no package"),
-    rule("require = 1"): (3, "require", "1 is not a query in Spack's language"),
-    rule("require = 'a'\npackage = 'b'"): (4, "package", "does not go with require"),
+    rule("require = 1"): (3, "require", "1 is not in Spack's spec syntax"),
+    rule("require = 'a'\npackage = 'b'"): (4, "package", "is not a key of require rules"),
     rule("limit = 'specs-removed'"): (1, "at-most", "is missing: limit needs it"),
     rule("limit = 'specs-removed'\nat-most = '5 GiB'"): (4, "at-most", "'5 GiB' is a size"),
     rule("limit = 'specs-removed'\nat-most = 5.5"): (4, "at-most", "5.5 is not a number (100), "),

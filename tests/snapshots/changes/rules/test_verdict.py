@@ -73,12 +73,12 @@ def test_forbid(change: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Ru
             judge_one(forbid(change), base, head, only)
         return
     if one_lists_no_stacks(base, head) and (only.stack or change is Forbidden.STACK_REMOVED):
-        with pytest.raises(RuleUnusable, match="does not list stacks, so nothing can be judged"):
+        with pytest.raises(RuleUnusable, match="does not list stacks, so nothing can be checked"):
             judge_one(forbid(change), base, head, only)
         return
     dimensions = STACK_TARGET if change is Forbidden.COVERAGE_LOST else ()
     if dimensions and not all(cells.states_all(names(dimensions), side) for side in pair):
-        with pytest.raises(RuleUnusable, match="does not list it, so nothing can be judged"):
+        with pytest.raises(RuleUnusable, match="does not list it, so nothing can be checked"):
             judge_one(forbid(change, dimensions), base, head, only)
         return
     result = judge_one(forbid(change, dimensions), base, head, only)
@@ -225,7 +225,7 @@ def test_unlisted_stacks(only: RuleScope) -> None:
     for sides, side in (((stated, unstated), "head"), ((unstated, stated), "base")):
         for rule in rules:
             with pytest.raises(
-                RuleUnusable, match=f"{side} does not list .*so nothing can be judged"
+                RuleUnusable, match=f"{side} does not list .*so nothing can be checked"
             ):
                 judge_one(rule, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed

@@ -86,9 +86,9 @@ def test_url_of_a_bucket(bucket: str, access: dict[str, Any], url: str) -> None:
         ({"secret": HIDDEN}, "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not"),
         ({"endpoint": "http://minio"}, "is http://; AWS_ALLOW_HTTP=true allows it"),
         ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is not an http"),
-        ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN holds a character"),
-        ({"key_id": "a", "secret": f"{HIDDEN}\r"}, "AWS_SECRET_ACCESS_KEY holds a character"),
-        ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL holds a login"),
+        ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN contains a character"),
+        ({"key_id": "a", "secret": f"{HIDDEN}\r"}, "AWS_SECRET_ACCESS_KEY contains a character"),
+        ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL contains a login"),
     ],
 )
 def test_invalid_settings(access: dict[str, Any], reason: str) -> None:
@@ -315,7 +315,7 @@ def refusal(code: int, name: str, **headers: str) -> Reply:
         (True, refusal(403, "InvalidAccessKeyId"), "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACC"),
         (True, refusal(403, "SignatureDoesNotMatch"), r"\(SignatureDoesNotMatch\): the cred.*No, "),
         (True, refusal(403, "AccessDenied"), "AWS_ACCESS_KEY_ID may not read it.*S3_PREFIXES"),
-        (True, refusal(404, "NoSuchBucket"), "holds no build cache|there is no such bucket"),
+        (True, refusal(404, "NoSuchBucket"), "has no build cache|there is no such bucket"),
         (True, refusal(301, "PermanentRedirect", x_amz_bucket_region="eu-1"), "AWS_REGION=eu-1"),
         (False, refusal(403, "AccessDenied"), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         (True, refusal(400, "Odd"), "HTTP 400 Bad Request"),
@@ -333,7 +333,7 @@ def test_signatures_go_to_no_other_host(server: Server) -> None:
     """Redirects are not followed with credentials, and public prefixes do not receive any."""
     elsewhere = refusal(307, "TemporaryRedirect", Location=server.at("/other"))
     server["/bucket/index.json"] = elsewhere
-    with pytest.raises(SourceError, match="lies in another region"):
+    with pytest.raises(SourceError, match="is in another region"):
         snapshots("s3://bucket/index.json", "mine", settings=at(server.url))
     assert server.requests == ["GET /bucket/index.json"]
     assert "Signature=" in server.headers[0]["Authorization"]

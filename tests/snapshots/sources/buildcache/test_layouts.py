@@ -163,7 +163,7 @@ def test_signed_index(tmp_path: Path) -> None:
     ("location", "reason"),
     [
         ("{tmp}/none", "does not exist"),
-        ("{tmp}", f"holds no build cache: none of {LAYOUT_3_INDEX}"),
+        ("{tmp}", f"has no build cache: none of {LAYOUT_3_INDEX}"),
         ("{tmp}/index.manifest.json", "does not lie below v3/manifests"),
         # In Python 3.14 the path does not exist.
         ("/" + "a" * 5000, "cannot be read: File name too long|does not exist"),
@@ -181,7 +181,7 @@ def test_no_build_cache(tmp_path: Path, location: str, reason: str) -> None:
 
 def test_no_build_cache_over_http(server: Server) -> None:
     """The error distinguishes a URL without a cache from a server that fails."""
-    with pytest.raises(SourceError, match="holds no build cache"):
+    with pytest.raises(SourceError, match="has no build cache"):
         load(server.url)
     with pytest.raises(Missing, match="HTTP 404"):
         load(server.at("/index.json"))
@@ -304,7 +304,7 @@ OTHER, BAD, BOMB = (
         (manifest(blob(), spec_blob(OTHER)), NAME, f"is '{GCC}', but .* as that of '{LIBELF}'"),
         (manifest(blob(), blob(SPEC, checksum="d" * 64)), NAME, r"blobs/.*: its sha256 is .* says"),
         (manifest(blob(), blob(SPEC)), NAME, r"manifest.json: names the blob .*: does not exist"),
-        (manifest(blob(), spec_blob(BOMB)), NAME, "holds more than 99,999 bytes"),
+        (manifest(blob(), spec_blob(BOMB)), NAME, "contains more than 99,999 bytes"),
         (manifest(blob(), spec_blob(BAD)), NAME, r"json, spec.nodes\[0\].version: is empty"),
         (manifest(blob()), NAME, "names no spec: no application/vnd.spack.spec blob"),
         (manifest(spec_blob(OTHER)), NAME, "names no package"),
@@ -337,7 +337,7 @@ def test_empty_cache(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be read: No such file"):
         snapshots(tmp_path, "mine")
     put(tmp_path / "v3/manifests/spec/readme.txt", b"")
-    with pytest.raises(SourceError, match="holds no specs, and the build cache has no index"):
+    with pytest.raises(SourceError, match="contains no specs, and the build cache has no index"):
         snapshots(tmp_path, "mine")
 
 

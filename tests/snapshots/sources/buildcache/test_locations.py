@@ -31,11 +31,11 @@ def test_resolve(location: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("location", "reason"),
     [
-        ("oci://registry/image", "is not one of what can be read"),
-        ("file://host/index.json", "lies on another machine, host"),
+        ("oci://registry/image", "is not one of these: "),
+        ("file://host/index.json", "is on another machine, host"),
         ("s3://-/a", "cannot name an S3 bucket"),
         ("s3://disk/a", "prefix, /srv, is not an http"),
-        ("https://me:secret@host/index.json", "^https://host/index.json: the URL holds a login"),
+        ("https://me:secret@host/index.json", "^https://host/index.json: the URL contains a login"),
         ("https:///index.json", "names no host"),
         ("https://[host/index.json", "is not a valid URL: Invalid IPv6 URL"),
         ("https://host:port/index.json", "is not a valid URL: Port could not be cast"),
@@ -72,7 +72,7 @@ def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
     ("location", "reason"),
     [
         ("file:///etc/passwd", "names the local file file:///etc/passwd"),
-        ("https://me:secret@host/", "holds a login"),
+        ("https://me:secret@host/", "contains a login"),
         ("//[host/", "which is not a URL: Invalid IPv6 URL"),
         ("javascript:alert()", "names the local file"),
     ],

@@ -77,7 +77,7 @@ def test_locations(location: str, url: str) -> None:
         ("oci://ghcr.io/site/cache:latest", "names no repository: .* without a tag"),
         ("oci://ghcr.io/site\n", "names no repository"),
         ("oci+http://?/site", "names no registry"),
-        ("oci://me:secret@ghcr.io/site", "holds a login"),
+        ("oci://me:secret@ghcr.io/site", "contains a login"),
     ],
 )
 def test_invalid_locations(location: str, reason: str) -> None:
@@ -138,8 +138,8 @@ def page(tags: list[str] | None, following: str | None) -> Any:
         ([], TAGS, "does not stop paging: 0 tags on 21 pages; the registry is at fault"),
         ([], "http://127.0.0.1:9/v2/site/cache/tags/list", "leads to another host for more tags"),
         ([], "http://[", "next page that is not a URL"),
-        (["latest"], None, r"holds no build cache: neither index\.spack nor a tag of a spec"),
-        (None, None, r"holds no build cache: neither index\.spack nor a tag of a spec"),
+        (["latest"], None, r"has no build cache: neither index\.spack nor a tag of a spec"),
+        (None, None, r"has no build cache: neither index\.spack nor a tag of a spec"),
     ],
 )
 def test_invalid_tags(
@@ -165,7 +165,7 @@ def test_missing_repository(server: Server) -> None:
 @pytest.mark.parametrize(
     ("manifest", "reason"),
     [
-        ({"layers": []}, "layers: names no layer that holds the index"),
+        ({"layers": []}, "layers: names no layer with the index"),
         ({"layers": [{"digest": "sha256:0", "size": 1}]}, "digest: expected `str` matching"),
         ({"layers": [{"digest": f"sha256:{'0' * 64}", "size": -1}]}, "size: "),
         ({"layers": [{"digest": f"sha256:{'0' * 64}", "size": 1}]}, "names the blob .*HTTP 404"),
@@ -226,8 +226,8 @@ def test_skipped_bad_image(server: Server, tmp_path: Path) -> None:
     ("manifest", "reason"),
     [
         (json.loads(IMAGES[1].manifest), "is published as that of"),
-        ({"layers": [descriptor(b"")]}, "config: names no config that holds the spec"),
-        ({"config": descriptor(b"")}, "layers: names no layer that holds the binary"),
+        ({"layers": [descriptor(b"")]}, "config: names no config with the spec"),
+        ({"config": descriptor(b"")}, "layers: names no layer with the binary"),
         ({"config": descriptor(b"?"), "layers": [descriptor(b"")]}, "names the blob .*: HTTP 404"),
     ],
 )
@@ -476,7 +476,7 @@ def test_refused_access(server: Server, location: str, tmp_path: Path) -> None:
     remedy = f"set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD, or .* 'docker login {host}' "
     for tokens, num_issued in ((Tokens(server, uses=0), 2), (Tokens(server, login=BASIC), 0)):
         tokens.guard("site/cache")
-        with pytest.raises(SourceError, match=rf"{host} has no .* everyone.*: {remedy}.*gcloud"):
+        with pytest.raises(SourceError, match=rf"{host} has no .* public: {remedy}.*gcloud"):
             snapshots(location, "mysite", settings=settings)
         assert len(tokens.queries) == num_issued
 

@@ -225,13 +225,13 @@ def test_labelled_locations(
     ("locations", "error", "reason"),
     [
         (["e4s={one}"], TagNeeded, "name one with --tag"),
-        (["e4s="], InvalidArgument, "e4s= names a stack and no place; write e4s=LOC"),
+        (["e4s="], InvalidArgument, "e4s= names no location; write e4s=LOC"),
         (["e4s={one}", "ml={other}", "e4s={one}"], InvalidArgument, "e4s=.*one appears twice"),
         ([f"s{number}={{one}}" for number in range(1001)], InvalidArgument, "than 1,000 stacks"),
         (
             ["e4s={one}", "{other}"],
             InvalidArgument,
-            "other is given for no stack, and e4s=.* give each as STACK=LOCATION, or import",
+            "other names no stack, unlike e4s=.* write each as STACK=LOCATION, or import",
         ),
         (["e4s={list.json}"], SourceError, "is a list of tags, which have stacks themselves"),
         (["e4s={one}", "ml={one}/nothing"], SourceError, "nothing: does not exist"),
@@ -336,7 +336,7 @@ def test_selected_tags(server: Server) -> None:
 def test_unknown_tags(tmp_path: Path) -> None:
     """The error lists the tags: the first ones, the number of others, and the nearest."""
     file = put(tmp_path / "list.json", text({"develop": []}))
-    with pytest.raises(InvalidArgument, match=r"v\* fits no tag of .* \(develop\)"):
+    with pytest.raises(InvalidArgument, match=r"v\* matches no tag of .* \(develop\)"):
         snapshots(file, "develop", "v*")
     dates = [f"develop-2026-{month:02}-{day:02}" for month in range(1, 13) for day in (1, 15)]
     put(file, text({date: [] for date in dates}))
@@ -573,10 +573,10 @@ def test_missing_view(server: Server, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
         of_view("tool", tmp_path / "cache")
     put_layout_3(tmp_path / "whole")
-    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; omit --view"):
         of_view("tool", tmp_path / "whole")
     put(tmp_path / "listed/v3/layout.json", b"{}")
-    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; omit --view"):
         of_view("tool", tmp_path / "listed")
     reason = "has no view 'tool', and HTTP lists none; look for folders below v3/manifests/index"
     with pytest.raises(SourceError, match=reason):

@@ -216,7 +216,7 @@ UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cache
         ("spec.arch.target", 3, "", "expected `str | object`, got `int`"),
         ("spec.annotations.original_specfile_version", 7, "", UNREADABLE),
         ("spec.provided_virtuals", ["a b"], "", "is not a virtual package"),
-        ("spec.external", {"path": "/\n"}, ".path", "are not seen"),
+        ("spec.external", {"path": "/\n"}, ".path", "invisible characters"),
         ("spec.external", {"module": [""]}, ".module", "has 0 characters"),
         ("spec.build_spec", {"name": "a", "hash": "b"}, "", "NAME/HASH"),
         ("spec.parameters.mpi", {}, "", "is not one of true, false"),
@@ -406,5 +406,7 @@ def test_two_documents_of_one_spec() -> None:
     """The second document is refused with both locations."""
     together = SpecDocuments("cache", Report(), proof=False)
     together.add(LIBELF, text(spec_document(_GOOD)), "cache/one")
-    with pytest.raises(SourceError, match=f"cache/two: holds the spec {LIBELF}, which cache/one"):
+    with pytest.raises(
+        SourceError, match=f"cache/two: contains the spec {LIBELF}, as does cache/one"
+    ):
         together.add(LIBELF, text(spec_document(_GOOD)), "cache/two")

@@ -75,8 +75,8 @@ def test_local_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (content(DATA), "holds more than 1,000 bytes"),
-        (unmeasured(DATA), "holds more than 1,000 bytes"),
+        (content(DATA), "contains more than 1,000 bytes"),
+        (unmeasured(DATA), "contains more than 1,000 bytes"),
         (unmeasured(b"", **{"Content-Encoding": "br"}), "Content-Encoding 'br'"),
         (cut(b""), r"the connection failed: .*without sending complete"),
     ],
@@ -97,12 +97,12 @@ def test_gzip_bomb(server: Server) -> None:
     settings = replace(QUICK, max_index_bytes=2_000_000)
     server["/encoded.json"] = content(zeros, packed=True)
     server["/blob"] = content(gzip.compress(zeros))
-    with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
+    with pytest.raises(SourceError, match="contains more than 2,000,000 bytes"):
         fetched(server.at("/encoded.json"), settings)
     with Transport(settings, Report(), [server.url]) as transport:
-        with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
+        with pytest.raises(SourceError, match="contains more than 2,000,000 bytes"):
             transport.fetch(server.at("/blob")).load(limit=2_000_000, compression="gzip")
-        with pytest.raises(SourceError, match="holds more than 16,777,216 bytes"):
+        with pytest.raises(SourceError, match="contains more than 16,777,216 bytes"):
             transport.read(server.at("/encoded.json"))
 
 
@@ -260,7 +260,7 @@ def test_backoff(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         (500, r"HTTP 500 Internal Server Error \(tried 3 times\); try again later", 3),
         (429, "HTTP 429 Too Many Requests; try again in 600 s", 1),
         (404, "HTTP 404 Not Found: it is not there", 1),
-        (403, "HTTP 403 Forbidden: it is not there, or not for everyone to read", 1),
+        (403, "HTTP 403 Forbidden: it is not there, or it is not public", 1),
         (401, "HTTP 401 Unauthorized: check the URL", 1),
         (204, "HTTP 204 No Content: check the URL", 1),
         (304, "HTTP 304 Not Modified: check the URL", 1),
@@ -291,7 +291,7 @@ def test_redirects(server: Server) -> None:
     assert fetched(server.at("/old.json")) == DATA
     server["/circle.json"] = status(302, Location="/circle.json")
     server.requests.clear()
-    with pytest.raises(SourceError, match="redirects more than 10 times, perhaps in a circle"):
+    with pytest.raises(SourceError, match="redirects more than 10 times, perhaps in a loop"):
         fetched(server.at("/circle.json"))
     assert server.downloads() == 11
     server["/file.json"] = status(302, Location="file:///etc/hostname")

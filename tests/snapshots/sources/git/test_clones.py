@@ -120,8 +120,8 @@ def test_damaged_repository(
     [
         ({"path": "_site"}, SourceError, "no commit has a folder _site"),
         ({"path": "../other"}, InvalidArgument, "is not the path of a folder"),
-        ({"path": "texts"}, SourceError, "holds no cache pages"),
-        ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix fits no tag .*\(develop\)"),
+        ({"path": "texts"}, SourceError, "has no cache pages"),
+        ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix matches no tag .*\(develop\)"),
         ({"every": "hour"}, InvalidArgument, "'hour' is not one of commit, day, week"),
     ],
 )
@@ -141,7 +141,7 @@ def test_invalid_options(
         ("{tmp}/nothing", SourceError, "does not exist"),
         ("{tmp}/file", SourceError, "is a file"),
         ("{tmp}/folder", SourceError, "not a git repository"),
-        ("{tmp}/empty", SourceError, "holds no commit yet"),
+        ("{tmp}/empty", SourceError, "has no commit yet"),
         ("file://{tmp}/nothing", SourceError, "git says: .+"),
         ("file://{tmp}/empty", SourceError, "git says: .*HEAD"),
         ("ftp://example.org/pages", InvalidArgument, "ftp:// cannot be cloned from"),
@@ -257,7 +257,7 @@ def test_git_sends_no_request_elsewhere(
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        (f"/old{REFS}", "redirects more than 10 times, perhaps in a circle"),
+        (f"/old{REFS}", "redirects more than 10 times, perhaps in a loop"),
         ("/login?to=old", "redirects to .*/login, which is not a rep"),
     ],
 )
@@ -321,7 +321,7 @@ def test_login_is_sent_to_its_host_only(
     monkeypatch.setattr(httpx, "Client", client)
     given = "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
     if expected is None:
-        with pytest.raises(SourceError, match="which everybody on the way can change"):
+        with pytest.raises(SourceError, match="which is not encrypted"):
             destination(*given)
         return
     url, config = destination(*given)

@@ -215,7 +215,7 @@ def test_large_page(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> 
     """The size of a page is checked before it is read; --skip-bad leaves it out."""
     monkeypatch.setattr(commands, "MAX_PAGE_BYTES", 1000)
     commit = repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b") + b"\n" * 1000})
-    with pytest.raises(SourceError, match="holds more than 1,000 bytes") as caught:
+    with pytest.raises(SourceError, match="contains more than 1,000 bytes") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:{HDF5}"
     report = Report(skip_bad=True)
