@@ -2,8 +2,8 @@
 
 The pages are below one folder, in the form that ``snapshots.sources.pages`` reads. Only commits on
 HEAD's first-parent line are read, and only the changes of each. States from that line that the
-catalog already contains are not published again, nor parsed if their folders are named after their
-tag, or if only one tag is read.
+catalog already contains are not published again, nor are pages parsed that only those contain, if
+they are in a folder named after their tag. Pages in other folders are parsed in every run.
 """
 
 from collections import OrderedDict
@@ -141,30 +141,40 @@ class TaggedPages(msgspec.Struct):
 
     _reader: PageReader
     _report: Report
-    _places: dict[str, dict[str, tuple[str, str]]] = {}
+    _blobs: dict[str, dict[str, tuple[str, str]]] = {}
+    """For each tag, the blobs of its pages by path, with their locations for errors."""
     _tags: dict[str, str] = {}
     _reported: set[tuple[str, str]] = set()
 
     def put(self, path: str, tag: str, blob: str, location: str) -> None:
-        """Add a page that was just read, at a path without a page."""
+        """Add a page at a path without a page."""
         self._tags[path] = tag
-        places = self._places.setdefault(tag, {})
-        places[path] = blob, location
-        self._reader.forget(len(places))
+        blobs = self._blobs.setdefault(tag, {})
+        blobs[path] = blob, location
+        self._reader.forget(len(blobs))
 
     def remove(self, path: str) -> str | None:
         """Remove the page at a path and return its tag; None if there is none."""
         tag = self._tags.pop(path, None)
         if tag is not None:
-            del self._places[tag][path]
+            del self._blobs[tag][path]
         return tag
 
     def _pages_of(self, tag: str) -> Mapping[str, BlobPage]:
-        """Return all pages of a tag, by path."""
-        places = self._places.get(tag, {})
-        pages = {path: self._reader.read(*place) for path, place in places.items()}
+        """Return all pages of a tag, by path. Bad ones are removed, so that they are read once."""
+        pages: dict[str, BlobPage] = {}
+        for path, (blob, location) in list(self._blobs.get(tag, {}).items()):
+            page = self._reader.read(blob, location)
+            if page is not None and page.page.tag not in (None, tag):
+                reason = f"states the tag {page.page.tag}, but is in a folder of {tag}"
+                self._report.bad(SourceError(location, reason))
+                page = None
+            if page is None:
+                self.remove(path)
+            else:
+                pages[path] = page
         self._reader.forget(len(pages))
-        return {path: page for path, page in pages.items() if page is not None}
+        return pages
 
     def is_synthetic(self, tag: str) -> bool:
         """Return whether any page of a tag is marked as synthetic."""
@@ -204,8 +214,6 @@ class TaggedPages(msgspec.Struct):
 
 # -- the walk along commits
 
-_UNCHANGED = -1
-
 
 class TagSelection:
     """The tags to publish: those that match one of the names or globs, or all if there is none.
@@ -225,25 +233,12 @@ class TagSelection:
         return " ".join(self._tags)
 
 
-class _PageFolder:
-    """A folder of pages, and the tag of the first page found in it; empty if it has none.
-
-    ``is_sure`` if the folder is also named after the tag, so that all of its pages must have this
-    tag. ``deferred`` contains the blobs of its pages by path, until one of them changes after the
-    last commit that is finished for all tags that the pages can have. Until then, no page needs to
-    be read; then it becomes None.
-    """
-
-    def __init__(self, path: str, tag: str) -> None:
-        self.tag = tag
-        self.is_sure = tag != "" and path.rpartition("/")[2] == tag
-        self.deferred: dict[str, str] | None = {} if tag else None
-
-
 class Walk(msgspec.Struct):
     """Applies the changes of successive commits and determines the tags that they change.
 
-    ``tags_found`` are the tags of the folders and pages so far, selected or not.
+    All pages of a folder that is named after the tag of the first page found in it must have that
+    tag, and are not read before the content of the tag is. ``tags_found`` are the tags of the
+    folders and pages so far, selected or not.
     """
 
     pages: TaggedPages
@@ -254,114 +249,75 @@ class Walk(msgspec.Struct):
     _reader: PageReader
     _report: Report
     tags_found: set[str] = set()
-    _folders: dict[str, _PageFolder] = {}
+    _folder_tags: dict[str, str | None] = {}
+    """The tag of each folder of pages that is named after it; None for other folders."""
     _changed: dict[str, tuple[str | None, int]] = {}
-    _replaced: dict[str, str] = {}
-    """The tags of pages that changed while they were deferred, by path."""
+    """The last change of each path: its blob, and the index of the commit."""
 
     def apply(self, place: int, changes: Iterable[git.Change]) -> None:
         """Apply the changes of the commit at an index of the line."""
         for change in changes:
-            path = f"{self._folder}/{change.path}" if self._folder else change.path
-            blob = change.blob
-            folder = self._page_folder(path, blob, place) if is_page(change.path) else None
-            if folder is None or (folder.is_sure and folder.tag not in self._selection):
-                continue
-            if folder.deferred is not None and place > self._finished(folder):
-                self._read_deferred(folder.tag)
-            if folder.deferred is None:
-                pending, changed_at = self._changed.get(path, (None, place))
-                if pending is not None and changed_at == _UNCHANGED:
-                    self._replaced[path] = (
-                        folder.tag if folder.is_sure else self._first_tag(path, pending, place)
-                    )
-                self._changed[path] = blob, place
-            elif blob is None:
-                folder.deferred.pop(path, None)
-            else:
-                folder.deferred[path] = blob
+            if is_page(change.path):
+                path = f"{self._folder}/{change.path}" if self._folder else change.path
+                self._changed[path] = change.blob, place
 
-    def touched(self, now: int) -> list[tuple[int, str]]:
-        """Update ``pages`` to the commit at index ``now``; return the changed tags with commits.
+    def touched(self) -> list[tuple[int, str]]:
+        """Update ``pages`` to the last commit applied; return the changed tags with commits.
 
         Each pair has the index of the last commit that changed a page of the tag. Pairs are in the
         order of commits. Raises SourceError and TagNeeded.
         """
         places: dict[str, int] = {}
-        while self._changed:
-            changed, self._changed = self._changed, {}
-            for path, (blob, place) in changed.items():
-                before = self.pages.remove(path) or self._replaced.pop(path, None)
-                seen_at = now if place == _UNCHANGED else place
-                after = None if blob is None else self._put(path, blob, seen_at)
-                for tag in (before, after):
-                    if tag and tag in self._selection:
-                        places[tag] = max(place, places.get(tag, _UNCHANGED))
-            for tag in places:
-                self._read_deferred(tag)
+        changed, self._changed = self._changed, {}
+        for path, (blob, place) in changed.items():
+            before = self.pages.remove(path)
+            after = None if blob is None else self._put(path, blob, self._location(path, place))
+            for tag in filter(None, (before, after)):
+                places[tag] = max(place, places.get(tag, place))
         return sorted((place, tag) for tag, place in places.items() if place > self._until(tag))
 
-    def _finished(self, folder: _PageFolder) -> int:
-        """Return the index of the last commit whose pages in a folder need not be read."""
-        # A page of another tag, of which less is published, can be in a folder that is not sure.
-        return self._until(folder.tag if folder.is_sure else self._selection.default or "")
-
-    def _page_folder(self, path: str, blob: str | None, place: int) -> _PageFolder | None:
-        directory, _, name = path.rpartition("/")
-        if name == "specs.md":
-            directory = directory.rpartition("/")[0]
-        folder = self._folders.get(directory)
-        if folder is None and blob is not None:
-            folder = self._folders[directory] = _PageFolder(
-                directory, self._first_tag(path, blob, place)
-            )
-        return folder
-
-    def _first_tag(self, path: str, blob: str, place: int) -> str:
-        file = PurePosixPath(path)
-        page = self._reader.peek(blob, self._location(path, place))
-        if page is not None:
-            tag = page.tag or cache_page.tag_in_path(file, page.name) or self._selection.default
-        else:
-            tag = cache_page.tag_in_path(file, file.parent.name)
-        if tag is None:
-            return ""
-        self.tags_found.add(tag)
-        return tag
-
-    def _read_deferred(self, tag: str) -> None:
-        """Schedule the deferred pages of all folders that can have pages of the tag."""
-        for folder in self._folders.values():
-            if folder.deferred is not None and (folder.tag == tag or not folder.is_sure):
-                self._changed |= {
-                    path: (blob, _UNCHANGED) for path, blob in folder.deferred.items()
-                }
-                folder.deferred = None
-
-    def _put(self, path: str, blob: str, place: int) -> str | None:
+    def _put(self, path: str, blob: str, location: str) -> str | None:
         """Add a page; return its tag, or None if it is bad or not selected."""
-        location = self._location(path, place)
-        read = self._reader.read(blob, location)
-        if read is None:
-            return None
-        page = read.page
-        tag = (
-            page.tag
-            or cache_page.tag_in_path(PurePosixPath(path), page.name)
-            or self._selection.default
-        )
+        tag = self._folder_tag(path, blob, location)
         if tag is None:
-            raise TagNeeded(location)
+            read = self._reader.read(blob, location)
+            if read is None:
+                return None
+            tag = self._tag_of(path, read.page)
+            if tag is None:
+                raise TagNeeded(location)
+            if tag not in self._selection:
+                self._reader.drop(blob)
+        self.tags_found.add(tag)
+        if tag not in self._selection:
+            return None
         try:
-            self.tags_found.add(check_tag(tag))
+            self.pages.put(path, check_tag(tag), blob, location)
         except InvalidArgument as error:
             self._report.bad(SourceError(location, error.reason))
             return None
-        if tag not in self._selection:
-            self._reader.drop(blob)
-            return None
-        self.pages.put(path, tag, blob, location)
         return tag
+
+    def _folder_tag(self, path: str, blob: str, location: str) -> str | None:
+        """Return the tag after which the folder of a page is named; None if it is not."""
+        directory, _, name = path.rpartition("/")
+        if name == "specs.md":
+            directory = directory.rpartition("/")[0]
+        if directory not in self._folder_tags:
+            page = self._reader.peek(blob, location)
+            file = PurePosixPath(path)
+            if page is None:
+                tag = cache_page.tag_in_path(file, file.parent.name)
+            else:
+                tag = self._tag_of(path, page)
+            is_named_after = tag == directory.rpartition("/")[2]
+            self._folder_tags[directory] = tag if is_named_after else None
+        return self._folder_tags[directory]
+
+    def _tag_of(self, path: str, page: cache_page.CachePage) -> str | None:
+        """Return the tag of a page: that which it states, that in its path, or the default."""
+        in_path = cache_page.tag_in_path(PurePosixPath(path), page.name)
+        return page.tag or in_path or self._selection.default
 
     def _location(self, path: str, place: int) -> str:
         return f"{self._commits[place].short}:{path}"
@@ -423,10 +379,10 @@ def read(
         _check_times(commits[max(start, 0) :], origin.location, report)
 
         def until(tag: str) -> int:
-            """Return the index of the last commit that is finished for a tag; for "", for all."""
+            """Return the index of the last commit that is finished for a tag."""
             return max(places.get(tag, start), start)
 
-        first = max(start, 0)
+        first, newest = max(start, 0), max(places.values(), default=-1)
         trees = [git.empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
         with (
             closing(git.Blobs(origin)) as blobs,
@@ -442,8 +398,9 @@ def read(
                 walk.apply(place, changes)
                 period, last = _PERIODS[every], place + 1 == len(commits)
                 if last or period(commits[place]) != period(commits[place + 1]):
-                    for changed, tag in walk.touched(place):
-                        yield from states.snapshot(tag, commits[changed])
+                    for changed, tag in walk.touched():
+                        is_new = changed > newest
+                        yield from states.snapshot(tag, commits[changed], is_new=is_new)
             reader.summarize()
         report.progress("reading commits", len(commits), len(commits))
         if not any(tag in selection for tag in places):
@@ -459,16 +416,22 @@ class _States(msgspec.Struct):
     _report: Report
     _digests: dict[str, str | None] = {}
 
-    def snapshot(self, tag: str, commit: git.PagesCommit) -> Iterator[Snapshot]:
-        """Yield the state of a tag after a commit, if it is new and not empty."""
+    def snapshot(self, tag: str, commit: git.PagesCommit, *, is_new: bool) -> Iterator[Snapshot]:
+        """Yield the state of a tag after a commit, if it differs from the previous one.
+
+        An empty state is a warning instead, but not in every run: only if ``is_new``, which means
+        that no commit from this one on is in the catalog, or if the previous state is not either.
+        """
         content = self._pages.content(tag, commit.short)
-        if tag not in self._digests:
+        if tag in self._digests:
+            is_new = True
+        else:
             revision = self._history.at(tag, commit.time)
             self._digests[tag] = revision.digest if revision else None
         published = self._digests[tag]
         digest = content.digest if content else None
         self._digests[tag] = digest
-        if digest is None and published is not None:
+        if digest is None and published is not None and is_new:
             self._report.warn(f"{tag}: commit {commit.short} leaves no spec; nothing published")
         if digest in (None, published):
             return

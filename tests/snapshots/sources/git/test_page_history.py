@@ -93,7 +93,7 @@ def test_states_equal_the_pages_of_their_commits(
 def test_least_recently_used_tags_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records are cached up to a number of bytes; the tag used last stays cached."""
     monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", 1)
-    data = {"a": page("zlib", "a"), "b": page("zlib", "b", "c")}
+    data = {"a": page("zlib", "a", tag=None), "b": page("zlib", "b", "c", tag=None)}
     blobs, report = Mock(**{"read.side_effect": lambda name, _: data[name]}), Report()
     reader = git_pages.PageReader(blobs, report)
     pages = git_pages.TaggedPages(reader, report)
@@ -161,6 +161,23 @@ def test_removed_pages_and_tags(repository: Repository) -> None:
         specs(zlib="a"),
     ]
     assert report.warnings == [f"develop: commit {removal[:12]} leaves no spec; nothing published"]
+
+
+@pytest.mark.parametrize(
+    ("published", "num_warnings"), [((), 1), (("develop",), 1), (("v1.0",), 1), (("*",), 0)]
+)
+def test_a_removed_tag_is_one_warning(
+    repository: Repository, published: tuple[str, ...], num_warnings: int
+) -> None:
+    """If the catalog has the last state of a tag, and a commit since, its removal is no warning."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({ZLIB: None})
+    repository.commit({"_cache/v1.0/a/specs.md": page("a", "b", tag="v1.0")})
+    history = history_of(repository.read(tags=published) if published else ())
+    repository.commit({"_cache/v1.0/a/specs.md": page("a", "c", tag="v1.0")})
+    report = Report()
+    repository.read(history, report=report)
+    assert len(report.warnings) == num_warnings
 
 
 def test_pages_replaced_by_links(repository: Repository) -> None:
@@ -285,6 +302,24 @@ def test_invalid_tag_in_a_path(repository: Repository) -> None:
     with pytest.raises(SourceError, match="'no tag' is not a tag") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:_cache/no tag/zlib/specs.md"
+
+
+def test_page_of_another_tag_in_the_folder_of_a_tag(repository: Repository) -> None:
+    """It is bad; a page that states no tag has that of the folder."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    other = {HDF5: page("hdf5", "b", tag="v1.0"), "_cache/develop/c.md": page("c", "c", tag=None)}
+    commit = repository.commit(other)
+    repository.commit({ZLIB: page("zlib", "d")})
+    report = Report(skip_bad=True)
+    states = repository.read(report=report)
+    assert list(map(labels, states)) == [
+        specs(zlib="a"),
+        specs(zlib="a", c="c"),
+        specs(zlib="d", c="c"),
+    ]
+    (error,) = report.skipped
+    assert str(error) == f"{commit[:12]}:{HDF5}: states the tag v1.0, but is in a folder of develop"
+    assert repository.read(history_of(states), report=Report()) == []
 
 
 def test_synthetic_data_is_marked(repository: Repository) -> None:
