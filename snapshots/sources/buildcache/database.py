@@ -251,6 +251,8 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
     both have an entry, the one with more facts of its spec is used, or else the newer one. It is in
     the cache if either says so.
     """
+    # Facts of nodes are not combined one by one, as MergedIndexes does with those of decoded specs:
+    # each version of databases represents them differently, for example compilers.
     entries = dict(newer)
     for digest, install in older.items():
         other = entries.get(digest)
@@ -258,8 +260,8 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
             entries[digest] = install
             continue
         richer = install if _richness(install.spec) > _richness(other.spec) else other
-        in_buildcache = install.is_held or other.is_held
-        entries[digest] = Install(in_buildcache=in_buildcache, spec=richer.spec)
+        is_held = install.is_held or other.is_held
+        entries[digest] = msgspec.structs.replace(richer, in_buildcache=is_held)
     return entries
 
 
@@ -405,16 +407,15 @@ def gather(
         except SourceError as error:
             report.bad(error)
 
-    is_installation = False
     for digest, install in installs.items():
         if install.is_held:
             read(digest, in_cache)
-        if install.in_buildcache is None:
-            is_installation = True
-            if spec := in_cache.get(digest):
-                in_cache[digest] = msgspec.structs.replace(
-                    spec, explicit=install.explicit, installed_at=install.installed_at
-                )
+    of_installation = {digest for digest in installs if installs[digest].in_buildcache is None}
+    for digest in of_installation & in_cache.keys():
+        install = installs[digest]
+        in_cache[digest] = msgspec.structs.replace(
+            in_cache[digest], explicit=install.explicit, installed_at=install.installed_at
+        )
     seen: set[str] = set()
     while pending := reader.ends() - seen:
         seen |= pending
@@ -430,7 +431,7 @@ def gather(
         for spec in circle:
             in_cache.pop(spec.hash, None)
             outside.pop(spec.hash, None)
-    return IndexSpecs(in_cache, outside, unproven, is_installation)
+    return IndexSpecs(in_cache, outside, unproven, is_installation=bool(of_installation))
 
 
 def circle_reason(circle: Sequence[Spec]) -> str:
