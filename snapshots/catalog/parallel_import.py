@@ -20,8 +20,9 @@ from snapshots.catalog.workers import mapping
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import named_stack
-from snapshots.sources.readers import read_parts
-from snapshots.sources.reports import Indivisible, Part, PartRead, PartReader, ReadRequest, Report
+from snapshots.sources.parts import Indivisible, Part, PartExecutor, PartRead, ReadRequest
+from snapshots.sources.readers import read_locations
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
 Published = TypeVar("Published")
@@ -39,7 +40,7 @@ def publish_locations(
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Published:
-    """Return the result of ``publish`` for the snapshots at locations, read by ``read_parts``.
+    """Return the result of ``publish`` for the snapshots at locations, read by ``read_locations``.
 
     ``publish`` takes the snapshots one by one, and publishes all of them or none. If pages cannot
     be read part by part, it is called again, with all of them. ``jobs`` and ``cluster`` are those
@@ -51,9 +52,9 @@ def publish_locations(
     for is_whole in (False, True):
         own = Report(skip_bad=report.skip_bad, progress=report.progress)
         try:
-            with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as reader:
+            with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as executor:
                 request = ReadRequest(tags, sizes=sizes, is_whole=is_whole)
-                published = publish(_not_empty(read_parts(locations, request, reader)))
+                published = publish(_not_empty(read_locations(locations, request, executor)))
         except Indivisible:
             continue
         except CachelogError:
@@ -88,18 +89,18 @@ def packing(
     *,
     jobs: int | None = None,
     cluster: str | None = None,
-) -> Iterator[PartReader[PackedSnapshot]]:
-    """Yield a reader that reads parts and packs the snapshots.
+) -> Iterator[PartExecutor[PackedSnapshot]]:
+    """Yield an executor that reads parts and packs the snapshots.
 
     Contents that the catalog has, as of its last ``refresh`` before a part is read, are packed
     without rows. ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
     """
-    reader = PartReader(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
+    executor = PartExecutor(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
     if cluster is None and jobs in (None, 1):
-        yield reader
+        yield executor
         return
     with ExitStack() as stack:
-        yield _Workers(reader, catalog, stack, jobs, cluster)
+        yield _Workers(executor, catalog, stack, jobs, cluster)
 
 
 def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:
@@ -115,12 +116,12 @@ class _Sent(msgspec.Struct, frozen=True):
     warnings: list[str]
 
 
-class _Workers(PartReader[PackedSnapshot]):
+class _Workers(PartExecutor[PackedSnapshot]):
     """Reads parts concurrently."""
 
     def __init__(
         self,
-        alone: PartReader[PackedSnapshot],
+        alone: PartExecutor[PackedSnapshot],
         catalog: Catalog,
         stack: ExitStack,
         jobs: int | None,
@@ -152,5 +153,5 @@ class _Workers(PartReader[PackedSnapshot]):
 def _read(reader: ContentReader, settings: ReadSettings, skip_bad: bool, part: Part) -> _Sent:
     """Read a part in another process."""
     report = Report(skip_bad=skip_bad)
-    read = PartReader(settings, report, partial(_pack, reader)).here(part)
+    read = PartExecutor(settings, report, partial(_pack, reader)).here(part)
     return _Sent(read, report.skipped, report.warnings)

@@ -9,7 +9,7 @@ from typing import Protocol
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import PartReader, ReadRequest, Result
+from snapshots.sources.parts import PartExecutor, ReadRequest, Result
 from snapshots.sources.settings import ReadSettings
 
 
@@ -17,25 +17,30 @@ class LocationReader(Protocol):
     """Reads locations of one kind; implemented by a module.
 
     Revisions record the kind: see ``snapshots.models.SOURCE_KINDS``.
+
+    Locations are split into parts, which the executor reads, possibly in other processes: parts are
+    pickled, and find everything that they need in their fields. A reader that is indivisible in
+    some cases must not be so if the request ``is_whole``; one without sizes of packages ignores
+    ``sizes``. One without partial indexes must refuse ``executor.settings.view``.
     """
 
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
         """Return those of the locations that it reads, without fetching anything."""
 
-    def read_parts(
-        self, locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+    def read(
+        self, locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
     ) -> Iterator[Result]:
-        """Read the locations that it claimed with ``reader``, part by part. Raises Indivisible."""
+        """Read the locations that it claimed; yield their snapshots. Raises Indivisible."""
 
 
 READERS: list[LocationReader] = [build_caches, folders]
 """The readers, in the order in which they can claim locations; the first claim counts."""
 
 
-def read_parts(
-    locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+def read_locations(
+    locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
 ) -> Iterator[Result]:
-    """Read locations with ``reader``, tag by tag if possible.
+    """Read locations, tag by tag if possible; yield their snapshots.
 
     Raises Indivisible if pages cannot be read by tag; some snapshots may have been yielded by
     then. It is not raised if all pages are requested as one part.
@@ -43,14 +48,14 @@ def read_parts(
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
     claims = []
-    for source in READERS:
-        own = source.claimed(locations, reader.settings)
+    for reader in READERS:
+        own = reader.claimed(locations, executor.settings)
         locations = [location for location in locations if location not in own]
-        claims.append((source, own))
+        claims.append((reader, own))
     if locations:
         # Without the URL itself, which may contain a login.
         scheme = locations[0].partition("://")[0]
         raise SourceError(f"{scheme}://...", "cannot be read; for a repository use --git")
-    for source, own in claims:
+    for reader, own in claims:
         if own:
-            yield from source.read_parts(own, request, reader)
+            yield from reader.read(own, request, executor)

@@ -15,7 +15,8 @@ from snapshots.program import importer_name
 from snapshots.sources import lock_files
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.inputs import open_regular, read_regular
-from snapshots.sources.reports import PartReader, ReadRequest, Report
+from snapshots.sources.parts import PartExecutor, ReadRequest
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
 _TAG = "side"
@@ -47,8 +48,8 @@ def read(path: str, settings: ReadSettings) -> SideFile:
         locked = lock_files.read_content(location)
         source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
         return SideFile(locked.content, source, roots=locked.roots)
-    reader = PartReader(settings, Report(), lambda snapshot: snapshot)
-    [snapshot] = build_caches.read_parts([path], ReadRequest([_TAG]), reader)
+    executor = PartExecutor(settings, Report(), lambda snapshot: snapshot)
+    [snapshot] = build_caches.read([path], ReadRequest([_TAG]), executor)
     return SideFile(snapshot.content, snapshot.source, snapshot.proof)
 
 

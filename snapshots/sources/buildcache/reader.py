@@ -26,7 +26,8 @@ from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.downloads import GZIP_HEAD
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
-from snapshots.sources.reports import PartRead, PartReader, ReadRequest, Report, Result
+from snapshots.sources.parts import PartExecutor, PartRead, ReadRequest, Result
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
@@ -297,11 +298,11 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
     return [location for location in locations if is_recognized(location, settings)]
 
 
-def read_parts(
-    locations: Sequence[str], request: ReadRequest, reader: PartReader[Result]
+def read(
+    locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
 ) -> Iterator[Result]:
     """Read locations, tag by tag if one is a list of tags; yield their snapshots."""
-    stacks = [named_stack(location, reader.settings) for location in locations]
+    stacks = [named_stack(location, executor.settings) for location in locations]
     named = [stack for stack in stacks if stack is not None]
     if named:
         if len(named) < len(stacks):
@@ -309,16 +310,16 @@ def read_parts(
             reason = f"{alone} names no stack, unlike {named[0].label}={named[0].url};"
             advice = "write each as STACK=LOCATION, or import them one by one"
             raise InvalidArgument("LOCATION", f"{reason} {advice}")
-        yield from _read_named_stacks(named, request, reader)
+        yield from _read_named_stacks(named, request, executor)
         return
     for location in locations:
-        yield from _read_location(location, request, reader)
+        yield from _read_location(location, request, executor)
 
 
 def _read_location(
-    location: str, request: ReadRequest, reader: PartReader[Result]
+    location: str, request: ReadRequest, executor: PartExecutor[Result]
 ) -> Iterator[Result]:
-    tags, settings, report = request.tags, reader.settings, reader.report
+    tags, settings, report = request.tags, executor.settings, executor.report
     origin = _origin(location, settings)
     with Transport(settings, report, [origin]) as transport:
         reading = _Reading(transport, sizes=request.sizes)
@@ -335,7 +336,7 @@ def _read_location(
                 place.location if is_registry(location) else _recorded_location(location, settings)
             )
             snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
-            yield from map(reader.make, snapshots)
+            yield from map(executor.make, snapshots)
             return
     parts = [
         ListedTag(
@@ -349,7 +350,7 @@ def _read_location(
         )
         for tag, stacks in chosen_tags(listed, tags, location, report)
     ]
-    for part_read in reader.each(parts):
+    for part_read in executor.each(parts):
         yield from part_read.snapshots
 
 
@@ -374,7 +375,7 @@ def named_stack(location: str, settings: ReadSettings) -> StackIndex | None:
 
 
 def _read_named_stacks(
-    stacks: Sequence[StackIndex], request: ReadRequest, reader: PartReader[Result]
+    stacks: Sequence[StackIndex], request: ReadRequest, executor: PartExecutor[Result]
 ) -> Iterator[Result]:
     """Read indexes and build caches that the user names as the stacks of one revision.
 
@@ -386,7 +387,7 @@ def _read_named_stacks(
             raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} appears twice")
     if len(stacks) > ITEMS_MAX:
         raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
-    ordered, settings = in_order(stacks), reader.settings
+    ordered, settings = in_order(stacks), executor.settings
     location = " ".join(
         f"{stack.label}={_recorded_location(stack.url, settings)}" for stack in ordered
     )
@@ -398,7 +399,7 @@ def _read_named_stacks(
         stacks=ordered,
         sizes=request.sizes,
     )
-    for part_read in reader.each([part]):
+    for part_read in executor.each([part]):
         yield from part_read.snapshots
 
 

@@ -15,9 +15,10 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
-from snapshots.sources import reports
 from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
 from snapshots.sources.pages import cache_page
+from snapshots.sources.parts import Indivisible, PartExecutor, PartRead, ReadRequest, Result, State
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
 # -- snapshots
@@ -28,36 +29,34 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]: 
     return [location for location in locations if "://" not in location]
 
 
-def read_parts(
-    locations: Sequence[str],
-    request: reports.ReadRequest,
-    reader: reports.PartReader[reports.Result],
-) -> Iterator[reports.Result]:
-    """Read pages with ``reader``, folder by folder: ``TAG/PACKAGE/specs.md``.
+def read(
+    locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
+) -> Iterator[Result]:
+    """Read pages, folder by folder: ``TAG/PACKAGE/specs.md``; yield their snapshots.
 
     Raises Indivisible if pages of one tag are in several folders; some snapshots may have been
     yielded by then.
     """
     paths = list(map(Path, locations))
-    if reader.settings.view is not None:
+    if executor.settings.view is not None:
         raise InvalidArgument("--view", f"{paths[0]} is not a build cache")
-    files = list(page_files(paths, reader.report))
+    files = list(page_files(paths, executor.report))
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []
     first = 0
     for folder in [list(map(str, files))] if request.is_whole else folders_of_tags(files):
         parts.append(PagesPart(folder, location, tuple(request.tags), first, len(files)))
         first += len(folder)
-    states: set[reports.State] = set()
-    for part_read in reader.each(parts):
+    states: set[State] = set()
+    for part_read in executor.each(parts):
         if not states.isdisjoint(part_read.states):
-            raise reports.Indivisible(location)
+            raise Indivisible(location)
         states |= part_read.states
         yield from part_read.snapshots
     if len(parts) != 1:
         pairs = selected({tag for tag, _ in states}, request.tags, location)
         if any(tag != of_pages for tag, of_pages in pairs):
-            raise reports.Indivisible(location)
+            raise Indivisible(location)
 
 
 class PagesPart(msgspec.Struct, frozen=True):
@@ -72,7 +71,7 @@ class PagesPart(msgspec.Struct, frozen=True):
     first: int
     total: int
 
-    def read(self, settings: ReadSettings, report: reports.Report) -> reports.PartRead[Snapshot]:  # noqa: ARG002
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
         """Read the snapshots whose tags can be selected without the other parts."""
         collected = _TaggedSpecs(self.location, report)
         for done, name in enumerate(self.files, self.first):
@@ -89,7 +88,7 @@ class PagesPart(msgspec.Struct, frozen=True):
         else:
             names = sorted(tag for tag in tags if tag is not None)
             pairs = [(tag, tag) for tag in names if not self.tags or fits(tag, self.tags)]
-        return reports.PartRead(list(collected.snapshots(pairs)), frozenset(collected.specs))
+        return PartRead(list(collected.snapshots(pairs)), frozenset(collected.specs))
 
 
 def selected(
@@ -127,10 +126,10 @@ class _TaggedSpecs(msgspec.Struct):
     """
 
     _location: str
-    _report: reports.Report
-    specs: dict[reports.State, list[Spec]] = {}
-    _places: dict[reports.State, dict[str, tuple[Path, str]]] = {}
-    _synthetic: set[reports.State] = set()
+    _report: Report
+    specs: dict[State, list[Spec]] = {}
+    _places: dict[State, dict[str, tuple[Path, str]]] = {}
+    _synthetic: set[State] = set()
 
     def add(self, page: cache_page.CachePage, file: Path) -> None:
         path = absolute(file)
@@ -162,7 +161,7 @@ class _TaggedSpecs(msgspec.Struct):
             for state in sorted(states, key=_age):
                 yield from self._snapshot(tag, state)
 
-    def _snapshot(self, tag: str, state: reports.State) -> Iterator[Snapshot]:
+    def _snapshot(self, tag: str, state: State) -> Iterator[Snapshot]:
         content = Content.of(self.specs[state])
         source = Source(
             kind=PAGES.name,
@@ -177,7 +176,7 @@ class _TaggedSpecs(msgspec.Struct):
             self._report.warn(f"{self._location}: no spec of {tag}; nothing to publish")
 
 
-def _age(state: reports.State) -> tuple[bool, datetime]:
+def _age(state: State) -> tuple[bool, datetime]:
     """Return a sort key of a tag's states by date; a state without a date is the newest."""
     date = state[1]
     return date is None, date or datetime.min.replace(tzinfo=UTC)
@@ -212,7 +211,7 @@ _HEAD = re.compile(
 """The beginning of a cache page: front matter with one of the keys that only cache pages have."""
 
 
-def page_files(paths: Sequence[Path], report: reports.Report) -> Iterator[Path]:
+def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
     """Yield the files among the paths, and every page below the folders among them.
 
     A file that is reached by several paths is yielded once. Raises SourceError for a path that does
@@ -250,7 +249,7 @@ def absolute(file: Path) -> Path:
         raise unreadable(str(file), error) from None
 
 
-def _pages_below(folder: str, report: reports.Report) -> Iterator[str]:
+def _pages_below(folder: str, report: Report) -> Iterator[str]:
     """Yield the paths of the pages below a folder.
 
     Pages are recognized by the beginning of a file. Links to folders are not followed; hidden files
@@ -268,7 +267,7 @@ def _pages_below(folder: str, report: reports.Report) -> Iterator[str]:
                 yield path
 
 
-def _is_page(path: str, name: str, report: reports.Report) -> bool:
+def _is_page(path: str, name: str, report: Report) -> bool:
     """Return whether a file is a page, by its name or, under any other name, by its content.
 
     The content is validated only when the page is read.
@@ -311,7 +310,7 @@ def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
         folders[file.parent.parent].append(str(file))
     if len(folders) == 1:
         return [*folders.values()]
-    groups: defaultdict[Path | reports.State, list[str]] = defaultdict(list)
+    groups: defaultdict[Path | State, list[str]] = defaultdict(list)
     for folder, pages in folders.items():
         tag = _stated_tag(pages[0])
         date = None if tag is None else cache_page.date_in_path(absolute(Path(pages[0])), tag)
@@ -323,7 +322,7 @@ def _stated_tag(file: str) -> str | None:
     """Return the tag that a page states; None if it states none or cannot be read."""
     try:
         return cache_page.parse_page(
-            read_regular(file, MAX_PAGE_BYTES), file, reports.Report(skip_bad=True)
+            read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)
         ).tag
     except SourceError:
         return None

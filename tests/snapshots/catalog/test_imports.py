@@ -22,8 +22,9 @@ from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.models import RevisionInfo
-from snapshots.sources.pages.folders import read_parts
-from snapshots.sources.reports import ReadRequest, Report
+from snapshots.sources.pages.folders import read as read_pages
+from snapshots.sources.parts import ReadRequest
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put
@@ -145,8 +146,8 @@ def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
     whole = damaged.read_bytes()
 
     def rows() -> list[bool]:
-        with packing(catalog, READ, Report()) as reader:
-            snapshots = read_parts([str(pages)], ReadRequest(), reader)
+        with packing(catalog, READ, Report()) as executor:
+            snapshots = read_pages([str(pages)], ReadRequest(), executor)
             return [snapshot.rows is not None for snapshot in snapshots]
 
     assert rows() == [False, False, False]

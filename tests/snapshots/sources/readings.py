@@ -8,7 +8,8 @@ from snapshots.models import Spec
 from snapshots.sources import readers
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import PartReader, ReadRequest, Report
+from snapshots.sources.parts import PartExecutor, ReadRequest
+from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
 
@@ -22,19 +23,19 @@ def read_locations(
 ) -> Iterator[Snapshot]:
     """Read locations; all pages are one part."""
     request = ReadRequest(tags, sizes=sizes, is_whole=True)
-    return readers.read_parts(locations, request, _here(settings, report))
+    return readers.read_locations(locations, request, _here(settings, report))
 
 
 def read_pages(
     paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report
 ) -> Iterator[Snapshot]:
     """Read files and folders of pages as one part."""
-    reader = _here(ReadSettings(), report)
-    return folders.read_parts(list(map(str, paths)), ReadRequest(tags, is_whole=True), reader)
+    executor = _here(ReadSettings(), report)
+    return folders.read(list(map(str, paths)), ReadRequest(tags, is_whole=True), executor)
 
 
-def _here(settings: ReadSettings, report: Report) -> PartReader[Snapshot]:
-    return PartReader(settings, report, lambda snapshot: snapshot)
+def _here(settings: ReadSettings, report: Report) -> PartExecutor[Snapshot]:
+    return PartExecutor(settings, report, lambda snapshot: snapshot)
 
 
 QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5, proof=False)
@@ -50,8 +51,8 @@ def snapshots(
 ) -> list[Snapshot]:
     """Read an index, a build cache or a list of tags."""
     request = ReadRequest(tags, sizes=sizes)
-    reader = _here(settings, report or Report())
-    return list(build_caches.read_parts([str(location)], request, reader))
+    executor = _here(settings, report or Report())
+    return list(build_caches.read([str(location)], request, executor))
 
 
 def by_hash(snapshot: Snapshot) -> dict[str, Spec]:
