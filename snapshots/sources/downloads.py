@@ -15,7 +15,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -76,18 +76,10 @@ class StoredBody(Note, frozen=True, kw_only=True):
         checksum = hashlib.new(algorithm, data).hexdigest()
         return unpacked(data, compression, limit, self.location), checksum
 
-    @contextmanager
-    def forgotten_if_bad(self) -> Iterator[None]:
-        """Delete the stored body if the block raises SourceError for its content.
-
-        Otherwise, every later run would find it unchanged, and fail as well.
-        """
-        try:
-            yield
-        except SourceError:
-            if self.kept is not None:
-                self.kept.unlink(missing_ok=True)
-            raise
+    def forget(self) -> None:
+        """Delete the file in which later runs would find the body, but not a user's file."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
 
 
 def user_file(location: str, limit: int) -> StoredBody:

@@ -9,7 +9,6 @@ import hashlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -519,15 +518,18 @@ class _Reading:
             )
             merged.add(stack, listed.specs, place, listed.packages)
             return listed.version
-        with ExitStack() as bodies:
-            for index in (fetched, *fetched.older):
-                bodies.enter_context(index.body.forgotten_if_bad())
+        try:
             data, version = fetched.load(self._transport)
             tags = _listed(data, place.location)
             if tags is None:
                 older = (index.load(self._transport)[0] for index in fetched.older)
                 proof = self._transport.settings.proof
                 specs = database.decode(data, place.location, self.report, older=older, proof=proof)
+        except SourceError:
+            # Otherwise, every later run would find a truncated body unchanged, and fail as well.
+            for index in (fetched, *fetched.older):
+                index.body.forget()
+            raise
         if tags is not None:
             raise _TagList(place.location, tags)
         del data
