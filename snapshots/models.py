@@ -416,21 +416,19 @@ def public_location(location: str) -> str:
     return location.rstrip("/").rpartition("/")[2] or location
 
 
-class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the catalog: a published state of a tag.
+class _SideFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts of a side of a comparison, whether it is published or not.
 
-    ``digest`` is the sha256 of the content; several rows may have the same one. Both times are in
-    UTC: ``taken_at`` is when the cache was in this state, ``published_at`` is when it was published
-    in the catalog. ``num_stacks`` does not count root, the union of all stacks; older rows do, and
-    are not corrected. ``total_size`` is in bytes, None if no size is known. ``num_proven`` is the
-    number of hashes that the import recomputed and confirmed, ``unproven`` has the numbers of those
-    that it could not recompute, by reason; both are None if it did not try.
+    ``digest`` is the sha256 of the content. ``num_stacks`` does not count root, the union of all
+    stacks. ``total_size`` is in bytes, None if no size is known. ``num_proven`` is the number of
+    hashes that were recomputed and confirmed, ``unproven`` has the numbers of those that could not
+    be recomputed, by reason; both are None if this was not tried.
     """
 
-    tag: str
+    tag: str | None
     digest: str
-    taken_at: datetime
-    published_at: datetime
+    taken_at: datetime | None
+    published_at: datetime | None
     num_packages: int
     num_specs: int
     num_stacks: int
@@ -440,24 +438,37 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
     unproven: tuple[Unproven, ...] | None = None
 
     @property
-    def key(self) -> str:
-        """A short permanent id of this row: 18 hexadecimal digits."""
-        return _key(self.tag, self.taken_at, self.digest)
-
-    @property
     def known_stacks(self) -> int | None:
         """Number of stacks; None if there are specs, and their source does not list stacks."""
         return self.num_stacks if self.num_stacks or not self.num_specs else None
 
     @property
-    def name(self) -> str:
-        """The name for readers."""
-        return self.tag
-
-    @property
     def content(self) -> str:
         """The id of the compared specs in a catalog and its library."""
         return self.digest
+
+
+class RevisionInfo(_SideFacts, frozen=True, kw_only=True):
+    """One row of the catalog: a published state of a tag.
+
+    Several rows may have the same digest. Both times are in UTC: ``taken_at`` is when the cache was
+    in this state, ``published_at`` is when it was published in the catalog. ``num_stacks`` of older
+    rows counts root, and is not corrected.
+    """
+
+    tag: str
+    taken_at: datetime
+    published_at: datetime
+
+    @property
+    def key(self) -> str:
+        """A short permanent id of this row: 18 hexadecimal digits."""
+        return _key(self.tag, self.taken_at, self.digest)
+
+    @property
+    def name(self) -> str:
+        """The name for readers."""
+        return self.tag
 
 
 class StackInfo(RevisionInfo, frozen=True, kw_only=True):
@@ -495,7 +506,7 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
         return content_of_stack(self.digest, self.stack)
 
 
-class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
+class FileInfo(_SideFacts, frozen=True, kw_only=True):
     """A file as a side of a comparison: it is not published, so it has no tag and no times.
 
     ``roots`` are the hashes of the specs that were requested explicitly; None if it is not a lock
@@ -503,32 +514,14 @@ class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     tag: None = None
-    digest: str
     taken_at: None = None
     published_at: None = None
-    num_packages: int
-    num_specs: int
-    num_stacks: int
-    total_size: int | None
-    source: Source
-    num_proven: int | None = None
-    unproven: tuple[Unproven, ...] | None = None
     roots: tuple[str, ...] | None = None
-
-    @property
-    def known_stacks(self) -> int | None:
-        """Number of stacks; None if there are specs, and their source does not list stacks."""
-        return self.num_stacks if self.num_stacks or not self.num_specs else None
 
     @property
     def name(self) -> str:
         """The name for readers: its path."""
         return self.source.location
-
-    @property
-    def content(self) -> str:
-        """The id of the compared specs in a library."""
-        return self.digest
 
 
 SideInfo = RevisionInfo | FileInfo
