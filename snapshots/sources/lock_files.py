@@ -378,11 +378,11 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(location: str) -> LockFile:
     """Read a file, or the ``spack.lock`` in a folder. Raises SourceError, as ``parse`` does."""
-    location = _file_at(location)
+    location = file_at(location)
     return parse(read_regular(location, MAX_BYTES), location)
 
 
-def _file_at(location: str) -> str:
+def file_at(location: str) -> str:
     """Return the path of the lock file in a folder; any other location unchanged."""
     is_folder = os.path.isdir(location)  # noqa: PTH112 - Path.is_dir raises for long names
     return str(Path(location) / NAME) if is_folder else location
@@ -438,7 +438,7 @@ def read_content(location: str) -> LockedContent:
 
     Raises SourceError like ``read``, and for cyclic dependencies.
     """
-    location = _file_at(location)
+    location = file_at(location)
     return parse_content(read_regular(location, MAX_BYTES), location)
 
 

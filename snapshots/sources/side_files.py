@@ -3,7 +3,6 @@
 The latter are indexes, build caches in folders, and databases of installations.
 """
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -43,9 +42,8 @@ def read(path: str, settings: ReadSettings) -> SideFile:
     """Read a path. Raises SourceError, also if it contains no specs."""
     if "://" in path:
         raise SourceError(path, "is a URL; only files are compared, so import it first")
-    location = _lock_file_at(path)
-    if location is not None:
-        locked = lock_files.read_content(location)
+    if _is_lock_file(path):
+        locked = lock_files.read_content(path)
         source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
         return SideFile(locked.content, source, roots=locked.roots)
     executor = PartExecutor(settings, Report(), lambda snapshot: snapshot)
@@ -53,27 +51,26 @@ def read(path: str, settings: ReadSettings) -> SideFile:
     return SideFile(snapshot.content, snapshot.source, snapshot.proof)
 
 
-def _lock_file_at(path: str) -> str | None:
-    """Return the lock file at a path or in a folder; None if it is an index.
+def _is_lock_file(path: str) -> bool:
+    """Return whether a path is a lock file, or a folder with one; false if it is an index.
 
     Raises SourceError, which describes an unsupported path.
     """
-    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that is too long
-        location = Path(path) / lock_files.NAME
-        if location.is_file():
-            return str(location)
+    lock_file = lock_files.file_at(path)
+    if lock_file != path:
+        if Path(lock_file).is_file():
+            return True
         if not build_caches.is_recognized(path, ReadSettings()):
             raise SourceError(path, f"is a folder with neither {_FORMS}")
-        return None
+        return False
     file, size = open_regular(path)
     with file:
         head = file.read(_HEAD_BYTES).lstrip()
     if head.startswith((b"{", b"[")) and size <= lock_files.MAX_BYTES:
         form = lock_files.form_of(read_regular(path, lock_files.MAX_BYTES), path)
-        if form.has_specs:
-            return path
-        if not form.is_index:
+        if not form.has_specs and not form.is_index:
             raise SourceError(path, f"is neither {_FORMS}")
-    elif not build_caches.is_recognized(path, ReadSettings()):
+        return form.has_specs
+    if not build_caches.is_recognized(path, ReadSettings()):
         raise SourceError(path, f"is neither {_FORMS}")
-    return None
+    return False
