@@ -144,7 +144,7 @@ def misshapen(error: msgspec.ValidationError, location: str, key: str) -> Source
     text = str(error)
     match = _VALIDATION.fullmatch(text)
     reason, path = match.group("reason", "path") if match else (text, None)
-    place = f"{key}{path or ''}"
+    full_key = f"{key}{path or ''}"
     if absent := _ABSENT.fullmatch(reason):
-        return SourceError(location, "is missing", key=f"{place}.{absent['field']}".lstrip("."))
-    return SourceError(location, reason[0].lower() + reason[1:], key=place.lstrip(".") or None)
+        return SourceError(location, "is missing", key=f"{full_key}.{absent['field']}".lstrip("."))
+    return SourceError(location, reason[0].lower() + reason[1:], key=full_key.lstrip(".") or None)

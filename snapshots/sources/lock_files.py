@@ -55,7 +55,7 @@ class LockedSpec(msgspec.Struct, frozen=True):
 
     hash: str
     node: LockedNode
-    place: database.NodePosition
+    position: database.NodePosition
     is_root: bool
 
 
@@ -211,8 +211,8 @@ class _LockedSpecs(msgspec.Struct):
             )
         # The groups of an included environment would be indistinguishable from its own.
         if depth == 0:
-            places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
-            for root in sorted(environment.roots, key=lambda root: places[root.hash]):
+            numbers = {digest: number for number, digest in enumerate(environment.concrete_specs)}
+            for root in sorted(environment.roots, key=lambda root: numbers[root.hash]):
                 if root.group is not None:
                     name = legible(root.group, _MAX_TEXT_LENGTH)
                     self.groups.setdefault(name, {})[root.hash] = None
@@ -238,13 +238,13 @@ class _LockedSpecs(msgspec.Struct):
         """
         listed: list[LockedSpec] = []
         for number, raw in enumerate(raws):
-            place = f"{prefix}[{number}]"
-            if self._decoded(raw, Form, place).spec is not UNSET:
-                self._add_printed(raw, place)
+            key = f"{prefix}[{number}]"
+            if self._decoded(raw, Form, key).spec is not UNSET:
+                self._add_printed(raw, key)
             else:
-                listed.append(self._node_with_hash(raw, place, is_root=False))
+                listed.append(self._node_with_hash(raw, key, is_root=False))
         below = {
-            self._decoded(edge, database.EdgeRecord, f"{spec.place.node}.dependencies").hash
+            self._decoded(edge, database.EdgeRecord, f"{spec.position.node}.dependencies").hash
             for spec in listed
             for edge in spec.node.dependencies
         }
@@ -297,10 +297,10 @@ def _concatenated(data: bytes, location: str) -> Iterator[msgspec.Raw]:
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8: byte {error.start + 1:,}"
         raise SourceError(location, reason, line=data.count(b"\n", 0, error.start) + 1) from None
-    decoder, place, count = json.JSONDecoder(), _after_white_space(text, 0), 0
-    while place < len(text):
+    decoder, position, count = json.JSONDecoder(), _after_white_space(text, 0), 0
+    while position < len(text):
         try:
-            _, end = decoder.raw_decode(text, place)
+            _, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
             reason = f"is not valid JSON: {error.msg}"
             raise SourceError(location, reason, line=error.lineno) from None
@@ -309,17 +309,17 @@ def _concatenated(data: bytes, location: str) -> Iterator[msgspec.Raw]:
         count += 1
         if count > MAX_DOCUMENTS:
             raise SourceError(location, f"contains more than {MAX_DOCUMENTS:,} documents")
-        yield msgspec.Raw(text[place:end].encode())
-        place = _after_white_space(text, end)
+        yield msgspec.Raw(text[position:end].encode())
+        position = _after_white_space(text, end)
     if not count:
         raise SourceError(location, "is empty")
 
 
-def _after_white_space(text: str, place: int) -> int:
+def _after_white_space(text: str, position: int) -> int:
     """Return the index of the next character that is not white space."""
-    while place < len(text) and text[place] in _WHITE_SPACE:
-        place += 1
-    return place
+    while position < len(text) and text[position] in _WHITE_SPACE:
+        position += 1
+    return position
 
 
 # -- lock files
@@ -468,7 +468,7 @@ def _specs(whole: _LockedSpecs) -> Iterator[tuple[LockedSpec, Spec]]:
     """Yield each spec with the record that it was read from. Raises SourceError."""
     reader = database.SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
     for digest, locked in whole.specs.items():
-        yield locked, reader.spec(digest, locked.place)
+        yield locked, reader.spec(digest, locked.position)
 
 
 def _why_left_out(node: LockedNode, spec: Spec) -> OmissionReason | None:

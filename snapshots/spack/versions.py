@@ -147,11 +147,11 @@ def end_of_range(version: str) -> VersionKey:
     if stage != (_FINAL,):
         number = str(int(str(stage[2]) or "0") + 1) if len(stage) > 1 else "0"
         return release, (stage[0], *number_key(number))
-    kind, place, text = release[-1]
+    kind, rank, text = release[-1]
     if kind == _NUMBER:
         last = (kind, *number_key(str(int(text or "0") + 1)))
     elif kind == _NAMED:
-        last = (kind, place + 1, "")
+        last = (kind, rank + 1, "")
     else:
         last = (kind, 0, _next_word(text))
     return (*release[:-1], last), stage

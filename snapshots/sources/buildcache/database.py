@@ -370,10 +370,10 @@ def decode(
         own = installs(document, location, report, unproven if proof else None)
         entries = joined(entries, own)
 
-    def place(digest: str) -> NodePosition:
+    def position_of(digest: str) -> NodePosition:
         return NodePosition(location, f"installs.{digest}", f"installs.{digest}.spec")
 
-    return gather(entries, location, report, place, unproven)
+    return gather(entries, location, report, position_of, unproven)
 
 
 class NodePosition(msgspec.Struct, frozen=True):
@@ -388,10 +388,10 @@ def gather(
     installs: Mapping[str, Install],
     location: str,
     report: Report,
-    place: Callable[[str], NodePosition],
+    position_of: Callable[[str], NodePosition],
     unproven: Mapping[str, UnprovenReason | None],
 ) -> IndexSpecs:
-    """Return the specs of entries by hash; ``place`` returns the position of a hash.
+    """Return the specs of entries by hash; ``position_of`` returns the position of a hash.
 
     An entry that is unreadable or depends on itself is passed to ``report.bad``. A compiler that is
     not among the entries is passed to ``report.warn``, with ``location``. ``unproven`` is the
@@ -403,7 +403,7 @@ def gather(
 
     def read(digest: str, into: dict[str, Spec]) -> None:
         try:
-            into[digest] = reader.spec(digest, place(digest))
+            into[digest] = reader.spec(digest, position_of(digest))
         except SourceError as error:
             report.bad(error)
 
@@ -426,7 +426,7 @@ def gather(
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
     for circle in circles({**outside, **in_cache}):
-        where = place(circle[0].hash)
+        where = position_of(circle[0].hash)
         report.bad(SourceError(where.location, circle_reason(circle), key=where.node))
         for spec in circle:
             in_cache.pop(spec.hash, None)
@@ -685,7 +685,7 @@ class SpecDocuments(msgspec.Struct):
     proof: bool = True
     _unproven: dict[str, UnprovenReason | None] = {}
     _installs: dict[str, Install] = {}
-    _places: dict[str, NodePosition] = {}
+    _positions: dict[str, NodePosition] = {}
     _seen: set[bytes] = set()
 
     def add(self, digest: str, document: bytes | bytearray, location: str) -> None:
@@ -708,7 +708,7 @@ class SpecDocuments(msgspec.Struct):
             reason = f"is {stated}, but the document is published as that of {quoted(digest)}"
             raise SourceError(location, reason, key="spec.nodes[0].hash")
         if digest in self._installs and self._installs[digest].in_buildcache:
-            first = self._places[digest].location
+            first = self._positions[digest].location
             raise SourceError(location, f"contains the spec {digest}, as does {first}")
         unproven = {
             node.hash or "": unproven_reason(
@@ -725,7 +725,7 @@ class SpecDocuments(msgspec.Struct):
             node_hash, key = node.hash or "", f"spec.nodes[{index}]"
             if index == 0 or node_hash not in self._installs:
                 self._installs[node_hash] = Install(in_buildcache=index == 0, spec=node)
-                self._places[node_hash] = NodePosition(location, key, key)
+                self._positions[node_hash] = NodePosition(location, key, key)
         self._seen.update(map(bytes, spec.nodes))
         for node_hash, why in unproven.items():
             record_proof(self._unproven, node_hash, why)
@@ -736,7 +736,7 @@ class SpecDocuments(msgspec.Struct):
         A spec that cannot be read is passed to ``report.bad``.
         """
         return gather(
-            self._installs, self.location, self.report, self._places.__getitem__, self._unproven
+            self._installs, self.location, self.report, self._positions.__getitem__, self._unproven
         )
 
     def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:

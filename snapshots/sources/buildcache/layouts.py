@@ -211,7 +211,6 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     ``older`` are the indexes of older versions in the same manifest, newest first.
     """
 
-    place: IndexLocation
     body: StoredBody
     checksum: Checksum | None = None
     compression: str | None = "none"
@@ -327,23 +326,21 @@ def cache_of(location: str) -> BuildCache | None:
     return None
 
 
-def fetch(place: IndexLocation, transport: Transport) -> FetchedIndex:
+def fetch(index: IndexLocation, transport: Transport) -> FetchedIndex:
     """Download an index to disk. Raises Missing or SourceError."""
-    path = path_of(place.location)
+    path = path_of(index.location)
     if path.endswith(".manifest.json"):
-        return _fetch_blob(place, transport)
-    if place.cache and (blob := _BLOB.fullmatch(path)):
+        return _fetch_blob(index, transport)
+    if index.cache and (blob := _BLOB.fullmatch(path)):
         return FetchedIndex(
-            place=place,
             # A new index has another name. It replaces the previous one under this key.
-            body=transport.fetch(place.location, key=join(place.cache.base, "blobs")),
+            body=transport.fetch(index.location, key=join(index.cache.base, "blobs")),
             checksum=Checksum(blob["algorithm"], blob["checksum"], "its name"),
             compression=None,
         )
     return FetchedIndex(
-        place=place,
-        body=transport.fetch(place.location),
-        checksum=_hash_file(place.location, transport) if place.cache else None,
+        body=transport.fetch(index.location),
+        checksum=_hash_file(index.location, transport) if index.cache else None,
     )
 
 
@@ -358,21 +355,20 @@ def _is_document(location: str, transport: Transport) -> bool:
     return transport.exists(location)
 
 
-def _fetch_blob(place: IndexLocation, transport: Transport) -> FetchedIndex:
-    if place.cache is None:
-        raise SourceError(place.location, "is a manifest that does not lie below v3/manifests")
-    manifest = parse_manifest(transport.read(place.location), place.location)
+def _fetch_blob(index: IndexLocation, transport: Transport) -> FetchedIndex:
+    if index.cache is None:
+        raise SourceError(index.location, "is a manifest that does not lie below v3/manifests")
+    manifest = parse_manifest(transport.read(index.location), index.location)
     indexes: list[FetchedIndex] = []
-    for version, blob in _indexes(manifest, place.location).items():
-        url = join(place.cache.base, blob.path)
-        key = f"{place.location}#{version}" if indexes else place.location
-        with named_by(place.location, f"the blob {url}"):
+    for version, blob in _indexes(manifest, index.location).items():
+        url = join(index.cache.base, blob.path)
+        key = f"{index.location}#{version}" if indexes else index.location
+        with named_by(index.location, f"the blob {url}"):
             body = transport.fetch(url, key=key)
         indexes.append(
             FetchedIndex(
-                place=place,
                 body=body,
-                checksum=Checksum(blob.checksum_algorithm, blob.checksum, place.location),
+                checksum=Checksum(blob.checksum_algorithm, blob.checksum, index.location),
                 compression=blob.compression,
                 manifest=manifest,
             )
@@ -560,7 +556,7 @@ class SpecManifest(msgspec.Struct, frozen=True):
 
 def read_published(
     location: str,
-    places: Sequence[SpecManifest],
+    manifests: Sequence[SpecManifest],
     read: Callable[[str], PublishedSpec],
     transport: Transport,
 ) -> tuple[IndexSpecs, dict[str, BinaryPackage], dict[str, str]]:
@@ -577,39 +573,39 @@ def read_published(
     checksums: dict[str, str] = {}
 
     def with_cached() -> Iterator[tuple[SpecManifest, bytes | None]]:
-        for place in places:
-            yield place, cache.find(place.key) if place.key else None
+        for manifest in manifests:
+            yield manifest, cache.find(manifest.key) if manifest.key else None
 
     def unpacked_or_read(item: tuple[SpecManifest, bytes | None]) -> tuple[PublishedSpec, bool]:
-        place, packed = item
+        manifest, packed = item
         if packed is not None:
             with suppress(zstandard.ZstdError, msgspec.DecodeError):
                 data = zstandard.decompress(packed)
                 return msgspec.msgpack.decode(data, type=PublishedSpec), False
-        return read(place.location), True
+        return read(manifest.location), True
 
     def add(item: tuple[SpecManifest, bytes | None], result: tuple[PublishedSpec, bool]) -> None:
-        (place, _), (spec, is_new) = item, result
-        documents.add(place.digest, spec.document, place.location)
+        (manifest, _), (spec, is_new) = item, result
+        documents.add(manifest.digest, spec.document, manifest.location)
         warn_if_signed(report, is_signed=spec.is_signed)
-        packages[place.digest], checksums[place.digest] = spec.package, spec.checksum
-        if is_new and place.key:
-            cache.keep(place.key, compressor.compress(msgspec.msgpack.encode(spec)))
+        packages[manifest.digest], checksums[manifest.digest] = spec.package, spec.checksum
+        if is_new and manifest.key:
+            cache.keep(manifest.key, compressor.compress(msgspec.msgpack.encode(spec)))
 
     with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as cache:
         task = f"reading the specs of {location}"
-        transport.each(task, unpacked_or_read, with_cached(), len(places), add)
+        transport.each(task, unpacked_or_read, with_cached(), len(manifests), add)
     return documents.specs(), packages, checksums
 
 
-def read_specs(place: IndexLocation, transport: Transport) -> ListedSpecs:
+def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
     """Read the specs of a cache whose manifests are below a folder.
 
     The manifest of an object with the same ETag as in an earlier run is not fetched again. Raises
     SourceError if the folder cannot be listed or is empty.
     """
-    assert place.cache is not None  # noqa: S101 - only the specs of a cache are listed
-    base = place.cache.base
+    assert index.cache is not None  # noqa: S101 - only the specs of a cache are listed
+    base = index.cache.base
 
     def read(location: str) -> PublishedSpec:
         manifest = parse_manifest(transport.read(location), location)
@@ -622,11 +618,11 @@ def read_specs(place: IndexLocation, transport: Transport) -> ListedSpecs:
         package = package_of(manifest, location)
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 
-    places = [
+    manifests = [
         SpecManifest(digest, file.location, _key(file))
-        for digest, file in _manifests(place.location, transport).items()
+        for digest, file in _manifests(index.location, transport).items()
     ]
-    specs, packages, checksums = read_published(base, places, read, transport)
+    specs, packages, checksums = read_published(base, manifests, read, transport)
     lines = sorted(f"{digest} {checksum}\n" for digest, checksum in checksums.items())
     version = hashlib.sha256("".join(lines).encode()).hexdigest()
     return ListedSpecs(specs, packages, f"sha256:{version}")

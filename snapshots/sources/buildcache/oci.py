@@ -129,7 +129,7 @@ class Registry:
     """Reads one repository; thread-safe."""
 
     def __init__(self, repository: OciRepository, transport: Transport) -> None:
-        self.place = layouts.IndexLocation(
+        self.index_location = layouts.IndexLocation(
             repository.location, layouts.BuildCache(layouts.OCI, repository.url)
         )
         self._repository = repository
@@ -154,7 +154,6 @@ class Registry:
                 lambda headers: self._transport.fetch(url, key=location, headers=headers)
             )
         return layouts.FetchedIndex(
-            place=self.place,
             body=msgspec.structs.replace(body, etag=None),  # the version is its digest
             checksum=layouts.Checksum(*blob.checksum, location),
         )
@@ -170,12 +169,13 @@ class Registry:
         if not tags:
             reason = f"has no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(location, reason)
-        places = []
+        manifests = []
         for tag in tags:
             url = self._manifest_url(tag)
-            places.append(layouts.SpecManifest(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
+            digest = tag.removesuffix(SUFFIX)[-_HASH_LENGTH:]
+            manifests.append(layouts.SpecManifest(digest, url, url))
         specs, packages, _ = layouts.read_published(
-            location, places, self._spec_image, self._transport
+            location, manifests, self._spec_image, self._transport
         )
         names = hashlib.sha256("\n".join(tags).encode())
         return layouts.ListedSpecs(specs, packages, f"sha256:{names.hexdigest()}")

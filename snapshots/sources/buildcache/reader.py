@@ -322,17 +322,17 @@ def _read_location(
     origin = _origin(location, settings)
     with Transport(settings, report, [origin]) as transport:
         reading = _Reading(transport, sizes=request.sizes)
-        place = reading.locate(location)
-        if place.cache is not None:
+        index = reading.locate(location)
+        if index.cache is not None:
             only_tag(tags, location)  # raises its errors before anything large is fetched
         merged = MergedIndexes(report)
         try:
-            version = reading.take(place, reading.fetch(place), merged)
+            version = reading.take(index, reading.fetch(index), merged)
         except _TagList as error:
             listed, reached = error.tags, transport.reached
         else:
             source = (
-                place.location if is_registry(location) else _recorded_location(location, settings)
+                index.location if is_registry(location) else _recorded_location(location, settings)
             )
             snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
             yield from map(executor.make, snapshots)
@@ -341,7 +341,7 @@ def _read_location(
         ListedTag(
             location=location,
             origins=(origin,),
-            listed_in=place.location,
+            listed_in=index.location,
             tag=tag,
             stacks=stacks,
             sizes=request.sizes,
@@ -470,8 +470,8 @@ class _Reading:
         """
 
         def fetch(stack: StackIndex) -> tuple[layouts.IndexLocation, layouts.FetchedIndex | None]:
-            place = self.locate(stack.url, listed_in)
-            return place, self.fetch(place)
+            index = self.locate(stack.url, listed_in)
+            return index, self.fetch(index)
 
         merged = MergedIndexes(self.report)
         versions = hashlib.sha256()
@@ -490,19 +490,19 @@ class _Reading:
         settings = self._transport.settings
         if not listed_in and is_registry(location):
             registry = Registry(oci.repository_at(location, settings), self._transport)
-            self._registries[registry.place] = registry
-            return registry.place
+            self._registries[registry.index_location] = registry
+            return registry.index_location
         return layouts.locate(resolve_listed(location, listed_in, settings), self._transport)
 
-    def fetch(self, place: layouts.IndexLocation) -> layouts.FetchedIndex | None:
+    def fetch(self, index: layouts.IndexLocation) -> layouts.FetchedIndex | None:
         """Download an index; None if the build cache has none. Raises SourceError."""
-        if registry := self._registries.get(place):
+        if registry := self._registries.get(index):
             return registry.index()
-        return None if place.is_listed else layouts.fetch(place, self._transport)
+        return None if index.is_listed else layouts.fetch(index, self._transport)
 
     def take(
         self,
-        place: layouts.IndexLocation,
+        index: layouts.IndexLocation,
         fetched: layouts.FetchedIndex | None,
         merged: MergedIndexes,
         stack: str | None = None,
@@ -511,30 +511,30 @@ class _Reading:
 
         Raises SourceError, and its subclass _TagList if it is a list of tags.
         """
-        registry = self._registries.get(place)
+        registry = self._registries.get(index)
         if fetched is None:
             listed = (
-                registry.published() if registry else layouts.read_specs(place, self._transport)
+                registry.published() if registry else layouts.read_specs(index, self._transport)
             )
-            merged.add(stack, listed.specs, place, listed.packages)
+            merged.add(stack, listed.specs, index, listed.packages)
             return listed.version
         try:
             data, version = fetched.load(self._transport)
-            tags = _listed(data, place.location)
+            tags = _listed(data, index.location)
             if tags is None:
-                older = (index.load(self._transport)[0] for index in fetched.older)
+                older = (each.load(self._transport)[0] for each in fetched.older)
                 proof = self._transport.settings.proof
-                specs = database.decode(data, place.location, self.report, older=older, proof=proof)
+                specs = database.decode(data, index.location, self.report, older=older, proof=proof)
         except SourceError:
             # Otherwise, every later run would find a truncated body unchanged, and fail as well.
-            for index in (fetched, *fetched.older):
-                index.body.forget()
+            for each in (fetched, *fetched.older):
+                each.body.forget()
             raise
         if tags is not None:
-            raise _TagList(place.location, tags)
+            raise _TagList(index.location, tags)
         del data
         packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
-        merged.add(stack, specs, place, packages)
+        merged.add(stack, specs, index, packages)
         return version
 
     def snapshot(

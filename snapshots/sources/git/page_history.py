@@ -254,12 +254,12 @@ class Walk(msgspec.Struct):
     _changed: dict[str, tuple[str | None, int]] = {}
     """The last change of each path: its blob, and the index of the commit."""
 
-    def apply(self, place: int, changes: Iterable[git.Change]) -> None:
+    def apply(self, index: int, changes: Iterable[git.Change]) -> None:
         """Apply the changes of the commit at an index of the line."""
         for change in changes:
             if is_page(change.path):
                 path = f"{self._folder}/{change.path}" if self._folder else change.path
-                self._changed[path] = change.blob, place
+                self._changed[path] = change.blob, index
 
     def touched(self) -> list[tuple[int, str]]:
         """Update ``pages`` to the last commit applied; return the changed tags with commits.
@@ -267,14 +267,14 @@ class Walk(msgspec.Struct):
         Each pair has the index of the last commit that changed a page of the tag. Pairs are in the
         order of commits. Raises SourceError and TagNeeded.
         """
-        places: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         changed, self._changed = self._changed, {}
-        for path, (blob, place) in changed.items():
+        for path, (blob, index) in changed.items():
             before = self.pages.remove(path)
-            after = None if blob is None else self._put(path, blob, self._location(path, place))
+            after = None if blob is None else self._put(path, blob, self._location(path, index))
             for tag in filter(None, (before, after)):
-                places[tag] = max(place, places.get(tag, place))
-        return sorted((place, tag) for tag, place in places.items() if place > self._until(tag))
+                indexes[tag] = max(index, indexes.get(tag, index))
+        return sorted((index, tag) for tag, index in indexes.items() if index > self._until(tag))
 
     def _put(self, path: str, blob: str, location: str) -> str | None:
         """Add a page; return its tag, or None if it is bad or not selected."""
@@ -319,8 +319,8 @@ class Walk(msgspec.Struct):
         in_path = cache_page.tag_in_path(PurePosixPath(path), page.name)
         return page.tag or in_path or self._selection.default
 
-    def _location(self, path: str, place: int) -> str:
-        return f"{self._commits[place].short}:{path}"
+    def _location(self, path: str, index: int) -> str:
+        return f"{self._commits[index].short}:{path}"
 
 
 def is_page(path: str) -> bool:
@@ -369,10 +369,10 @@ def read(
     folder = git.folder_path(path)
     with open_repository(repository, settings) as origin:
         commits = git.commits_of(origin, folder)
-        places = _published_places(history, commits)
-        start = _finished_place(origin, folder, commits, places)
+        published = _published_indexes(history, commits)
+        start = _finished_index(origin, folder, commits, published)
         if since is not None:
-            later = (place for place, commit in enumerate(commits) if commit.time >= utc(since))
+            later = (index for index, commit in enumerate(commits) if commit.time >= utc(since))
             start = max(start, next(later, len(commits)) - 1)
         if start == len(commits) - 1:
             return
@@ -380,9 +380,9 @@ def read(
 
         def until(tag: str) -> int:
             """Return the index of the last commit that is finished for a tag."""
-            return max(places.get(tag, start), start)
+            return max(published.get(tag, start), start)
 
-        first, newest = max(start, 0), max(places.values(), default=-1)
+        first, newest = max(start, 0), max(published.values(), default=-1)
         trees = [git.empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
         with (
             closing(git.Blobs(origin)) as blobs,
@@ -393,17 +393,17 @@ def read(
             pages = TaggedPages(reader, report)
             walk = Walk(pages, folder, commits, until, selection, reader, report)
             states = _States(pages, origin.location, history, report)
-            for place, changes in enumerate(steps, first):
-                report.progress("reading commits", place, len(commits))
-                walk.apply(place, changes)
-                period, last = _PERIODS[every], place + 1 == len(commits)
-                if last or period(commits[place]) != period(commits[place + 1]):
+            for index, changes in enumerate(steps, first):
+                report.progress("reading commits", index, len(commits))
+                walk.apply(index, changes)
+                period, last = _PERIODS[every], index + 1 == len(commits)
+                if last or period(commits[index]) != period(commits[index + 1]):
                     for changed, tag in walk.touched():
                         is_new = changed > newest
                         yield from states.snapshot(tag, commits[changed], is_new=is_new)
             reader.summarize()
         report.progress("reading commits", len(commits), len(commits))
-        if not any(tag in selection for tag in places):
+        if not any(tag in selection for tag in published):
             _check_found(walk.tags_found, selection, origin.location)
 
 
@@ -445,38 +445,38 @@ class _States(msgspec.Struct):
         yield Snapshot(tag=tag, content=content, source=source, taken_at=commit.time)
 
 
-def _published_places(history: History, commits: Sequence[git.PagesCommit]) -> dict[str, int]:
+def _published_indexes(history: History, commits: Sequence[git.PagesCommit]) -> dict[str, int]:
     """Return, for each tag, the index of its last commit that is in the catalog."""
-    numbers = {commit.hash: place for place, commit in enumerate(commits)}
-    places: dict[str, int] = {}
+    indexes = {commit.hash: index for index, commit in enumerate(commits)}
+    published: dict[str, int] = {}
     for revision in history.revisions:
-        place = numbers.get(revision.source.version or "")
-        if place is not None and revision.source.kind == GIT.name:
-            places[revision.tag] = max(place, places.get(revision.tag, place))
-    return places
+        index = indexes.get(revision.source.version or "")
+        if index is not None and revision.source.kind == GIT.name:
+            published[revision.tag] = max(index, published.get(revision.tag, index))
+    return published
 
 
-def _finished_place(
+def _finished_index(
     repository: git.Repository,
     folder: str,
     commits: Sequence[git.PagesCommit],
-    places: Mapping[str, int],
+    published: Mapping[str, int],
 ) -> int:
     """Return the index of the commit up to which the catalog has all changes; -1 for none.
 
     Only the folder's direct entries are compared, which are mostly the folders of tags. This is a
     small part of the work of reading all pages again.
     """
-    if not places:
+    if not published:
         return -1
     # The folder can also be that of one tag, with packages as its entries.
-    of_folder = places.get(folder.rpartition("/")[2], -1)
+    of_folder = published.get(folder.rpartition("/")[2], -1)
     trees = [git.empty_tree(commits[0].hash), *(commit.tree for commit in commits)]
     with closing(git.changes_between(repository, trees, recursive=False)) as steps:
-        for place, changes in enumerate(steps):
+        for index, changes in enumerate(steps):
             entries = [change for change in changes if change.is_folder or is_page(change.path)]
-            if any(place > places.get(entry.path, of_folder) for entry in entries):
-                return place - 1
+            if any(index > published.get(entry.path, of_folder) for entry in entries):
+                return index - 1
     return len(commits) - 1
 
 

@@ -29,7 +29,7 @@ from snapshots.texts import quoted
 
 # -- the page
 
-Place = TypeVar("Place")
+Origin = TypeVar("Origin")
 
 
 class CachePage(msgspec.Struct, frozen=True):
@@ -58,19 +58,19 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
 
 
 def split_repeated(
-    specs: Iterable[Spec], place: Place, places: dict[str, Place]
-) -> tuple[list[Spec], list[tuple[str, Place]]]:
-    """Return the specs whose hashes are not yet in ``places``, and the hashes of the others.
+    specs: Iterable[Spec], origin: Origin, origins: dict[str, Origin]
+) -> tuple[list[Spec], list[tuple[str, Origin]]]:
+    """Return the specs whose hashes are not yet in ``origins``, and the hashes of the others.
 
-    New hashes are added to ``places`` with ``place``; the others are returned with their places.
+    New hashes are added to ``origins`` with ``origin``; the others are returned with their origins.
     """
     new: list[Spec] = []
-    repeated: list[tuple[str, Place]] = []
+    repeated: list[tuple[str, Origin]] = []
     for spec in specs:
-        if spec.hash in places:
-            repeated.append((spec.hash, places[spec.hash]))
+        if spec.hash in origins:
+            repeated.append((spec.hash, origins[spec.hash]))
         else:
-            places[spec.hash] = place
+            origins[spec.hash] = origin
             new.append(spec)
     return new, repeated
 
@@ -269,9 +269,9 @@ def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
             report.bad(SourceError(matter.location, error.reason, line=line, key=error.key))
 
 
-def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
+def _spec(detail: Any, name: str, location: str, item_key: str) -> Spec:
     if not isinstance(detail, _Detail):
-        detail = decode_json(msgspec.json.encode(detail), _Detail, location, place)
+        detail = decode_json(msgspec.json.encode(detail), _Detail, location, item_key)
     try:
         # A loop over the facts takes 1.5 times as long.
         return Spec(
@@ -288,17 +288,17 @@ def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
             tarball=_tarball(detail.tarball),
         )
     except ValueError:
-        raise _first_fault(detail, location, place) from None
+        raise _first_fault(detail, location, item_key) from None
 
 
-def _first_fault(detail: _Detail, location: str, place: str) -> SourceError:
+def _first_fault(detail: _Detail, location: str, item_key: str) -> SourceError:
     """Return the error for the first value of an item that cannot be read."""
     for key, checked in _CHECKS.items():
         value = getattr(detail, key)
         try:
             checked(bytes(value) if isinstance(value, Raw) else value)
         except msgspec.ValidationError as error:
-            return misshapen(error, location, f"{place}.{key}")
+            return misshapen(error, location, f"{item_key}.{key}")
         except ValueError as error:
-            return SourceError(location, str(error), key=f"{place}.{key}")
-    raise AssertionError(f"{location}: {place} has no fault")
+            return SourceError(location, str(error), key=f"{item_key}.{key}")
+    raise AssertionError(f"{location}: {item_key} has no fault")

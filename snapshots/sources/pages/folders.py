@@ -121,14 +121,14 @@ class _TaggedSpecs(msgspec.Struct):
 
     Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page of
     another state, which is one in another folder with the same package and hashes. ``specs`` has
-    the tags that the pages state, with the dates of their folders; ``_places`` has, for each hash
+    the tags that the pages state, with the dates of their folders; ``_files`` has, for each hash
     of a state, the file that contains it and the package of that file.
     """
 
     _location: str
     _report: Report
     specs: dict[State, list[Spec]] = {}
-    _places: dict[State, dict[str, tuple[Path, str]]] = {}
+    _files: dict[State, dict[str, tuple[Path, str]]] = {}
     _synthetic: set[State] = set()
 
     def add(self, page: cache_page.CachePage, file: Path) -> None:
@@ -136,14 +136,14 @@ class _TaggedSpecs(msgspec.Struct):
         tag = page.tag or cache_page.tag_in_path(path, page.name)
         state = tag, cache_page.date_in_path(path, tag) if tag else None
         specs = self.specs.setdefault(state, [])
-        places = self._places.setdefault(state, {})
+        files = self._files.setdefault(state, {})
         if page.synthetic:
             self._synthetic.add(state)
-        for first, name in (places[spec.hash] for spec in page.specs if spec.hash in places):
+        for first, name in (files[spec.hash] for spec in page.specs if spec.hash in files):
             if name == page.name and _folder(first, name) != _folder(file, name):
                 self._report.bad(_other_state_error(file, first, name, tag))
                 return
-        new, repeated = cache_page.split_repeated(page.specs, (file, page.name), places)
+        new, repeated = cache_page.split_repeated(page.specs, (file, page.name), files)
         specs += new
         for digest, (first, _) in repeated:
             where = "spec_details" if first == file else f"in {first}"

@@ -87,12 +87,12 @@ def _between_markers(data: bytes, location: str) -> str:
 
 def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
     # Searching the entire page with a regular expression would take as long as decoding it.
-    place = start
+    line_start = start
     while True:
-        if marker := _MARKER.match(data, place):
+        if marker := _MARKER.match(data, line_start):
             return marker
-        place = data.find(b"\n---", place) + 1
-        if not place:
+        line_start = data.find(b"\n---", line_start) + 1
+        if not line_start:
             return None
 
 
@@ -119,10 +119,10 @@ def _parse_lines(
     return matter
 
 
-def _value(line: str, place: int) -> Any:
+def _value(line: str, start: int) -> Any:
     """Return the value at an index of a line, parsed as JSON or YAML."""
     with suppress(orjson.JSONDecodeError):
-        return orjson.loads(line[place:])
+        return orjson.loads(line[start:])
     _reject_unsafe_yaml(line)
     (value,) = yaml.load(line.rstrip(), Loader=_Loader).values()  # noqa: S506 - a safe loader
     return value
