@@ -19,7 +19,7 @@ from snapshots.changes.plans import Plan, StackLock
 from snapshots.errors import InvalidArgument
 from snapshots.frames.dependencies import DependencyType
 from snapshots.models import SPEC_FACTS, Dependency, Spec
-from snapshots.sources.buildcache.database import circle_reason, circles
+from snapshots.sources.buildcache.database import cycle_reason, cycles
 from snapshots.spack.names import checked_hash, checked_name, checked_variant
 from snapshots.spack.notation import canonical_variants
 
@@ -121,8 +121,8 @@ def stack_locks(
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
         of_stack = external if values.get("external") else inside
         of_stack.setdefault(stack, []).append(spec)
-    for circle in circles(by_hash):
-        raise InvalidArgument("specs", f"{circle[0].hash} {circle_reason(circle)}")
+    for cycle in cycles(by_hash):
+        raise InvalidArgument("specs", f"{cycle[0].hash} {cycle_reason(cycle)}")
     stacks = dict.fromkeys((*named, *inside, *external)) or [None]
     return [StackLock(name, inside.get(name, ()), external.get(name, ())) for name in stacks]
 

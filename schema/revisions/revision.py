@@ -61,7 +61,7 @@ NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
 
 
-def _of_line(name: str, graphql_type: Any) -> Any:
+def _of_row(name: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact in a revision's row of the catalog."""
     return many.attribute(f"info.{name}", graphql_type, is_for_many=True)
 
@@ -160,17 +160,17 @@ class Revision(Node):
         info = info_of_key(context, key)
         return None if info is None else cls(info=info)
 
-    tag: str = _of_line("tag", str)
-    digest: str = _of_line("digest", str)
-    taken_at: gql.DateTime = _of_line("taken_at", gql.DateTime)
-    published_at: gql.DateTime = _of_line("published_at", gql.DateTime)
-    num_packages: int = _of_line("num_packages", int)
-    num_specs: int = _of_line("num_specs", int)
-    num_known_stacks: int | None = _of_line("known_stacks", int | None)
-    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_line("num_stacks", int))
-    total_size: gql.ByteCount | None = _of_line("total_size", gql.ByteCount | None)
+    tag: str = _of_row("tag", str)
+    digest: str = _of_row("digest", str)
+    taken_at: gql.DateTime = _of_row("taken_at", gql.DateTime)
+    published_at: gql.DateTime = _of_row("published_at", gql.DateTime)
+    num_packages: int = _of_row("num_packages", int)
+    num_specs: int = _of_row("num_specs", int)
+    num_known_stacks: int | None = _of_row("known_stacks", int | None)
+    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_row("num_stacks", int))
+    total_size: gql.ByteCount | None = _of_row("total_size", gql.ByteCount | None)
 
-    num_proven: int | None = _of_line("num_proven", int | None)
+    num_proven: int | None = _of_row("num_proven", int | None)
 
     @resolver(Cost(weight=20))
     def recipes(self, info: Info) -> RecipesType | None:
@@ -198,7 +198,7 @@ class Revision(Node):
         """
         return gql.DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    source = _of_line("source", SourceType)
+    source = _of_row("source", SourceType)
 
     @resolver(LOADED)
     def package(self, info: Info, name: str) -> Package | None:

@@ -155,7 +155,7 @@ MAX_CLASSES = 512
 _SHIFT = 32
 
 
-def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
+def match(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
     """Pair candidates of both sides with the same mark: the first of each, the second, and so on.
 
     Return the indices of each pair in the two arrays.
@@ -614,7 +614,7 @@ class Ranking:
             base, head = base.without(pairs[0][0]), head.without(pairs[0][1])
         marks = self._base.marks(base), self._head.marks(head)
         # No pair precedes one of equal candidates, and each class equals at most one class.
-        first, second = twins(*marks)
+        first, second = match(*marks)
         if ties:
             ties.add_ties(base.places, marks[0], head.places, marks[1])
         pairs.append((base.places[first], head.places[second]))

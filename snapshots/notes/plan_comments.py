@@ -7,7 +7,7 @@ from snapshots.changes.plans import Plan, StackPlan
 from snapshots.changes.reasons import REASONS
 from snapshots.changes.rules.rules import RuleResult
 from snapshots.notes.changelog import Changelog
-from snapshots.notes.templates import MARKDOWN, own_environment, variables
+from snapshots.notes.templates import MARKDOWN, built_in_environment, variables
 
 MAX_CHARACTERS = 65_536
 """Maximum number of characters in a comment on GitHub."""
@@ -40,7 +40,7 @@ def comment(
     plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleResult] = ()
 ) -> str:
     """Return the comment; ``log`` has the changes of the plan, ``rules`` the violated rules."""
-    template = own_environment(MARKDOWN).get_template("plan.md.jinja")
+    template = built_in_environment(MARKDOWN).get_template("plan.md.jinja")
     text = template.render(
         variables(log)
         | {

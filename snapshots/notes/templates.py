@@ -140,8 +140,8 @@ def markup_of(name: str) -> NotesMarkup:
 
 
 @cache
-def own_environment(markup: NotesMarkup) -> Environment:
-    """Return the environment of cachelog's own templates."""
+def built_in_environment(markup: NotesMarkup) -> Environment:
+    """Return the environment of the built-in templates."""
     return environment_of(Environment, PackageLoader("snapshots.notes"), markup)
 
 
@@ -224,7 +224,7 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     if format_ is NotesFormat.JSON:
         return to_json(log).decode() + "\n"
     markup = _MARKUPS[format_]
-    template = own_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
+    template = built_in_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
     return "".join(watch(template.generate(variables(log))))
 
 
@@ -259,5 +259,5 @@ def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
 
 def story_of(log: Changelog) -> str:
     """Return the story of a changelog."""
-    template = own_environment(HTML).get_template("story.html.jinja")
+    template = built_in_environment(HTML).get_template("story.html.jinja")
     return template.render(variables(log))

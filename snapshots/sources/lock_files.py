@@ -445,8 +445,8 @@ def read_content(location: str) -> LockedContent:
 def parse_content(data: bytes, location: str) -> LockedContent:
     """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
     read = list(_specs(_read_whole(data, location)))
-    for circle in database.circles({spec.hash: spec for _, spec in read}):
-        raise SourceError(location, database.circle_reason(circle), key=circle[0].hash)
+    for cycle in database.cycles({spec.hash: spec for _, spec in read}):
+        raise SourceError(location, database.cycle_reason(cycle), key=cycle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
     external = [spec for locked, spec in read if locked.node.external is not None]
     roots = [spec.hash for locked, spec in inside if locked.is_root]

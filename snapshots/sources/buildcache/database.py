@@ -425,22 +425,22 @@ def gather(
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    for circle in circles({**outside, **in_cache}):
-        where = position_of(circle[0].hash)
-        report.bad(SourceError(where.location, circle_reason(circle), key=where.node))
-        for spec in circle:
+    for cycle in cycles({**outside, **in_cache}):
+        where = position_of(cycle[0].hash)
+        report.bad(SourceError(where.location, cycle_reason(cycle), key=where.node))
+        for spec in cycle:
             in_cache.pop(spec.hash, None)
             outside.pop(spec.hash, None)
     return IndexSpecs(in_cache, outside, unproven, is_installation=bool(of_installation))
 
 
-def circle_reason(circle: Sequence[Spec]) -> str:
+def cycle_reason(cycle: Sequence[Spec]) -> str:
     """Return the reason for rejecting specs that depend on themselves."""
-    path = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+    path = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*cycle, cycle[0]))
     return f"depends on itself, which no spec can: {shortened(path, _MAX_CYCLE_LENGTH)}"
 
 
-def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+def cycles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
     """Yield dependency cycles, the specs of each in order, until no other cycle is left.
 
     A hash covers those of the dependencies, so that cycles exist only in manipulated data.
@@ -457,12 +457,12 @@ def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
                 done.add(current)
                 path.popitem()
             elif end in path:
-                circle: deque[Spec] = deque()
+                cycle: deque[Spec] = deque()
                 while end in path:
                     digest, _ = path.popitem()
                     done.add(digest)
-                    circle.appendleft(specs[digest])
-                yield circle
+                    cycle.appendleft(specs[digest])
+                yield cycle
             elif end in specs and end not in done:
                 path[end] = iter(specs[end].dependencies or ())
 
