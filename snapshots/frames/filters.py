@@ -1,6 +1,7 @@
 """Conditions on the specs and packages of a frame, and the masks that select matching values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -92,3 +93,20 @@ def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
     return column.where(
         lambda value: value is not None and (value in names or value.partition("@")[0] in names)
     )
+
+
+CONDITIONS: Mapping[str, tuple[str, Callable[[Any, Any], Mask]]] = {
+    "search": ("package", named_like),
+    "packages": ("package", Column.among),
+    "versions": ("version", Column.among),
+    "compilers": ("compiler", built_with),
+    "operating_systems": ("operating_system", Column.among),
+    "platforms": ("platform", Column.among),
+    "targets": ("target", Column.among),
+    "stacks": ("stacks", having_any),
+    "variants": ("variants", having_all),
+}
+"""The column of each condition of a SpecFilter, and the mask of its values that meet the condition.
+
+``hash_prefix`` is evaluated by ``Frame.select`` itself.
+"""

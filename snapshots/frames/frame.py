@@ -4,7 +4,7 @@ The order of the rows depends only on the content: by package, then by version (
 by hash. Masks, orders and facets are computed from the codes of the columns.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from operator import itemgetter
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from snapshots.errors import AmbiguousHash
 from snapshots.frames import filters
@@ -202,34 +203,16 @@ class Frame:
     def select(self, conditions: filters.SpecFilter, within: slice = slice(None)) -> Mask:
         """Return a mask over the rows of ``within``, of those that meet all conditions."""
         mask = np.ones(len(range(*within.indices(len(self)))), np.bool_)
-        for column, accepted in self._accepted(conditions):
-            mask &= accepted[column.codes[within]]
+        for name, condition in asdict(conditions).items():
+            if condition is not None and name != "hash_prefix":
+                column_name, accepted = filters.CONDITIONS[name]
+                column = getattr(self, column_name)
+                mask &= accepted(column, condition)[column.codes[within]]
         if conditions.hash_prefix is not None:
             has_prefix = np.zeros(len(self), np.bool_)
             has_prefix[self.hashes.with_prefix(conditions.hash_prefix)] = True
             mask &= has_prefix[within]
         return mask
-
-    def _accepted(self, conditions: filters.SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
-        """Yield each column that has a condition, with a mask over its distinct values."""
-        exact = (
-            (self.package, conditions.packages),
-            (self.version, conditions.versions),
-            (self.operating_system, conditions.operating_systems),
-            (self.platform, conditions.platforms),
-            (self.target, conditions.targets),
-        )
-        for column, values in exact:
-            if values is not None:
-                yield column, column.among(values)
-        if conditions.search is not None:
-            yield self.package, filters.named_like(self.package, conditions.search)
-        if conditions.compilers is not None:
-            yield self.compiler, filters.built_with(self.compiler, conditions.compilers)
-        if conditions.stacks is not None:
-            yield self.stacks, filters.having_any(self.stacks, conditions.stacks)
-        if conditions.variants is not None:
-            yield self.variants, filters.having_all(self.variants, conditions.variants)
 
     def select_packages(self, conditions: filters.PackageFilter) -> Rows:
         """Return the codes of the packages that meet all conditions, ordered by name."""

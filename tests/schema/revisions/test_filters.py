@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from schema.revisions.spec import SpecFilterInput
+from snapshots.frames.filters import SpecFilter
 from tests.model import listings
 from tests.schema.worlds import World
 
@@ -38,6 +40,11 @@ OF_SPECS = [
     {"hashPrefix": "!"},
 ]
 DIRECTIONS = (None, "ASC", "DESC")
+
+
+def test_filters_have_the_fields_of_the_domain() -> None:
+    """Each condition on specs is also a field of the input."""
+    assert tuple(SpecFilterInput.__annotations__) == SpecFilter.__struct_fields__
 
 
 @pytest.mark.parametrize("conditions", [None, *OF_SPECS], ids=str)

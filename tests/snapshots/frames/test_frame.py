@@ -15,7 +15,7 @@ from strawberry.utils.str_converters import to_camel_case, to_snake_case
 from snapshots.contents import Content
 from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Column, ListColumn, list_column_of
-from snapshots.frames.filters import PackageFilter, SpecFilter
+from snapshots.frames.filters import CONDITIONS, PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.models import Spec
 from tests.model import listings
@@ -255,6 +255,11 @@ def test_row_of_prefix() -> None:
         FRAME.row_of_prefix("")
     versions = {hash_of(label): "hdf5@1.14.5" for label in "bcd"}
     assert caught.value.candidates == {hash_of("a"): "adios2@1.14.5", **versions}
+
+
+def test_all_conditions_are_evaluated() -> None:
+    """Each field of a filter of specs has its column."""
+    assert {*SpecFilter.__struct_fields__} == {*CONDITIONS, "hash_prefix"}
 
 
 def test_lists_of_values_and_packages() -> None:
