@@ -26,8 +26,8 @@ class Encoding(Enum):
     """How a frame stores a fact of all its specs.
 
     ``CODES`` suit facts with few distinct values; ``PLAIN`` values suit facts that differ for
-    nearly every spec. The ``KEY`` identifies a spec. ``EDGES`` are stored in the dependency graph
-    instead of a column.
+    nearly every spec. ``PLAIN`` texts cannot be compared, ``PLAIN`` numbers can. The ``KEY``
+    identifies a spec. ``EDGES`` are stored in the dependency graph instead of a column.
     """
 
     CODES = "codes"
@@ -119,11 +119,14 @@ def _fact(field: msgspec.structs.FieldInfo, texts: Mapping[str, str]) -> Fact:
     alternatives = get_args(annotated)
     is_optional = NoneType in alternatives
     assert isinstance(declared, Fact)  # noqa: S101 - narrows what an annotation may be
+    value_type = alternatives[0] if is_optional else annotated
+    if declared.encoding is Encoding.PLAIN and value_type is not int and declared.is_compared:
+        raise TypeError(f"{field.name} is a PLAIN text, which cannot be compared")
     return msgspec.structs.replace(
         declared,
         name=field.name,
         description=texts.get(field.name, ""),
-        value_type=alternatives[0] if is_optional else annotated,
+        value_type=value_type,
         is_optional=is_optional,
         may_be_unknown=not field.required,
     )
