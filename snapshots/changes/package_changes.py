@@ -46,8 +46,9 @@ class PackageTotals(Arrays):
         self._versions = versions[runs]
         bounds = np.searchsorted(runs, starts).astype(np.int32)
         self._begins, self._ends = _at(bounds[:-1], codes), _at(bounds[1:], codes)
-        self.num_specs = _at(np.diff(starts), codes)
-        self._sizes = _at(_sizes(frame, rows, starts), codes)
+        num_specs = np.diff(starts)
+        self.num_specs = _at(num_specs, codes)
+        self._sizes = _at(np.where(num_specs, frame.package_sizes(rows), 0), codes)
 
     def size(self, place: int) -> int | None:
         """Return the sum of the known sizes of a package, in bytes; None if no size is known."""
@@ -79,24 +80,6 @@ class PackageTotals(Arrays):
         numbers = np.repeat(self._begins[places] - offsets, counts) + np.arange(counts.sum())
         prints: npt.NDArray[np.int64] = self._frame.version.fingerprints[self._versions[numbers]]
         return prints
-
-
-def _sizes(frame: Frame, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int64]:
-    """Return the sum of the known sizes by package; -1 if it has specs but no known size."""
-    num_specs = np.diff(starts)
-    filled = np.flatnonzero(num_specs)
-    sums = np.zeros(len(num_specs), np.int64)
-    if not len(filled):
-        return sums
-    if not frame.size.is_known:
-        sums[filled] = _UNKNOWN
-        return sums
-    sizes = frame.size.numbers[rows]
-    sums[filled] = np.add.reduceat(np.maximum(sizes, 0), starts[filled])
-    stated = sizes >= 0
-    if not stated.all():
-        sums[filled[~np.logical_or.reduceat(stated, starts[filled])]] = _UNKNOWN
-    return sums
 
 
 def _at(values: npt.NDArray[np.integer], codes: Codes) -> npt.NDArray[np.integer]:

@@ -257,15 +257,17 @@ class Frame:
         """Return the package codes in ascending order."""
         if field is PackageField.NAME:
             return codes
-        keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self._package_sizes()
+        keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self.package_sizes()
         return codes[np.argsort(keys[codes], kind="stable")]
 
-    def _package_sizes(self) -> npt.NDArray[np.int64]:
-        """Return the sum of the known sizes of each package; -1 if no size is known."""
-        is_known = self.size.numbers >= 0
-        sums = np.zeros(len(self.packages), np.int64)
-        np.add.at(sums, self.package.codes[is_known], self.size.numbers[is_known])
-        sums[~self.packages_having(is_known)] = -1
+    def package_sizes(self, rows: Rows | slice = slice(None)) -> npt.NDArray[np.int64]:
+        """Return the sum of the known sizes of each package's rows; -1 if no size is known."""
+        numbers = self.size.numbers[rows]
+        is_known = numbers >= 0
+        codes = self.package.codes[rows][is_known]
+        sums = np.full(len(self.packages), -1, np.int64)
+        sums[codes] = 0
+        np.add.at(sums, codes, numbers[is_known])
         return sums
 
     # -- facets
