@@ -54,6 +54,7 @@ from snapshots.changes.involvement import ranks
 from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
 from snapshots.changes.sides import Apart, Fingerprints, Side, row_hashes
 from snapshots.frames.columns import Arrays, Mask, Rows, begins_of_runs, mixed, places_of_runs
+from snapshots.frames.graphs import strongly_connected
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
@@ -236,51 +237,38 @@ class Tie(msgspec.Struct, frozen=True):
 
 
 class Ties:
-    """The ties among candidates: the number of the first tie of each candidate, -1 for none.
+    """The ties among candidates: the first tie that is added for a candidate is its tie.
 
-    ``of_base`` and ``of_head`` contain the numbers, ``every`` the ties.
+    ``of_base`` and ``of_head`` map indices of candidates to their ties.
     """
 
-    def __init__(self, num_base: int, num_head: int) -> None:
-        self.of_base = np.full(num_base, _NO_TIE, np.int32)
-        self.of_head = np.full(num_head, _NO_TIE, np.int32)
-        self.every: list[Tie] = []
+    def __init__(self) -> None:
+        self.of_base: dict[int, Tie] = {}
+        self.of_head: dict[int, Tie] = {}
 
     def add(self, base: Sequence[int], head: Sequence[int], num_pairs: int) -> None:
         """Add a tie between candidates, unless there is only one possible pair."""
         if len(base) * len(head) > 1:
-            number = np.int32(len(self.every))
-            self._enter(self.of_base, np.array(base), number)
-            self._enter(self.of_head, np.array(head), number)
-            self.every.append(Tie(len(base), len(head), num_pairs))
+            tie = Tie(len(base), len(head), num_pairs)
+            for ties, places in ((self.of_base, base), (self.of_head, head)):
+                for place in places:
+                    ties.setdefault(place, tie)
 
     def add_ties(
         self, base: Places, base_marks: Fingerprints, head: Places, head_marks: Fingerprints
     ) -> None:
         """Add the ties between candidates of both sides that have the same mark."""
-        _, codes = np.unique(np.concatenate([base_marks, head_marks]), return_inverse=True)
-        ours, theirs = np.split(codes, [len(base)])
-        before, after = (np.bincount(of_side, minlength=len(codes)) for of_side in (ours, theirs))
-        is_tie = before * after > 1
-        numbers = np.where(is_tie, len(self.every) + np.cumsum(is_tie) - 1, _NO_TIE)
-        self._enter(self.of_base, base, numbers[ours])
-        self._enter(self.of_head, head, numbers[theirs])
-        sizes = zip(before[is_tie].tolist(), after[is_tie].tolist(), strict=True)
-        self.every += [Tie(*of_sides, min(of_sides)) for of_sides in sizes]
-
-    def by_place(self) -> Iterator[list[tuple[int, Tie]]]:
-        """Yield the indices of candidates with their ties, of base and of head."""
-        for numbers in (self.of_base, self.of_head):
-            places = np.flatnonzero(numbers != _NO_TIE)
-            ties = map(self.every.__getitem__, numbers[places].tolist())
-            yield list(zip(places.tolist(), ties, strict=True))
-
-    @staticmethod
-    def _enter(numbers: Rows, places: Places, values: npt.ArrayLike) -> None:
-        numbers[places] = np.where(numbers[places] == _NO_TIE, values, numbers[places])
+        ours, theirs = _by_mark(base, base_marks), _by_mark(head, head_marks)
+        for mark in ours.keys() & theirs.keys():
+            before, after = ours[mark], theirs[mark]
+            self.add(before, after, min(len(before), len(after)))
 
 
-_NO_TIE = -1
+def _by_mark(places: Places, marks: Fingerprints) -> Mapping[int, list[int]]:
+    by_mark: defaultdict[int, list[int]] = defaultdict(list)
+    for place, mark in zip(places.tolist(), marks.tolist(), strict=True):
+        by_mark[mark].append(place)
+    return by_mark
 
 
 def pair_in_order(
@@ -327,21 +315,13 @@ def pair_in_order(
 
 def _connected(partners: Mapping[int, list[int]]) -> Iterator[dict[int, list[int]]]:
     """Yield the connected components of pairs of classes: the classes of head by those of base."""
-    reverse: defaultdict[int, list[int]] = defaultdict(list)
+    edges: defaultdict[int, list[int]] = defaultdict(list)
     for one, others in partners.items():
         for other in others:
-            reverse[other].append(one)
-    remaining = dict(partners)
-    while remaining:
-        connected: dict[int, list[int]] = {}
-        waiting = [next(iter(remaining))]
-        while waiting:
-            one = waiting.pop()
-            if one in remaining:
-                connected[one] = remaining.pop(one)
-                for other in connected[one]:
-                    waiting += reverse.pop(other, ())
-        yield connected
+            edges[one].append(~other)
+            edges[~other].append(one)
+    for component in strongly_connected(edges):
+        yield {one: partners[one] for one in component if one >= 0}
 
 
 _MAX_PAIRS = 1 << 18
@@ -836,7 +816,7 @@ class _Search:
         """
         # The passes before the first ranking do not depend on votes.
         state = self._state = (self._first_ranking or self._state).copy()
-        ties = self._ties = Ties(*map(len, self._sides)) if with_ties else None
+        ties = self._ties = Ties() if with_ties else None
         for number in range(state.number, len(self._passes)):
             state.number = number
             facts, by_stack = self._passes[number]
@@ -853,8 +833,8 @@ class _Search:
         if not ties:
             return Counterparts(base_of, head_of)
         by_row = (
-            {int(candidates.rows[place]): tie for place, tie in of_places}
-            for candidates, of_places in zip(self._sides, ties.by_place(), strict=True)
+            {int(candidates.rows[place]): tie for place, tie in of_side.items()}
+            for candidates, of_side in zip(self._sides, (ties.of_base, ties.of_head), strict=True)
         )
         return Counterparts(base_of, head_of, *by_row)
 
