@@ -6,7 +6,7 @@ in a million.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,9 +31,9 @@ from snapshots.changes.reasons import (
     find_reasons,
 )
 from snapshots.changes.sides import Side
-from snapshots.frames.columns import Column, Mask, Rows
+from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
-from snapshots.frames.hashes import NUM_WORDS, WIDTH
+from snapshots.frames.hashes import texts_of
 from snapshots.history import Pair
 from snapshots.models import CauseKind
 from snapshots.spack.names import ROOT_STACK
@@ -452,46 +452,26 @@ def _signed(hashes: pa.ChunkedArray) -> pa.Array:
 
 
 def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:
-    is_removed = changes.after == _NO_ROW
     size = len(changes)
     columns = {
         "base": pa.repeat(pair.base, size),
         "head": pa.repeat(pair.head, size),
         "kind": _KINDS.take(pa.array(changes.kinds)),
-        "hash": _hashes(changes, is_removed),
-        "name": _values(changes, is_removed, "package"),
-        "version": _values(changes, is_removed, "version"),
+        "hash": _texts(changes, lambda frame, rows: texts_of(frame.hashes.words_at(rows))),
+        "name": _texts(changes, lambda frame, rows: frame.package.values_at(rows)),
+        "version": _texts(changes, lambda frame, rows: frame.version.values_at(rows)),
         "reason": _REASONS.take(pa.array(reasoning.reasons_of(changes))),
     }
     return pa.table([columns[name] for name in CHANGES.names], schema=CHANGES)
 
 
-def _hashes(changes: SpecChanges, is_removed: Mask) -> pa.Array:
-    """Return the hash of each change as text."""
-    words = np.empty((len(changes), NUM_WORDS), np.uint64)
-    for frame, rows, mask in _sides(changes, is_removed):
-        words[mask] = frame.hashes.words_at(rows)
-    ends = np.arange(len(changes) + 1, dtype=np.int32) * WIDTH
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(words)]
-    return pa.Array.from_buffers(pa.string(), len(changes), buffers)
-
-
-def _values(changes: SpecChanges, is_removed: Mask, name: str) -> pa.Array:
-    """Return a fact of each change, from head if head has the hash, else from base."""
-    codes = np.empty(len(changes), np.int64)
-    texts: list[str] = []
-    for frame, rows, mask in _sides(changes, is_removed):
-        column: Column[str] = getattr(frame, name)
-        codes[mask] = column.codes[rows].astype(np.int64) + len(texts)
-        texts.extend(column.values)
-    return pa.array(texts, pa.string()).take(pa.array(codes))
-
-
-def _sides(changes: SpecChanges, is_removed: Mask) -> tuple[tuple[Frame, Rows, Mask], ...]:
-    return (
-        (changes.base, changes.before[is_removed], is_removed),
-        (changes.head, changes.after[~is_removed], ~is_removed),
-    )
+def _texts(changes: SpecChanges, texts_at: Callable[[Frame, Rows], list[str]]) -> pa.Array:
+    """Return a text of each change, from head if head has the hash, else from base."""
+    is_removed = changes.after == _NO_ROW
+    texts = np.empty(len(changes), object)
+    texts[is_removed] = texts_at(changes.base, changes.before[is_removed])
+    texts[~is_removed] = texts_at(changes.head, changes.after[~is_removed])
+    return pa.array(texts, pa.string())
 
 
 def _counted(comparison: Comparison, reasoning: Reasoning) -> PairCounts:
