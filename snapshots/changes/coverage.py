@@ -171,6 +171,18 @@ def having(
         yield have[column.codes[rows]]
 
 
+def rows_in_cell(
+    frame: Frame, package: str, values: Iterable[tuple[CoverageDimension, str]]
+) -> Rows:
+    """Return the rows of a package that have all of the values."""
+    own = frame.rows_of(package) or slice(0, 0)
+    mask = np.ones(own.stop - own.start, np.bool_)
+    for has_value in having(frame, own, values):
+        mask &= has_value
+    rows: Rows = rows_where(mask) + np.int32(own.start)
+    return rows
+
+
 def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     before, after = (values_of(dimension, frame) for frame in frames)
     values = _sorted(dimension, {*before, *after} - {None})
@@ -259,13 +271,10 @@ def nearest_rows(
     operating system, target, all variants, and a common stack other than root. Ties are resolved by
     version, newest first, then by hash.
     """
-    was, remaining = base.rows_of(package), head.rows_of(package)
-    if was is None or remaining is None:
+    remaining = head.rows_of(package)
+    if remaining is None or base.rows_of(package) is None:
         return np.empty(0, np.int32)
-    in_cell = np.ones(was.stop - was.start, np.bool_)
-    for mask in having(base, was, values):
-        in_cell &= mask
-    cell = rows_where(in_cell) + np.int32(was.start)
+    cell = rows_in_cell(base, package, values)
     score = np.zeros(remaining.stop - remaining.start, np.int64)
     for mask, times in zip(having(head, remaining, values), values.values(), strict=True):
         score += _MANY * times * mask

@@ -344,7 +344,9 @@ def lost_cells(cells: coverage.CoverageChanges, in_base: Mask, what: str) -> Bre
 
     def breach(place: int) -> Breach:
         package, values = cells.package(place), cells.values(place)
-        rows = _rows_in_cell(cells, place, in_base)
+        cell = zip(cells.dimensions, values, strict=True)
+        rows = coverage.rows_in_cell(cells.base, package, cell)
+        rows = rows[in_base[rows]]
         where = ", ".join(map(_named, cells.dimensions, values))
         missing = what.replace("{package}", package)
         message = f"{missing} for {where}: base has {texts.counted(len(rows), 'spec')} there"
@@ -355,17 +357,6 @@ def lost_cells(cells: coverage.CoverageChanges, in_base: Mask, what: str) -> Bre
 
 def _named(dimension: coverage.CoverageDimension, value: str) -> str:
     return f"{dimension.value.replace('_', ' ')} {value}"
-
-
-def _rows_in_cell(cells: coverage.CoverageChanges, place: int, in_base: Mask) -> Rows:
-    """Return the marked rows of base in a cell."""
-    own = cells.base.rows_of(cells.package(place)) or slice(0, 0)
-    mask = in_base[own].copy()
-    values = zip(cells.dimensions, cells.values(place), strict=True)
-    for has_value in coverage.having(cells.base, own, values):
-        mask &= has_value
-    rows: Rows = rows_where(mask) + np.int32(own.start)
-    return rows
 
 
 def _packages_removed(scoped: measures.ScopedComparison) -> Breaches:
