@@ -312,7 +312,8 @@ class Measured(msgspec.Struct, frozen=True):
     """A measured amount, and the corresponding amount of base; None for unknown ones.
 
     ``changes`` are the counted specs, if specs were counted; the size of ``num_unknown`` of them is
-    not known. ``by`` is the commit for which they are counted, as a phrase.
+    not known. ``by`` is the commit for which they are counted, as a phrase. ``names`` are those of
+    the counted packages or stacks.
     """
 
     amount: int | None
@@ -320,6 +321,7 @@ class Measured(msgspec.Struct, frozen=True):
     changes: SpecChanges | None = None
     num_unknown: int = 0
     by: str | None = None
+    names: Sequence[str] = ()
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -335,11 +337,14 @@ class Measure(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind | None, scoped: ScopedComparison) -> Measured:
-    """Return the packages with a kind of change; with None, those without a change."""
-    changes = scoped.comparison
-    count = changes.num_packages_unchanged if kind is None else changes.packages.count(kind)
-    return Measured(count, scoped.num_packages)
+def _packages(kind: PackageChangeKind, scoped: ScopedComparison) -> Measured:
+    changes = scoped.comparison.packages.select([kind])
+    names = [changes.names.names[place] for place in changes.places.tolist()]
+    return Measured(len(changes), scoped.num_packages, names=names)
+
+
+def _packages_unchanged(scoped: ScopedComparison) -> Measured:
+    return Measured(scoped.comparison.num_packages_unchanged, scoped.num_packages)
 
 
 def _specs_unchanged(scoped: ScopedComparison) -> Measured:
@@ -370,7 +375,8 @@ def _rebuilt_by_commit(scoped: ScopedComparison) -> Measured:
 
 
 def _stacks(kind: StackChangeKind, scoped: ScopedComparison) -> Measured:
-    return Measured(len(scoped.stacks(kind)), scoped.num_stacks)
+    names = [change.name for change in scoped.stacks(kind)]
+    return Measured(len(names), scoped.num_stacks, names=names)
 
 
 def _coverage(kind: CoverageChangeKind, scoped: ScopedComparison) -> Measured:
@@ -402,7 +408,7 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         name = of_package.value.replace("_", "-")
         happened = {"versions-changed": "with other versions"}.get(name, name)
         yield f"packages-{name}", Measure("package", happened, partial(_packages, of_package))
-    yield "packages-unchanged", Measure("package", "unchanged", partial(_packages, None))
+    yield "packages-unchanged", Measure("package", "unchanged", _packages_unchanged)
     for of_spec in SpecChangeKind:
         yield f"specs-{of_spec.value}", Measure("spec", of_spec.value, partial(_specs, of_spec))
     yield "specs-unchanged", Measure("spec", "unchanged", _specs_unchanged)
@@ -426,7 +432,13 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
 
 
 MEASURES: Mapping[str, Measure] = dict(_all_measures())
-"""The measures by their names in rule files: those of the summary, with dashes."""
+"""The measures by their names in rule files, those of the summary, with dashes:
+
+packages-added, packages-removed, packages-upgraded, packages-downgraded, packages-versions-changed,
+packages-rebuilt, packages-changed, packages-unchanged, specs-added, specs-removed, specs-changed,
+specs-unchanged, specs-rebuilt, specs-replaced, specs-rebuilt-by-commit, stacks-added,
+stacks-removed, coverage-lost, coverage-gained, size-added, size-removed, twins.
+"""
 
 
 def rows_of(changes: SpecChanges) -> tuple[Frame, Rows]:

@@ -490,6 +490,7 @@ PROHIBITIONS: Mapping[Forbidden, Prohibition] = {
 """What rules can forbid."""
 
 
+_FEW_NAMES = 10
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
 
 
@@ -690,7 +691,8 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     def judge(self, scoped: measures.ScopedComparison) -> "RuleResult":
         """Return the count as a message, and a breach if it exceeds the limit.
 
-        A count that is unknown exceeds any limit.
+        A count that is unknown exceeds any limit. If packages or stacks exceed it, the message
+        names some of them.
         """
         measure, limit = measures.MEASURES[self.limit], read_amount(self.at_most)
         measured = measure.take(scoped)
@@ -712,6 +714,8 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         if measured.by:
             message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)
+        if is_broken and measured.names:
+            message += f": {texts.few(measured.names, _FEW_NAMES)}"
         breaches = [_limit_breach(message, measured)] if is_broken else []
         return RuleResult(self, message, breaches)
 

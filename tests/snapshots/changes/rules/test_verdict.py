@@ -1,7 +1,9 @@
 """Results of rules, against plain loops over records."""
 
+import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
+from inspect import getsource
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules import measures
 from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleScope
 from snapshots.changes.rules.rules import Cover, Forbidden, Rule, RuleLevel, judge, read_amount
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
@@ -159,6 +162,7 @@ TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
         ("specs-removed", "20 %", True, "2 specs removed (20.00 % of 10), at most 20 %"),
         ("specs-removed", "19.99%", False, "2 specs removed (20.00 % of 10), at most 19.99 %"),
         ("packages-removed", "50 %", True, "1 package removed (50.00 % of 2), at most 50 %"),
+        ("packages-removed", 0, False, "1 package removed, at most 0: zlib"),
         ("specs-added", 0, True, "0 specs added, at most 0"),
         ("size-removed", "100 B", True, "100 B (100 bytes) removed, at most 100 B"),
         ("size-removed", 99, False, "100 B (100 bytes) removed, at most 99 bytes"),
@@ -175,6 +179,25 @@ def test_limits(measure: str, at_most: int | str, passed: bool, message: str) ->
     assert [breach.message for breach in result.breaches] == ([] if passed else [message])
     if not passed and measure not in ("packages-removed", "twins"):
         assert {*result.breaches[0].hashes()} == {spec.hash for spec in TEN[8:]}
+
+
+def test_names_beyond_a_limit() -> None:
+    """A broken limit on packages or stacks names the first of them."""
+    many = [a_spec(f"{label}", name=f"p{label}", stacks=(f"s{label}",)) for label in range(12)]
+    result = judge_one(limit("packages-removed", 11), many, [])
+    listed = "p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 2 more"
+    assert result.message == f"12 packages removed, at most 11: {listed}"
+    result = judge_one(limit("stacks-added", "50 %"), many[:2], many[:4])
+    assert result.message == "2 stacks added (100.00 % of 2), at most 50 %: s2, s3"
+    assert judge_one(limit("packages-unchanged", 1), many, many).message == (
+        "12 packages unchanged, at most 1"
+    )
+
+
+def test_measures_are_listed_in_the_source() -> None:
+    """Each name of a measure is found by a search for its text."""
+    source = getsource(measures)
+    assert [name for name in MEASURES if not re.search(rf"(?<![\w-]){name}(?![\w-])", source)] == []
 
 
 def test_percentage_of_zero() -> None:
