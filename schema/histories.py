@@ -838,13 +838,13 @@ class Series(Node):
 
         - by: The keys to group by; by default, PACKAGE.
         """
-        catalog, topic = info.context.catalog, HistoryTopic(About.CAUSES, series=self.name)
-        series_causes: SeriesCauses = info.context.of_history(topic)
+        catalog = info.context.catalog
+        about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
+        series_causes: SeriesCauses = info.context.of_history(HistoryTopic(about, series=self.name))
         info.context.require_time()
         keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
-        causes = series_causes.summed(
-            keys, since, until, catalog.recipes.between, catalog.costs.current
-        )
+        costs = catalog.costs.current if about is About.COSTED_CAUSES else None
+        causes = series_causes.summed(keys, since, until, catalog.recipes.between, costs)
         cursors = [cause.key for cause in causes]
         return relay.connection_of(
             page, cursors, lambda place: SeriesCauseType(cause=causes[place])

@@ -93,8 +93,9 @@ _COSTS = ("seconds", "cost", "num_known")
 class SeriesCauses:
     """The causes of all neighbours in a series, as a table with the ``place`` of their step.
 
-    ``tables`` are rows of the table ``comparisons`` with the columns ``causes``, ``package_causes``
-    and ``causes_format``. If several rows have the same pair, only one is used.
+    ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
+    ``causes_format``. If several rows have the same pair, only one is used. Build costs require the
+    column ``package_causes``.
     """
 
     def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
@@ -122,16 +123,17 @@ class SeriesCauses:
             [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
         )
         # For each row of causes and package, the number of specs whose main cause it is.
-        lists = of_steps["package_causes"].combine_chunks()
-        cells, first = lists.flatten(), np.searchsorted(of_items, np.arange(len(lists)))
-        self._rows: Numbers = first[pc.list_parent_indices(lists)] + cells.field("cause").to_numpy()
-        self._num_explained: Numbers = cells.field("num_specs").to_numpy()
-        self._packages = cells.field("package")
+        self._explained: tuple[Numbers, Numbers, pa.Array] | None = None
+        if "package_causes" in of_steps.column_names:
+            lists = of_steps["package_causes"].combine_chunks()
+            cells, first = lists.flatten(), np.searchsorted(of_items, np.arange(len(lists)))
+            own = first[pc.list_parent_indices(lists)] + cells.field("cause").to_numpy()
+            self._explained = own, cells.field("num_specs").to_numpy(), cells.field("package")
 
     @property
     def num_bytes(self) -> int:
         """Approximate memory used by the columns, in bytes."""
-        explained = 30 * len(self._rows)
+        explained = 0 if self._explained is None else 30 * len(self._explained[0])
         return int(self._table.nbytes + self._places.nbytes) + explained + 1_000
 
     def revisions(
@@ -210,13 +212,15 @@ class SeriesCauses:
     def _with_costs(self, costs: Costs) -> pa.Table:
         """Return the table with the columns ``_COSTS``, of the specs with known costs."""
         columns = np.zeros((len(_COSTS), len(self._places)))
-        names = self._packages.dictionary_encode()
-        of_packages, codes = costs.of_packages(names.dictionary.to_pylist()), names.indices
-        seconds = of_packages.seconds[codes.to_numpy()]
-        cost = seconds if of_packages.cost is None else of_packages.cost[codes.to_numpy()]
-        known = np.where(np.isnan(seconds), 0, self._num_explained)
-        for column, per_spec in zip(columns, (seconds, cost, np.ones(len(known))), strict=True):
-            column += np.bincount(self._rows, np.nan_to_num(per_spec) * known, len(column))
+        if self._explained is not None:
+            rows, counts, packages = self._explained
+            names = packages.dictionary_encode()
+            of_packages, codes = costs.of_packages(names.dictionary.to_pylist()), names.indices
+            seconds = of_packages.seconds[codes.to_numpy()]
+            cost = seconds if of_packages.cost is None else of_packages.cost[codes.to_numpy()]
+            known = np.where(np.isnan(seconds), 0, counts)
+            for column, per_spec in zip(columns, (seconds, cost, np.ones(len(rows))), strict=True):
+                column += np.bincount(rows, np.nan_to_num(per_spec) * known, len(column))
         table = self._table
         for name, column in zip(_COSTS, columns, strict=True):
             table = table.append_column(name, pa.array(column))

@@ -539,7 +539,9 @@ def print_causes(
     series = opened.series_or_main(series)
     opened = opened.complete(series, causes=True)
     costs = opened.catalog.costs.current
-    series_causes = opened.library.history_queries.causes(opened.history, series)
+    series_causes = opened.library.history_queries.causes(
+        opened.history, series, by_package=costs is not None
+    )
     causes = series_causes.summed(by, since, until, opened.library.recipes.between, costs)
     shown, revisions = causes[:limit], series_causes.revisions(since, until)  # oldest first
 
