@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +243,7 @@ def app_from_environ() -> Application:
     settings = settings_from(os.environ)
     logs.configure(settings.log_format)
     app = create_app(settings)
-    ShortCollections().begin()
+    keep_collections_short()
     # With two computing threads, the event loop then responds three times faster.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
@@ -268,28 +269,21 @@ _OF_EVERYTHING = 64
 """Number of full collections after which one also examines the excluded objects."""
 
 
-class ShortCollections:
-    """Excludes objects that survive a full collection from later collections.
+def keep_collections_short(of_everything: int = _OF_EVERYTHING) -> None:
+    """Collect all garbage, and exclude objects that survive a full collection from later ones.
 
     Those that become garbage are collected by every ``of_everything``-th full collection, which
     examines all objects. They are few: objects of requests that were being processed.
     """
+    numbers = count(1)
 
-    def __init__(self, of_everything: int = _OF_EVERYTHING) -> None:
-        self._of_everything = of_everything
-        self._number = 0
-
-    def begin(self) -> None:
-        """Collect all garbage, and keep collections short from now on."""
-        gc.collect()
-        gc.freeze()
-        gc.callbacks.append(self)
-
-    def __call__(self, phase: str, info: dict[str, Any]) -> None:
-        """Handle a collection, as an entry of ``gc.callbacks``."""
+    def handle(phase: str, info: dict[str, Any]) -> None:
         if phase == "stop" and info["generation"] == _FULL:
-            self._number += 1
-            if self._number % self._of_everything:
+            if next(numbers) % of_everything:
                 gc.freeze()
             else:
                 gc.unfreeze()  # the next full collection examines all objects
+
+    gc.collect()
+    gc.freeze()
+    gc.callbacks.append(handle)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -16,6 +15,7 @@ from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login, ReadSettings, S3Access
+from snapshots.texts import http_url
 
 if TYPE_CHECKING:
     from snapshots.recipes.repository import TagRefs
@@ -251,12 +251,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.public_url:
             return ""
-        try:
-            url = urlsplit(self.public_url)
-            is_address = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-        except ValueError:
-            is_address = False
-        if not is_address or url.query or url.fragment or not self.public_url.isprintable():
+        url = http_url(self.public_url)
+        if url is None or url.query or url.fragment:
             raise InvalidArgument(
                 variable_of("public_url"),
                 f"{self.public_url!r} is not an http:// or https:// address without ? and #",

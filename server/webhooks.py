@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -28,6 +27,7 @@ from snapshots.program import importer_name
 from snapshots.refs import title
 from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
 from snapshots.sources.transport import may_recover, retry_after, status_of
+from snapshots.texts import http_url
 
 if TYPE_CHECKING:
     import httpx
@@ -103,15 +103,11 @@ def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
     """
     receivers = []
     for place, url in enumerate(dict.fromkeys(urls), 1):
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host, port = None, None
-        if host is None or parts.scheme not in ("http", "https") or not url.isprintable():
+        parts = http_url(url)
+        if parts is None:
             raise InvalidArgument(name, f"URL {place} is not one of http:// or https://HOST/...")
-        where = host if port is None else f"{host}:{port}"
-        receivers.append(Receiver(url, f"{parts.scheme}://{where}"))
+        port = "" if parts.port is None else f":{parts.port}"
+        receivers.append(Receiver(url, f"{parts.scheme}://{parts.hostname}{port}"))
     return receivers
 
 

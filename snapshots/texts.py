@@ -6,6 +6,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from inspect import getdoc
 from itertools import takewhile
+from urllib.parse import SplitResult, urlsplit
 
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
@@ -245,3 +246,13 @@ def absent_name(name: str, nearest: Sequence[str], num_revisions: int = 1) -> st
     """Return the reason why a name is refused that one or two revisions do not have."""
     who = "the revision does not have" if num_revisions == 1 else "neither revision has"
     return f"{who} {quoted(name)}{nearest_hint(nearest)}"
+
+
+def http_url(text: str) -> SplitResult | None:
+    """Return the parts of an http(s) URL that has a host; None for any other text."""
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # for example, its port is not a number
+        return None
+    return parts if is_valid and text.isprintable() else None

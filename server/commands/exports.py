@@ -3,7 +3,6 @@
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypedDict
-from urllib.parse import urlsplit
 
 import click
 
@@ -12,7 +11,7 @@ from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_series
 from server.terminal.parameters import Flag, Since, argument, option
 from snapshots.errors import InvalidArgument
-from snapshots.texts import counted, quoted
+from snapshots.texts import counted, http_url, quoted
 
 
 def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
@@ -22,9 +21,8 @@ def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) ->
     """
     if not url:
         return None
-    parts = urlsplit(url)
-    is_plain = not (parts.query or parts.fragment) and url.isprintable() and " " not in url
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+    parts = http_url(url)
+    if parts is None or parts.query or parts.fragment or " " in url:
         reason = f"{quoted(url)} is not one of http:// or https://HOST/..."
         raise InvalidArgument(param.opts[0], reason)
     return url if url.endswith("/") else f"{url}/"

@@ -54,6 +54,7 @@ ERRORS = (
     ("notes develop develop --matching 'hdf5 ++'", "the name of a variant is missing at character"),
     ("feed develop --base-url example.org", "--base-url: 'example.org' is not one of http://"),
     ("feed develop --server-url https://x/?a=b", "--server-url: "),
+    ("feed develop --server-url http://[x/", "--server-url: 'http://[x/' is not one of"),
     ("verify --cluster far", "--cluster: 'far' is not of the form ray://HOST:PORT"),
     ("import x --source-name '\t'", "--source-name: '\\t' has invisible characters"),
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from server.app import ShortCollections
+from server.app import keep_collections_short
 from server.asgi.responses import JSON
 from server.graphql.requests import GraphQLRequest, ParsedRequest
 from server.settings import Settings
@@ -71,10 +71,9 @@ class Cycle:
 @pytest.fixture
 def short() -> Iterator[None]:
     """Enable short collections during a test."""
-    short = ShortCollections(of_everything=3)
-    short.begin()
+    keep_collections_short(of_everything=3)
     yield
-    gc.callbacks.remove(short)
+    gc.callbacks.pop()
     gc.unfreeze()
 
 
